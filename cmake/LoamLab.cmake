@@ -1,0 +1,9 @@
+# The lab's native parts: the interposition probe, and the allocators with a planted slow-down that the tests measure.
+set(LOAM_LAB_LIBRARIES "" CACHE INTERNAL "name=target of every shared object the lab loads")
+if(EXISTS "${CMAKE_SOURCE_DIR}/lab/probe/probe.c")
+  add_library(loam-probe SHARED "${CMAKE_SOURCE_DIR}/lab/probe/probe.c")
+  target_compile_options(loam-probe PRIVATE -Wall -Wextra -Werror -O2)
+  target_link_libraries(loam-probe PRIVATE ${CMAKE_DL_LIBS})
+  set(LOAM_LAB_LIBRARIES "probe=loam-probe" CACHE INTERNAL "")
+endif()
+include("${CMAKE_SOURCE_DIR}/tests/planted/planted.cmake" OPTIONAL)

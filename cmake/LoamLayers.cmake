@@ -1,0 +1,17 @@
+# loam_layer(NAME DEPENDENCY...): one folder of runtime/ becomes the library loam-NAME, known as loam::NAME.
+# A layer without a .cpp file is header-only.
+function(loam_layer name)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/runtime/${name}/*.cpp")
+  if(sources)
+    add_library(loam-${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(loam-${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_link_libraries(loam-${name} ${scope} loam-flags)
+  foreach(dependency IN LISTS ARGN)
+    target_link_libraries(loam-${name} ${scope} loam-${dependency})
+  endforeach()
+  add_library(loam::${name} ALIAS loam-${name})
+endfunction()

@@ -1,0 +1,48 @@
+# Options and flags shared by every target.
+#   LOAM_PRESET    name of the configure preset, recorded in every result
+#   LOAM_CHECKED   assertions, structure walks, test points and shrunk limits
+#   LOAM_SANITIZE  value of -fsanitize=, empty for none
+#   LOAM_MARCH     value of -march= (the lab measures where it builds; valgrind 3.19 cannot run AVX-512,
+#                  so "native" would lose the instruction counts)
+set(LOAM_PRESET "custom" CACHE STRING "name of the configure preset")
+option(LOAM_CHECKED "assertions, structure walks, test points and shrunk limits" OFF)
+set(LOAM_SANITIZE "" CACHE STRING "value of -fsanitize=")
+if(NOT DEFINED LOAM_MARCH)
+  set(march "")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    include(CheckCSourceRuns)
+    check_c_source_runs("int main(void) { return !(__builtin_cpu_supports(\"avx2\") && __builtin_cpu_supports(\"bmi2\")); }"
+                        LOAM_CPU_IS_X86_64_V3)
+    if(LOAM_CPU_IS_X86_64_V3)
+      set(march "x86-64-v3")
+    else()
+      set(march "x86-64")
+    endif()
+  endif()
+  set(LOAM_MARCH "${march}" CACHE STRING "value of -march=")
+endif()
+
+add_library(loam-flags INTERFACE)
+target_include_directories(loam-flags INTERFACE "${CMAKE_SOURCE_DIR}")
+target_compile_options(loam-flags INTERFACE -Wall -Wextra -Werror -g1)
+if(LOAM_MARCH)
+  target_compile_options(loam-flags INTERFACE -march=${LOAM_MARCH})
+endif()
+if(LOAM_CHECKED)
+  target_compile_definitions(loam-flags INTERFACE LOAM_CHECKED=1)
+endif()
+if(LOAM_SANITIZE)
+  string(REPLACE "," ";" parts "${LOAM_SANITIZE}")
+  target_compile_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE} -fno-sanitize-recover=all -O1)
+  target_link_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE})
+  if("thread" IN_LIST parts)
+    # The runtime has no standalone fence; GCC still warns about the ones inside libstdc++'s shared_ptr.
+    target_compile_options(loam-flags INTERFACE -Wno-tsan)
+    target_compile_definitions(loam-flags INTERFACE LOAM_TSAN=1)
+  endif()
+  if("address" IN_LIST parts)
+    target_compile_definitions(loam-flags INTERFACE LOAM_ASAN=1)
+  endif()
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(loam-flags INTERFACE Threads::Threads ${CMAKE_DL_LIBS})

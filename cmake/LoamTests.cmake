@@ -1,0 +1,14 @@
+# Each tests/{unit,model,stress}/**/X_test.cpp is one GoogleTest executable X_test; the folder is its ctest label.
+find_package(GTest REQUIRED)
+file(GLOB_RECURSE loam_test_sources CONFIGURE_DEPENDS
+     "${CMAKE_SOURCE_DIR}/tests/unit/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/model/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/stress/*_test.cpp")
+foreach(source IN LISTS loam_test_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}/tests" "${source}")
+  string(REGEX REPLACE "/.*" "" label "${relative}")
+  add_executable(${name} "${source}")
+  target_link_libraries(${name} PRIVATE loam-tm loam-structures GTest::gtest GTest::gtest_main)
+  target_compile_options(${name} PRIVATE -fno-builtin-malloc -fno-builtin-free)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 300)
+endforeach()
