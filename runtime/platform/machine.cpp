@@ -1,0 +1,110 @@
+#include "runtime/platform/machine.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace loam::platform {
+namespace {
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+std::uint64_t read_clock_ns(clockid_t clock) noexcept {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * kNsPerSecond + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+timespec to_timespec(std::uint64_t duration_ns) noexcept {
+  return {static_cast<time_t>(duration_ns / kNsPerSecond), static_cast<long>(duration_ns % kNsPerSecond)};
+}
+
+#ifndef LOAM_TSAN
+bool register_membarrier() noexcept {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+// Where membarrier is refused (old kernels, seccomp, valgrind): taking away a right from a page that was just written
+// makes the kernel interrupt every core that runs this process, to drop its cached translation. An interrupt drains the
+// store buffer, which is all that is asked for. x86 only: elsewhere translations are dropped without interrupts.
+void interrupt_all_cores() noexcept {
+  static void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  LOAM_CHECK(page != MAP_FAILED, "announce_heavy: no page for the fallback of membarrier (errno {})", errno);
+  LOAM_CHECK(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0, "announce_heavy: mprotect failed (errno {})", errno);
+  std::atomic_ref<int>(*static_cast<int*>(page)).fetch_add(1, std::memory_order_seq_cst);
+  LOAM_CHECK(mprotect(page, 4096, PROT_READ) == 0, "announce_heavy: mprotect failed (errno {})", errno);
+}
+#endif
+
+}  // namespace
+
+std::uint64_t monotonic_ns() noexcept { return read_clock_ns(CLOCK_MONOTONIC); }
+std::uint64_t thread_cpu_ns() noexcept { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void sleep_ns(std::uint64_t duration_ns) noexcept {
+  timespec rest = to_timespec(duration_ns);
+  while (clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, &rest) == EINTR) {
+  }
+}
+
+void yield() noexcept { sched_yield(); }
+
+unsigned cpu_number() noexcept {
+  const int cpu = sched_getcpu();
+  return cpu < 0 ? 0 : static_cast<unsigned>(cpu);
+}
+
+unsigned thread_id() noexcept { return static_cast<unsigned>(syscall(SYS_gettid)); }
+
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t timeout_ns) noexcept {
+  const timespec timeout = to_timespec(timeout_ns);
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout_ns == ~0ULL ? nullptr : &timeout, nullptr, 0);
+}
+
+void futex_wake(const std::atomic<std::uint32_t>& word, unsigned waiters) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, waiters > INT_MAX ? INT_MAX : waiters, nullptr, nullptr, 0);
+}
+
+void random_bytes(std::span<std::byte> out) noexcept {
+  while (!out.empty()) {
+    const ssize_t got = getrandom(out.data(), out.size(), 0);
+    if (got < 0) {
+      LOAM_CHECK(errno == EINTR, "random_bytes: getrandom failed (errno {})", errno);
+      continue;
+    }
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
+void announce_heavy() noexcept {
+#ifdef LOAM_TSAN
+  static std::atomic<std::uint64_t> meeting_point{0};
+  meeting_point.exchange(1, std::memory_order_seq_cst);
+#else
+  static const bool membarrier_works = register_membarrier();
+  if (membarrier_works && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+  interrupt_all_cores();
+#endif
+}
+
+#ifdef LOAM_LIBC_CHECKPOINT
+int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
+  const int code = _setjmp(checkpoint.buffer);
+  if (code == 0) body(argument);
+  return code;
+}
+
+void restart(Checkpoint& checkpoint, int code) noexcept { std::longjmp(checkpoint.buffer, code); }
+#endif
+
+}  // namespace loam::platform

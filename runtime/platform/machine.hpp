@@ -1,0 +1,102 @@
+// machine: the one place for what the compiler's instrumentation cannot see.
+//   Register save and restore, hardware transactions, pause, futex, clocks, CPU number, random bytes and the asymmetric
+//   barrier live here and nowhere else (tests/lab/test_style.py greps for it): a checker that replaces the thread
+//   sanitizer's library, or a simulator, then has one file to replace. The architecture's own half is
+//   machine_<architecture>.{hpp,cpp}; a port adds that pair.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+#define LOAM_LIBC_CHECKPOINT 1
+#include <csetjmp>
+#endif
+
+#if defined(__x86_64__)
+#include "runtime/platform/machine_x86_64.hpp"
+#else
+#error "Loam: no machine_<architecture>.hpp for this processor; machine_x86_64.hpp shows what one has to define"
+#endif
+
+namespace loam::platform {
+
+// ---- time ----------------------------------------------------------------------------------------------------------
+
+std::uint64_t monotonic_ns() noexcept;   // CLOCK_MONOTONIC
+std::uint64_t thread_cpu_ns() noexcept;  // CPU time of the calling thread
+void sleep_ns(std::uint64_t duration_ns) noexcept;
+
+// ---- scheduling ----------------------------------------------------------------------------------------------------
+
+void yield() noexcept;
+unsigned cpu_number() noexcept;  // where the caller ran a moment ago
+unsigned thread_id() noexcept;   // the kernel's
+
+// Sleeps while word == expected, at most timeout_ns (~0: for ever). Returns for any reason, so the caller loops.
+void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                std::uint64_t timeout_ns = ~0ULL) noexcept;
+void futex_wake(const std::atomic<std::uint32_t>& word, unsigned waiters) noexcept;
+
+// ---- randomness ----------------------------------------------------------------------------------------------------
+
+void random_bytes(std::span<std::byte> out) noexcept;  // from the kernel; for seeds only
+
+// ---- asymmetric store-load barrier ---------------------------------------------------------------------------------
+// A frequent side announces itself and then reads shared data; a rare side changes shared data and then looks for
+// announcements. Each must see the other (Dekker). The frequent side pays a plain store, the rare one a membarrier:
+//   announce_light(slot, v); ...loads...      pairs with      ...stores...; announce_heavy(); slot.load()
+// Without the pair both sides could miss each other, and a block could be freed under a reader. In builds with the
+// thread sanitizer, which cannot see membarrier, both are seq_cst exchanges.
+
+void announce_heavy() noexcept;
+
+inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value) noexcept {
+#ifdef LOAM_TSAN
+  slot.exchange(value, std::memory_order_seq_cst);
+#else
+  // relaxed: announce_heavy() interrupts every core that runs this process, which orders this store for it.
+  slot.store(value, std::memory_order_relaxed);
+  compiler_barrier();
+#endif
+}
+
+// ---- attempts: run a body, perhaps come back early ------------------------------------------------------------------
+// run_attempt() calls body(argument) and returns 0 when it returns. restart(checkpoint, code), called from inside the
+// body at any depth, makes run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer are
+// restored, no destructor runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its optimisations
+// and its locals are well defined; a setjmp in the caller would give neither. An exception may pass through.
+
+struct Checkpoint {
+#ifdef LOAM_LIBC_CHECKPOINT
+  std::jmp_buf buffer;
+#else
+  void* stack_pointer;
+#endif
+};
+
+using AttemptBody = void (*)(void* argument);
+
+#ifdef LOAM_LIBC_CHECKPOINT
+int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument);
+[[noreturn]] void restart(Checkpoint& checkpoint, int code) noexcept;
+#else
+extern "C" int loam_run_attempt(Checkpoint* checkpoint, AttemptBody body, void* argument);
+extern "C" [[noreturn]] void loam_restart(Checkpoint* checkpoint, int code) noexcept;
+
+inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
+  return loam_run_attempt(&checkpoint, body, argument);
+}
+[[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
+#endif
+
+// ---- hardware transactions -----------------------------------------------------------------------------------------
+
+enum class RtmStatus { absent, listed_but_aborts, works };
+
+// Tries real transactions where the processor lists them: firmware and hypervisors leave the flag and disable the rest.
+RtmStatus rtm_status() noexcept;
+
+}  // namespace loam::platform

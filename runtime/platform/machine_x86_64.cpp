@@ -1,0 +1,108 @@
+// The x86-64 half of machine.hpp: checkpoint and restart, and the test for working hardware transactions.
+#if defined(__x86_64__)
+
+#include "runtime/platform/machine.hpp"
+
+#include <cpuid.h>
+
+#ifndef LOAM_LIBC_CHECKPOINT
+// System V ABI: rbx, rbp, r12-r15 and rsp belong to the caller. They are pushed, the stack pointer is the checkpoint,
+// and both ways out pop them. The call-frame directives let an exception, a debugger and a profiler pass.
+//   rdi = Checkpoint*, rsi = body, rdx = argument; six pushes and the return address leave rsp 8 off a multiple of 16.
+asm(R"(
+    .text
+    .p2align 4
+    .globl loam_run_attempt
+    .hidden loam_run_attempt
+    .type loam_run_attempt, @function
+loam_run_attempt:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    pushq %rbx
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbx, 0
+    pushq %r12
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r12, 0
+    pushq %r13
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r13, 0
+    pushq %r14
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r14, 0
+    pushq %r15
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %r15, 0
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    movq %rsp, (%rdi)
+    movq %rdx, %rdi
+    call *%rsi
+    xorl %eax, %eax
+.Lloam_attempt_return:
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %r15
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r15
+    popq %r14
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r14
+    popq %r13
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r13
+    popq %r12
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %r12
+    popq %rbx
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbx
+    popq %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore %rbp
+    ret
+    .cfi_endproc
+    .size loam_run_attempt, . - loam_run_attempt
+
+    .p2align 4
+    .globl loam_restart
+    .hidden loam_restart
+    .type loam_restart, @function
+loam_restart:
+    movq (%rdi), %rsp
+    movl %esi, %eax
+    jmp .Lloam_attempt_return
+    .size loam_restart, . - loam_restart
+)");
+#endif
+
+namespace loam::platform {
+namespace {
+
+bool rtm_listed() noexcept {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 11));
+}
+
+// One empty transaction: xbegin falls through with the status register untouched, or jumps to 1 with a reason in it.
+bool empty_transaction_commits() noexcept {
+  unsigned status = ~0u;
+  asm volatile("xbegin 1f\n\txend\n1:" : "+a"(status) : : "memory");
+  return status == ~0u;
+}
+
+}  // namespace
+
+RtmStatus rtm_status() noexcept {
+  if (!rtm_listed()) return RtmStatus::absent;
+  // A single abort may be an interrupt; a hundred in a row is a machine that never commits.
+  for (int tries = 0; tries < 100; ++tries)
+    if (empty_transaction_commits()) return RtmStatus::works;
+  return RtmStatus::listed_but_aborts;
+}
+
+}  // namespace loam::platform
+
+#endif

@@ -1,0 +1,97 @@
+#include "runtime/platform/pages.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace loam::platform {
+namespace {
+
+std::atomic<std::int64_t> requests_until_failure{-1};
+
+constexpr std::size_t round_to_pages(std::size_t bytes) noexcept { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+
+bool refused_by_test() noexcept {
+  // relaxed: a test sets it before the threads it starts; nothing else is ordered by it.
+  if (requests_until_failure.load(std::memory_order_relaxed) < 0) [[likely]] return false;
+  return requests_until_failure.fetch_sub(1, std::memory_order_relaxed) == 0;
+}
+
+}  // namespace
+
+void* map_lazy(std::size_t bytes, MapOptions options) noexcept {
+  if (refused_by_test()) return nullptr;
+  const std::size_t rounded = round_to_pages(bytes);
+  void* const start =
+      mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  // Advice only: a kernel without these options is slower or dumps more, and still right.
+  if (!options.huge_pages) madvise(start, rounded, MADV_NOHUGEPAGE);
+  if (!options.core_dump) madvise(start, rounded, MADV_DONTDUMP);
+  return start;
+}
+
+void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) noexcept {
+  void* const start = map_lazy(bytes, options);
+  LOAM_CHECK(start != nullptr, "{}: the system refused {} bytes of address space (errno {}); raise `ulimit -v`", what,
+             bytes, errno);
+  return start;
+}
+
+void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes)); }
+
+void purge(void* start, std::size_t bytes) noexcept {
+  const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
+  const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kPageBytes - 1);
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept {
+  // /proc/self/smaps lists "start-end ..." headers followed by "Rss: N kB". Read by hand: standard I/O would call the
+  // allocator under test.
+  const int file = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  const auto low = reinterpret_cast<std::uintptr_t>(start), high = low + bytes;
+  std::size_t total = 0;
+  bool inside = false;
+  char buffer[8192];
+  std::size_t held = 0;
+  for (;;) {
+    const ssize_t got = read(file, buffer + held, sizeof buffer - held);
+    if (got <= 0) break;
+    held += static_cast<std::size_t>(got);
+    char* line = buffer;
+    char* const end = buffer + held;
+    for (char* stop; (stop = std::find(line, end, '\n')) != end; line = stop + 1) {
+      std::uintptr_t from = 0, to = 0;
+      const auto dash = std::from_chars(line, stop, from, 16);
+      if (dash.ptr != line && dash.ptr != stop && *dash.ptr == '-') {
+        const auto space = std::from_chars(dash.ptr + 1, stop, to, 16);
+        if (space.ptr != stop && *space.ptr == ' ') inside = from < high && to > low;
+      } else if (inside && stop - line > 4 && line[0] == 'R' && line[1] == 's' && line[2] == 's' && line[3] == ':') {
+        const char* digit = std::find_if(line + 4, stop, [](char c) { return c != ' '; });
+        std::size_t kib = 0;
+        std::from_chars(digit, stop, kib);
+        total += kib * 1024;
+      }
+    }
+    held = static_cast<std::size_t>(end - line);
+    if (held == sizeof buffer) held = 0;  // a line longer than the buffer is no line of ours
+    std::copy(line, line + held, buffer);
+  }
+  close(file);
+  return total;
+}
+
+void fail_map_after(std::int64_t requests) noexcept {
+  requests_until_failure.store(requests, std::memory_order_relaxed);
+}
+
+}  // namespace loam::platform

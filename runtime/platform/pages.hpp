@@ -1,0 +1,37 @@
+// Memory straight from the operating system: for records, logs and descriptors, which must not come from the allocator
+// that is under study (its placement would change) nor from a user's heap.
+//   map = reserve addresses; back = get memory, here at first touch; purge = give the memory back, keep the addresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace loam::platform {
+
+inline constexpr std::size_t kPageBytes = 4096;  // the kernel's base page on x86-64; others are a multiple
+
+struct MapOptions {
+  bool huge_pages = true;   // false: never huge pages, so that a sparse range is backed 4 KiB at a time
+  bool core_dump = true;    // false: left out of core dumps
+};
+
+// Reserves `bytes` (rounded up to pages), zeroed and readable and writable, backed at first touch.
+// returns nullptr where the kernel refuses (RLIMIT_AS, thread sanitizer, valgrind): the caller asks for less
+void* map_lazy(std::size_t bytes, MapOptions options = {}) noexcept;
+
+// As map_lazy, for what the runtime cannot do without: ends the program with a message naming `what`.
+void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options = {}) noexcept;
+
+void unmap(void* start, std::size_t bytes) noexcept;
+
+// Gives back the memory of whole pages inside [start, start + bytes); they read as zero afterwards.
+void purge(void* start, std::size_t bytes) noexcept;
+
+// Bytes of [start, start + bytes) that are resident. Walks the kernel's own account of the process; slow, not for hot
+// code. returns 0 where it cannot be read
+std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept;
+
+// Test hook: the n-th following map_lazy (0 = the next) is refused, once. Negative: never.
+void fail_map_after(std::int64_t requests) noexcept;
+
+}  // namespace loam::platform
