@@ -1,0 +1,95 @@
+"""Terminal output: one console per stream, the few styles that mean something, and tables that fit 80 columns.
+
+rich is imported on first use, so that a start which prints JSON or nothing does not pay for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+# Colour carries meaning only: what was typed or may be typed, what is good, doubtful, bad, and what is aside.
+STYLES = {
+    "command": "bold cyan",
+    "good": "green",
+    "doubt": "yellow",
+    "bad": "bold red",
+    "aside": "bright_black",
+    "head": "bold",
+}
+
+
+def _console(stream: Any) -> Console:
+    from rich.console import Console
+    from rich.theme import Theme
+
+    # Not on a terminal: a fixed width, so that a log or a pipe never gets lines folded at a guess of 80.
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 120
+    return Console(file=stream, theme=Theme(STYLES), highlight=False, soft_wrap=False, width=width)
+
+
+@functools.cache
+def out() -> Console:
+    """The console for results (standard output). Honours NO_COLOR and COLUMNS."""
+    return _console(sys.stdout)
+
+
+@functools.cache
+def err() -> Console:
+    """The console for progress, warnings and errors (standard error)."""
+    return _console(sys.stderr)
+
+
+def print_json(value: object) -> None:
+    """The one JSON document of a --json command, on standard output, with a newline."""
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A plain progress line on standard error (no markup)."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """A warning on standard error: fact; consequence; next step (no markup)."""
+    err().print(f"[doubt]warning:[/doubt] {_escape(text)}", soft_wrap=True)
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[RenderableType | str]], *, numeric: Iterable[str] = (), title: str = ""
+) -> Table:
+    """A table in the house style: bold heads, no frame, figures aligned right, last column wraps.
+
+    columns: heads; rows: cells in order (rich markup allowed); numeric: heads of the right-aligned columns
+    """
+    from rich import box
+    from rich.table import Table
+
+    right = set(numeric)
+    made = Table(
+        box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="head", header_style="head",
+        pad_edge=False, padding=(0, 1), collapse_padding=True,
+    )  # fmt: skip
+    for index, head in enumerate(columns):
+        last = index == len(columns) - 1
+        made.add_column(head, justify="right" if head in right else "left", no_wrap=not last, overflow="fold")
+    for row in rows:
+        made.add_row(*row)
+    return made
