@@ -1,0 +1,88 @@
+#include "runtime/platform/topology.hpp"
+
+#include "runtime/base/format.hpp"
+#include "runtime/platform/affinity.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fcntl.h>
+#include <tuple>
+#include <unistd.h>
+
+namespace loam::platform {
+namespace {
+
+// The number in the first line of `<sysfs>/cpu<number>/topology/<leaf>`, or `otherwise`.
+std::uint32_t read_number(const char* sysfs, unsigned number, std::string_view leaf, std::uint32_t otherwise) noexcept {
+  char path[512];
+  const auto name = base::format_to(path, "{}/cpu{}/topology/{}", std::string_view(sysfs), number, leaf);
+  if (name.size() >= sizeof path) return otherwise;
+  path[name.size()] = '\0';
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return otherwise;
+  char text[32];
+  const auto size = ::read(file, text, sizeof text);
+  ::close(file);
+  std::uint32_t value = 0;
+  if (size <= 0 || std::from_chars(text, text + size, value).ec != std::errc{}) return otherwise;
+  return value;
+}
+
+}  // namespace
+
+bool Topology::contains(unsigned number) const noexcept {
+  return std::ranges::any_of(cpus(), [&](const Cpu& cpu) { return cpu.number == number; });
+}
+
+void Topology::read(const char* sysfs, std::span<const unsigned> allowed) noexcept {
+  count_ = static_cast<unsigned>(std::min<std::size_t>(allowed.size(), kCpusMax));
+  const auto all = std::span(cpus_).first(count_);
+  for (unsigned i = 0; i < count_; ++i) {
+    const unsigned number = allowed[i];
+    all[i] = {.number = number,
+              .package = read_number(sysfs, number, "physical_package_id", 0),
+              .core = read_number(sysfs, number, "core_id", number),
+              .sibling = 0};
+  }
+  std::ranges::sort(all, {}, [](const Cpu& cpu) { return std::tuple(cpu.package, cpu.core, cpu.number); });
+  for (unsigned i = 1; i < count_; ++i)
+    if (all[i].package == all[i - 1].package && all[i].core == all[i - 1].core) all[i].sibling = all[i - 1].sibling + 1;
+  std::ranges::sort(all, {}, [](const Cpu& cpu) { return std::tuple(cpu.sibling, cpu.package, cpu.core, cpu.number); });
+}
+
+const Topology& topology() noexcept {
+  static const Topology* const known = [] {
+    static Topology read;  // static storage: 16 KiB are too much for small stacks
+    std::array<unsigned, kCpusMax> allowed;
+    read.read("/sys/devices/system/cpu", std::span(allowed).first(allowed_cpus(allowed)));
+    return &read;
+  }();
+  return *known;
+}
+
+int parse_cpu_list(std::string_view text, std::span<unsigned> out) noexcept {
+  int count = 0;
+  const char *at = text.data(), *const end = at + text.size();
+  for (bool more = true; more;) {
+    unsigned first = 0, last = 0;
+    auto parsed = std::from_chars(at, end, first);
+    if (parsed.ec != std::errc{}) return -1;
+    at = parsed.ptr;
+    last = first;
+    if (at != end && *at == '-') {
+      parsed = std::from_chars(at + 1, end, last);
+      if (parsed.ec != std::errc{}) return -1;
+      at = parsed.ptr;
+    }
+    if (last < first || last >= kCpusMax) return -1;
+    for (unsigned number = first; number <= last; ++number) {
+      if (static_cast<std::size_t>(count) == out.size()) return -1;
+      out[static_cast<std::size_t>(count++)] = number;
+    }
+    more = at != end;
+    if (more && *at++ != ',') return -1;
+  }
+  return count;
+}
+
+}  // namespace loam::platform
