@@ -1,0 +1,47 @@
+"""The command group allocators: bring your own, and prove that it really is the one in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loam_lab.cli.options import AsJson
+
+allocators = typer.Typer(no_args_is_help=True, help="Bring your own allocator, and prove that it is the one in use.")
+
+
+@allocators.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="The name to give it.")],
+    path: Annotated[Path, typer.Argument(help="The shared object.")],
+    as_json: AsJson = False,
+) -> int:
+    """Register a shared object under a name of yours (kept in ~/.config/loam/allocators)."""
+    from loam_lab.allocators import commands
+
+    return commands.add(name, path, as_json=as_json)
+
+
+@allocators.command("remove")
+def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], as_json: AsJson = False) -> int:
+    """Forget an allocator that add registered. The shared object stays where it is."""
+    from loam_lab.allocators import commands
+
+    return commands.remove(name, as_json=as_json)
+
+
+@allocators.command("verify")
+def verify(
+    name: Annotated[str, typer.Argument(help="An allocator, with settings as in glibc:tcache=0.")],
+    command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The program to look into; a small one of ours without it.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Run a program under an allocator and report, per process, which object really provided malloc."""
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.allocators import commands
+
+    return commands.verify(name, command or [], as_json=as_json)

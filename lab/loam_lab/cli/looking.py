@@ -1,0 +1,70 @@
+"""The commands that look: list, report, doctor, setup, test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from loam_lab.cli.options import AsJson
+from loam_lab.errors import LoamError
+
+Kind = Literal["allocators", "workloads", "syncs", "machines", "studies", "claims"]
+
+
+def list_registry(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")],
+    as_json: AsJson = False,
+) -> int:
+    """What there is, read from the code: allocators, workloads, syncs, machines, studies, claims."""
+    from loam_lab.cli import listing
+
+    return listing.show(kind, as_json=as_json)
+
+
+def report(
+    result: Annotated[Path | None, typer.Argument(help="A result's folder; the newest of this folder without it.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write; into the result without it.")] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
+    from loam_lab.report import commands
+
+    return commands.report(result, out=out, as_json=as_json)
+
+
+def doctor(
+    subject: Annotated[str | None, typer.Option("--for", metavar="SUBJECT", help="Only what bears on htm, counters, memory, noise, allocators, build or tests.")] = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """What this machine can measure, what it cannot, what that costs, and what to do."""
+    from loam_lab import doctor as doctor_module
+
+    return doctor_module.doctor(subject, as_json=as_json)
+
+
+def setup(
+    tests: Annotated[bool, typer.Option("--tests", help="Also what only the tests need (valgrind, chromium).")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Install what is missing, after saying what, and build everything that is measured."""
+    from loam_lab.setup import commands
+
+    return commands.setup(tests=tests, as_json=as_json)
+
+
+def test(
+    fast: Annotated[bool, typer.Option("--fast", help="The one-minute loop.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what takes long or needs more than CI has.")] = False,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Every workload on every algorithm, tiny.")] = False,
+    golden_update: Annotated[bool, typer.Option("--golden-update", help="Accept new expected output; read the diff then.")] = False,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """The tests; without option what CI runs."""
+    chosen = [name for name, on in (("--fast", fast), ("--all", everything), ("--smoke", smoke), ("--golden-update", golden_update)) if on]
+    if len(chosen) > 1:
+        raise LoamError(" ".join(chosen), None, "only one of these at a time")
+    from loam_lab import testing
+
+    return testing.run(chosen[0].removeprefix("--") if chosen else "ci", as_json=as_json)

@@ -1,0 +1,121 @@
+"""The commands that measure: tour, run, study, bench."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from loam_lab.cli.options import Allocators, AsJson, Out, Resume, at_least, integers, names
+from loam_lab.errors import LoamError
+
+study = typer.Typer(no_args_is_help=True, help="Studies: questions with their factors, blocks and figures, one file each.")
+
+Blocks = Annotated[int | None, typer.Option("--blocks", metavar="N", help="Blocks; each holds one run of every cell.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="A run that takes longer is ended and recorded.")]
+
+
+def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> int:
+    """The two-minute study of this machine, with a report. Start here."""
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.measure import commands
+
+    return commands.tour(resume=resume, out=out, as_json=as_json)
+
+
+def run(
+    workload: Annotated[str, typer.Argument(help="A workload; see: list workloads.")],
+    allocator: Allocators = None,
+    sync: Annotated[list[str] | None, typer.Option("--sync", metavar="R,S", help="Algorithms, or paths of executables that speak the record schema.")] = None,
+    threads: Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")] = None,
+    machine: Annotated[str, typer.Option("--machine", metavar="M", help="The machine; host is this one.")] = "host",
+    parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", metavar="KEY=V1,V2", help="A parameter of the workload or algorithm, with its levels.")] = None,
+    blocks: Blocks = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the order and of the workloads.")] = 1,
+    timeout: Timeout = None,
+    blame: Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")] = False,
+    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")] = False,
+    resume: Resume = False,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """An ad-hoc matrix: every combination of the levels given, in paired blocks. Prints a table, keeps the records."""
+    at_least("--blocks", blocks, 1)
+    _positive("--timeout", timeout)
+    counts = integers("--threads", threads)
+    parameters = [_key_value(item) for item in parameter or ()]
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.measure import commands
+
+    return commands.run(
+        workload, allocators=names(allocator), syncs=names(sync), threads=counts, machine=machine,
+        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, blame=blame,
+        oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
+    )  # fmt: skip
+
+
+@study.command("list")
+def study_list(as_json: AsJson = False) -> int:
+    """The studies there are, with their questions."""
+    from loam_lab.measure import commands
+
+    return commands.study_list(as_json=as_json)
+
+
+@study.command("run")
+def study_run(
+    name: Annotated[str, typer.Argument(help="A study's name, or the path of a study file.")],
+    effort: Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")] = "full",
+    resume: Resume = False,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Run a study and write its report."""
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.measure import commands
+
+    return commands.study_run(name, effort=effort, resume=resume, out=out, as_json=as_json)
+
+
+def bench(
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False)] = None,
+    allocator: Allocators = None,
+    blocks: Blocks = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the order of runs.")] = 1,
+    timeout: Timeout = None,
+    resume: Resume = False,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> int:  # fmt: skip
+    """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
+    at_least("--blocks", blocks, 1)
+    _positive("--timeout", timeout)
+    if not command:
+        raise LoamError("bench", None, "no command was given", "for example: ./loam bench -- /usr/bin/python3 -c 'print(1)'")
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.measure import bench as measure_bench
+
+    return measure_bench.bench(
+        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, resume=resume, out=out, as_json=as_json
+    )
+
+
+def _positive(option: str, value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise LoamError(option, value, "must be above 0 seconds")
+
+
+def _key_value(item: str) -> tuple[str, list[str]]:
+    key, equals, value = item.partition("=")
+    levels = [level.strip() for level in value.split(",")]
+    if not equals or not key or not all(levels):
+        raise LoamError("-p", item, "not of the form key=value or key=v1,v2", "for example -p structure=list,tree")
+    return key, list(dict.fromkeys(levels))

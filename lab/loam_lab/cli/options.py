@@ -1,0 +1,66 @@
+"""Options that several commands share, and how lists on the command line are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loam_lab.errors import LoamError
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output; progress goes to standard error.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted campaign instead of starting one.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder of the result; results/NAME-TIME without it.")]
+Allocators = Annotated[
+    list[str] | None,
+    typer.Option("--allocator", metavar="A,B", help="Allocators, with settings as in glibc:tcache=0; see list allocators."),
+]
+
+
+def names(values: Sequence[str] | None) -> list[str]:
+    """The names of a repeatable, comma-separated option, in order, without repetitions.
+
+    A part such as "b=2" after "x:a=1" is a further setting of x, not a name: "x:a=1,b=2,y" gives ["x:a=1,b=2", "y"].
+    """
+    found: list[str] = []
+    for value in values or ():
+        open_settings = False
+        for part in (piece.strip() for piece in value.split(",")):
+            if not part:
+                continue
+            if open_settings and "=" in part and ":" not in part:
+                found[-1] += f",{part}"
+                continue
+            open_settings = ":" in part
+            found.append(part)
+    return list(dict.fromkeys(found))
+
+
+def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> list[int]:
+    """The numbers of a repeatable, comma-separated option, in order, without repetitions.
+
+    raises: LoamError if a part is no integer or below least
+    """
+    found = []
+    for part in names(values):
+        try:
+            number = int(part)
+        except ValueError:
+            raise LoamError(option, part, "not a whole number", f"for example {option} 1,2") from None
+        if number < least:
+            raise LoamError(option, number, f"must be at least {least}")
+        found.append(number)
+    return found
+
+
+def at_least(option: str, value: int | None, least: int) -> None:
+    """Refuse a number below its least value with the house's kind of message.
+
+    raises: LoamError
+    """
+    if value is not None and value < least:
+        raise LoamError(option, value, f"must be at least {least}")

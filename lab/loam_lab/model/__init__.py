@@ -1,0 +1,1 @@
+"""Data that the lab reads and writes: studies, cells, workload records, results.  No processes, no statistics."""

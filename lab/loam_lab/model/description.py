@@ -1,0 +1,112 @@
+"""What an executable says about itself with --describe: synchronisation, workloads, parameters, metrics.
+
+The same form is spoken by the executables of this tree and by peers built elsewhere, so nothing here trusts it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA = 1
+
+Value = bool | int | float | str
+
+
+class Parameter(BaseModel):
+    """One `-p name=value`: an integer in [min, max], or one of `choices`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = Field(min_length=1)
+    type: Literal["integer", "choice"]
+    min: int | None = None
+    max: int | None = None
+    choices: tuple[str, ...] = ()
+    default: int | str
+    unit: str = ""
+    help: str = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Parameter:
+        if self.type == "choice" and not self.choices:
+            raise ValueError(f"parameter {self.name}: a choice without choices")
+        return self
+
+
+class Metric(BaseModel):
+    """One value of an `iteration` record; a ratio names the two values whose sums it divides."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = Field(min_length=1)
+    unit: str = "1"
+    better: Literal["higher", "lower", "neither"] = "neither"
+    kind: Literal["count", "time", "bytes", "ratio"]
+    of: tuple[str, str] | None = None
+
+    @model_validator(mode="after")
+    def _ratio_of_two(self) -> Metric:
+        if self.kind == "ratio" and self.of is None:
+            raise ValueError(f"metric {self.name}: a ratio must name the two values it divides")
+        return self
+
+
+class Workload(BaseModel):
+    """A workload of an executable; its first metric is the one by which cells are compared."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = Field(min_length=1)
+    summary: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    metrics: tuple[Metric, ...] = Field(min_length=1)
+
+    def metric(self, name: str) -> Metric | None:
+        """The metric of that name, or None."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+
+class Sync(BaseModel):
+    """The synchronisation that an executable was built with."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = Field(min_length=1)
+    summary: str = ""
+    threads_max: int = Field(ge=1)
+    paper: str = ""
+    blame: bool = False
+    parameters: tuple[Parameter, ...] = ()
+
+
+class Build(BaseModel):
+    """How an executable was built."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    compiler: str = ""
+    preset: str = ""
+    flags: str = ""
+    revision: str = ""
+
+
+class Description(BaseModel):
+    """The whole answer to --describe."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    version: int = Field(alias="schema")
+    sync: Sync
+    build: Build = Build()
+    workloads: tuple[Workload, ...]
+
+    def workload(self, name: str) -> Workload | None:
+        """The workload of that name, or None."""
+        return next((workload for workload in self.workloads if workload.name == name), None)
+
+    def parameters(self, workload: str) -> dict[str, Parameter]:
+        """Parameters of the synchronisation and of one workload, which share one name space."""
+        found = self.workload(workload)
+        return {p.name: p for p in (*self.sync.parameters, *(found.parameters if found else ()))}

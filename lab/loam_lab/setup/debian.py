@@ -1,0 +1,193 @@
+"""Debian packages: which ones a command needs, which are missing, and how they get here.
+
+As root they are installed after the list was printed; without root those that work from anywhere are unpacked into
+.loam/root, and the others stop set-up with the line that an administrator can run.
+Uses the standard library only: ./loam runs it (python3 -m loam_lab.setup.debian NEED...) before there is a .venv.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loam_lab import paths
+from loam_lab.console import note
+from loam_lab.errors import LoamError
+
+
+@dataclass(frozen=True)
+class Package:
+    """One Debian package and how to see that what it brings is there.
+
+    check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
+    needs: the kinds of work that need it: "venv", "measure", "test"
+    unpacks: whether it works when unpacked into a folder, without root
+    optional: whether work goes on without it, with a warning
+    """
+
+    name: str
+    check: str
+    needs: tuple[str, ...]
+    why: str
+    unpacks: bool = False
+    optional: bool = False
+
+
+PACKAGES = (
+    Package("python3-venv", "module:ensurepip", ("venv",), "the lab's own Python environment"),
+    Package("g++", "command:g++", ("measure", "test"), "compiles the workloads"),
+    Package("cmake", "command:cmake", ("measure", "test"), "builds the workloads", unpacks=True),
+    Package("ninja-build", "command:ninja", ("measure", "test"), "builds the workloads", unpacks=True),
+    Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),
+    Package("libjemalloc2", "library:libjemalloc.so.2", ("measure", "test"), "allocator jemalloc", unpacks=True),
+    Package("libtcmalloc-minimal4", "library:libtcmalloc_minimal.so.4", ("measure", "test"), "allocator tcmalloc", unpacks=True),
+    Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
+    Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
+    Package("valgrind", "command:valgrind", ("test",), "counts instructions of fast paths"),
+    Package("chromium", "command:chromium", ("test",), "opens the report in the tests", optional=True),
+    Package("chromium-driver", "command:chromedriver", ("test",), "opens the report in the tests", optional=True),
+)
+
+
+def present(package: Package) -> bool:
+    """Whether what the package brings is on this machine or unpacked in .loam/root. Starts no process."""
+    kind, _, what = package.check.partition(":")
+    if kind == "command":
+        unpacked = paths.unpacked_root() / "usr/bin" / what
+        return shutil.which(what) is not None or (package.unpacks and unpacked.exists())
+    if kind == "library":
+        return paths.find_library(what) is not None
+    if kind == "module":
+        return importlib.util.find_spec(what) is not None
+    return any((top / what).exists() for top in (Path("/"), paths.unpacked_root()))
+
+
+def missing(*needs: str) -> list[Package]:
+    """The packages of these kinds of work that are not there, in the table's order."""
+    return [package for package in PACKAGES if set(package.needs) & set(needs) and not present(package)]
+
+
+def ensure(*needs: str) -> None:
+    """Make sure that the packages for these kinds of work are there; installs or unpacks the missing ones.
+
+    raises: LoamError under --no-setup (with the list), without a network, and where only root could go on
+    """
+    lacking = missing(*needs)
+    if not lacking:
+        return
+    if os.environ.get("LOAM_NO_SETUP"):
+        required = [package for package in lacking if not package.optional]
+        if required:
+            raise LoamError("missing", None, _names(required), f"run ./loam setup, or as root: {_command(required)}")
+        return
+    if not shutil.which("apt-get"):
+        raise LoamError("missing", None, _names(lacking),
+                        "this is no Debian: install what corresponds with your system's package manager")  # fmt: skip
+    if os.geteuid() == 0:
+        _install(lacking)
+    else:
+        _unpack(lacking)
+
+
+def _names(packages: Iterable[Package]) -> str:
+    return " ".join(package.name for package in packages)
+
+
+def _command(packages: Iterable[Package]) -> str:
+    return f"apt-get install --no-install-recommends {_names(packages)}"
+
+
+def _print_list(packages: Sequence[Package], doing: str) -> None:
+    note(doing)
+    width = max(len(package.name) for package in packages)
+    for package in packages:
+        note(f"  {package.name:<{width}}  {package.why}")
+
+
+def _install(lacking: Sequence[Package]) -> None:
+    """Install with apt-get, after printing the list. Optional packages go second, so that they cannot spoil the others."""
+    _print_list(lacking, "installing Debian packages:")
+    if _apt(["update", "-q"]) != 0:
+        raise LoamError("apt-get update", None, "failed, see above", f"is there a network? by hand: {_command(lacking)}")
+    for group in ([p for p in lacking if not p.optional], [p for p in lacking if p.optional]):
+        if not group:
+            continue
+        failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
+        absent = [package for package in group if failed or not present(package)]
+        if absent and group[0].optional:
+            note(f"warning: {_names(absent)} could not be installed; the tests that need it are skipped; {_command(absent)}")
+        elif absent:
+            raise LoamError("apt-get install", None, f"{_names(absent)} could not be installed, see above",
+                            f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
+
+
+def _apt(arguments: Sequence[str]) -> int:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", *arguments]
+    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+
+
+def _unpack(lacking: Sequence[Package]) -> None:
+    """Without root: fetch the packages and those they depend on, and unpack them into .loam/root."""
+    stuck = [package for package in lacking if not package.unpacks and not package.optional]
+    if stuck:
+        raise LoamError("missing", None, f"{_names(stuck)} (works only when installed by root)",
+                        f"as root: {_command(lacking)}")  # fmt: skip
+    wanted = [package for package in lacking if package.unpacks]
+    for package in lacking:
+        if not package.unpacks:
+            note(f"warning: {package.name} is missing; the tests that need it are skipped; as root: {_command([package])}")
+    if not wanted:
+        return
+    _print_list(wanted, f"unpacking Debian packages into {paths.unpacked_root()} (no root, nothing is installed):")
+    folder = paths.dot_loam() / "apt"
+    debs = folder / "debs"
+    for name in ("lists/partial", "cache/archives/partial", "debs"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    # A package index of our own: the machine's may be missing, and only root may refresh it.
+    options = ["-o", f"Dir::State::lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}",
+               "-o", "Debug::NoLocking=true", "-o", "APT::Sandbox::User="]  # fmt: skip
+    if _apt([*options, "update", "-q"]) != 0:
+        raise LoamError("apt-get update", None, "failed, see above", f"is there a network? as root: {_command(wanted)}")
+    names = _closure(options, wanted)
+    fetched = subprocess.run(["apt-get", *options, "download", "-q", *names], cwd=debs, stdin=subprocess.DEVNULL,
+                             stdout=sys.stderr, check=False)  # fmt: skip
+    for deb in sorted(debs.glob("*.deb")):
+        subprocess.run(["dpkg", "-x", deb, paths.unpacked_root()], check=True, stdout=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    absent = [package for package in wanted if not present(package)]
+    if fetched.returncode != 0 or absent:
+        raise LoamError("apt-get download", None, f"{_names(absent or wanted)} could not be unpacked, see above",
+                        f"as root: {_command(absent or wanted)}")  # fmt: skip
+
+
+def _closure(options: Sequence[str], wanted: Sequence[Package]) -> list[str]:
+    """The wanted packages and every package of theirs that this machine lacks."""
+    simulated = subprocess.run(
+        ["apt-get", *options, "--simulate", "--no-install-recommends", "install", *(package.name for package in wanted)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = re.findall(r"^Inst (\S+)", simulated.stdout, re.MULTILINE)
+    # A package that dpkg lists as installed but whose file is gone would not be simulated: ask for it all the same.
+    return list(dict.fromkeys([*(package.name for package in wanted), *found]))
+
+
+def main(needs: Sequence[str]) -> int:
+    """What ./loam runs before there is a .venv. Returns the exit status; prints its error itself."""
+    try:
+        ensure(*needs)
+    except LoamError as error:
+        note(f"error: {error.line()}")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
