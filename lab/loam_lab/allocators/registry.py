@@ -238,7 +238,7 @@ def _environment(definition: Definition, settings: dict[str, str]) -> dict[str, 
     environment: dict[str, str] = {}
     for key, value in settings.items():
         if key not in definition.settings:
-            raise unknown(f"--allocator {definition.name}", key, definition.settings, f"setting of {definition.name}")
+            raise unknown(f"--allocator {definition.name}: setting", key, definition.settings, f"setting of {definition.name}")
         setting = definition.settings[key]
         text = setting.text(definition.name, value)
         before = environment.get(setting.environment)
