@@ -1,0 +1,58 @@
+// PlainAccess: the access policy of code that runs alone, or under a lock: loads, stores, malloc and free.
+//   An access policy is how a structure touches shared memory:
+//     read(field)              the field's value                     field: a trivially copyable member
+//     write(field, value)      changes it
+//     create<Node>(values...)  a new block from malloc, constructed  ends the program if there is no memory
+//     destroy(node)            destroys and frees                    (a transaction defers it to its commit)
+//   A read-only policy has read() alone. PlainAccess counts blocks per thread, so that a workload can prove that live
+//   nodes and allocator calls agree.
+#pragma once
+
+#include "runtime/base/check.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+
+namespace loam::structures {
+
+struct BlockCounters {
+  std::uint64_t created = 0, destroyed = 0;
+};
+
+class PlainAccess {
+ public:
+  template <class Field>
+  Field read(const Field& field) const noexcept {
+    static_assert(std::is_trivially_copyable_v<Field>);
+    return field;
+  }
+
+  template <class Field>
+  void write(Field& field, std::type_identity_t<Field> value) const noexcept {
+    static_assert(std::is_trivially_copyable_v<Field>);
+    field = value;
+  }
+
+  template <class Node, class... Values>
+  Node* create(Values... values) const noexcept {
+    void* const block = std::malloc(sizeof(Node));
+    LOAM_CHECK(block != nullptr, "malloc({}) failed", sizeof(Node));
+    ++blocks.created;
+    return ::new (block) Node{values...};
+  }
+
+  template <class Node>
+  void destroy(Node* node) const noexcept {
+    static_assert(std::is_trivially_destructible_v<Node>);
+    std::free(node);
+    ++blocks.destroyed;
+  }
+
+  // Blocks created and destroyed by this thread.
+  inline static thread_local constinit BlockCounters blocks{};
+};
+
+}  // namespace loam::structures

@@ -1,0 +1,301 @@
+// RedBlackTree: an ordered map from key to value; no sentinel, the empty subtree is null.
+//   Source Guibas and Sedgewick, FOCS 1978.   Cost: O(log n) per operation; at most 3 rotations per change.
+//   Removing a node with two children copies the successor's key and value into it and unlinks the successor, as the
+//   published benchmarks do: it moves data between nodes, so pointers to nodes do not survive a removal.
+//   Caveat: constructor, destructor, verify() and for_each_*() touch memory plainly; no other thread may be inside.
+#pragma once
+
+#include "structures/verdict.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace loam::structures {
+
+class RedBlackTree {
+ public:
+  using Key = std::int64_t;
+  using Value = std::int64_t;
+
+  enum class Colour : std::int64_t { black, red };
+
+  struct Node {
+    Key key;
+    Value value;
+    Node *left, *right, *parent;
+    Colour colour;
+  };
+  static_assert(sizeof(Node) == 48, "the study's tree node");
+
+  RedBlackTree() : top_(static_cast<Top*>(std::malloc(sizeof(Top)))) {
+    if (top_ == nullptr) throw std::bad_alloc();
+    ::new (top_) Top{nullptr};
+  }
+  RedBlackTree(const RedBlackTree&) = delete;
+  RedBlackTree& operator=(const RedBlackTree&) = delete;
+  ~RedBlackTree() {
+    free_subtree(top_->root);
+    std::free(top_);
+  }
+
+  template <class Access>
+  bool contains(Access& access, Key key) const {
+    return find(access, key) != nullptr;
+  }
+
+  // False, and nothing is written, if the key is present.
+  template <class Access>
+  bool insert(Access& access, Key key, Value value) {
+    Node *parent = nullptr, *node = access.read(top_->root);
+    bool left = false;
+    while (node != nullptr) {
+      const Key at = access.read(node->key);
+      if (at == key) return false;
+      parent = node;
+      left = key < at;
+      node = left ? access.read(node->left) : access.read(node->right);
+    }
+    Node* const none = nullptr;
+    if (parent == nullptr) {
+      access.write(top_->root, access.template create<Node>(key, value, none, none, none, Colour::black));
+      return true;
+    }
+    node = access.template create<Node>(key, value, none, none, parent, Colour::red);
+    access.write(left ? parent->left : parent->right, node);
+    repair_after_insertion(access, node, parent);
+    return true;
+  }
+
+  template <class Access>
+  bool insert(Access& access, Key key) {
+    return insert(access, key, key);
+  }
+
+  // False, and nothing is written, if the key is absent.
+  template <class Access>
+  bool remove(Access& access, Key key) {
+    Node* node = find(access, key);
+    if (node == nullptr) return false;
+    Node *left = access.read(node->left), *right = access.read(node->right);
+    if (left != nullptr && right != nullptr) {
+      Node* successor = right;
+      for (Node* next = access.read(successor->left); next != nullptr; next = access.read(next->left)) successor = next;
+      access.write(node->key, access.read(successor->key));
+      access.write(node->value, access.read(successor->value));
+      node = successor;
+      left = nullptr;
+      right = access.read(node->right);
+    }
+    Node* const child = left != nullptr ? left : right;
+    Node* const parent = access.read(node->parent);
+    if (child != nullptr) access.write(child->parent, parent);
+    replace_child(access, parent, node, child);
+    if (access.read(node->colour) == Colour::black) repair_after_removal(access, child, parent);
+    access.destroy(node);
+    return true;
+  }
+
+  // B1 keys ascend in order (hence no cycle and no key twice).   B2 the root is black.   B3 a red node has no red child.
+  // B4 every path from a node to null has as many black nodes.   B5 a child's parent is its parent.
+  Verdict verify() const {
+    Verdict verdict;
+    const Node* const root = top_->root;
+    if (root != nullptr && root->colour != Colour::black) {
+      verdict.broken = "B2: the root is black";
+    } else {
+      verify_subtree(root, nullptr, nullptr, nullptr, verdict);
+    }
+    return verdict;
+  }
+
+  template <class Visit>  // visit(key), ascending
+  void for_each_key(Visit&& visit) const {
+    for_each_key(top_->root, visit);
+  }
+
+  template <class Visit>  // visit(address, bytes) for the blocks that are no nodes
+  void for_each_fixed_block(Visit&& visit) const {
+    visit(top_, sizeof(Top));
+  }
+
+ private:
+  // A block of its own, so that the root pointer lies where an allocator puts it and not in this object.
+  struct Top {
+    Node* root;
+  };
+
+  enum class Side { left, right };
+  static constexpr Side opposite(Side side) noexcept { return side == Side::left ? Side::right : Side::left; }
+
+  template <Side side>
+  static Node*& child_of(Node* node) noexcept {
+    if constexpr (side == Side::left) {
+      return node->left;
+    } else {
+      return node->right;
+    }
+  }
+
+  template <class Access>
+  static bool is_red(Access& access, Node* node) {
+    return node != nullptr && access.read(node->colour) == Colour::red;
+  }
+
+  template <class Access>
+  Node* find(Access& access, Key key) const {
+    Node* node = access.read(top_->root);
+    while (node != nullptr) {
+      const Key at = access.read(node->key);
+      if (at == key) break;
+      node = key < at ? access.read(node->left) : access.read(node->right);
+    }
+    return node;
+  }
+
+  template <class Access>
+  void replace_child(Access& access, Node* parent, Node* before, Node* after) {
+    if (parent == nullptr) {
+      access.write(top_->root, after);
+    } else if (access.read(parent->left) == before) {
+      access.write(parent->left, after);
+    } else {
+      access.write(parent->right, after);
+    }
+  }
+
+  // Moves `node` down to `side`; its other child takes its place.
+  template <Side side, class Access>
+  void rotate(Access& access, Node* node) {
+    constexpr Side other = opposite(side);
+    Node* const riser = access.read(child_of<other>(node));
+    Node* const middle = access.read(child_of<side>(riser));
+    Node* const parent = access.read(node->parent);
+    access.write(child_of<other>(node), middle);
+    if (middle != nullptr) access.write(middle->parent, node);
+    access.write(riser->parent, parent);
+    replace_child(access, parent, node, riser);
+    access.write(child_of<side>(riser), node);
+    access.write(node->parent, riser);
+  }
+
+  // `node` is red, `parent` its parent: restores B2 and B3 upwards.
+  template <class Access>
+  void repair_after_insertion(Access& access, Node* node, Node* parent) {
+    while (access.read(parent->colour) == Colour::red) {
+      Node* const grand = access.read(parent->parent);  // not null: a red node is not the root (B2)
+      Node* const left = access.read(grand->left);
+      Node* const uncle = left == parent ? access.read(grand->right) : left;
+      if (!is_red(access, uncle)) {
+        if (left == parent) {
+          lift<Side::left>(access, node, parent, grand);
+        } else {
+          lift<Side::right>(access, node, parent, grand);
+        }
+        return;
+      }
+      access.write(parent->colour, Colour::black);
+      access.write(uncle->colour, Colour::black);
+      node = grand;
+      parent = access.read(node->parent);
+      if (parent == nullptr) return;  // the root stays black
+      access.write(node->colour, Colour::red);
+    }
+  }
+
+  // Red `node` under red `parent` on `side` of black `grand`, whose other child is black: the last case of insertion.
+  template <Side side, class Access>
+  void lift(Access& access, Node* node, Node* parent, Node* grand) {
+    if (access.read(child_of<side>(parent)) != node) {
+      rotate<side>(access, parent);
+      parent = node;
+    }
+    access.write(parent->colour, Colour::black);
+    access.write(grand->colour, Colour::red);
+    rotate<opposite(side)>(access, grand);
+  }
+
+  // Paths through `node` (perhaps null), child of `parent`, lack one black node: restores B4.
+  template <class Access>
+  void repair_after_removal(Access& access, Node* node, Node* parent) {
+    while (parent != nullptr && !is_red(access, node)) {
+      const bool done = access.read(parent->left) == node ? refill<Side::left>(access, parent)
+                                                          : refill<Side::right>(access, parent);
+      if (done) return;
+      node = parent;
+      parent = access.read(node->parent);
+    }
+    if (node != nullptr && access.read(node->colour) == Colour::red) access.write(node->colour, Colour::black);
+  }
+
+  // Paths through `parent`'s child on `side` lack one black node.
+  // returns true if they lack it no more; false if now all paths through `parent` do
+  template <Side side, class Access>
+  bool refill(Access& access, Node* parent) {
+    constexpr Side other = opposite(side);
+    Node* sibling = access.read(child_of<other>(parent));  // not null: its paths have a black node more (B4)
+    if (access.read(sibling->colour) == Colour::red) {
+      access.write(sibling->colour, Colour::black);
+      access.write(parent->colour, Colour::red);
+      rotate<side>(access, parent);
+      sibling = access.read(child_of<other>(parent));
+    }
+    Node* const near = access.read(child_of<side>(sibling));
+    Node* far = access.read(child_of<other>(sibling));
+    if (!is_red(access, far)) {
+      if (!is_red(access, near)) {
+        access.write(sibling->colour, Colour::red);
+        return false;
+      }
+      access.write(near->colour, Colour::black);
+      access.write(sibling->colour, Colour::red);
+      rotate<other>(access, sibling);
+      far = sibling;
+      sibling = near;
+    }
+    access.write(sibling->colour, access.read(parent->colour));
+    access.write(parent->colour, Colour::black);
+    access.write(far->colour, Colour::black);
+    rotate<side>(access, parent);
+    return true;
+  }
+
+  // `low`, `high`: nodes whose keys bound this subtree, or null. returns its black height; 0 once something is broken
+  static int verify_subtree(const Node* node, const Node* parent, const Node* low, const Node* high, Verdict& verdict) {
+    if (node == nullptr) return 1;
+    ++verdict.elements;
+    const bool red = node->colour == Colour::red;
+    if ((low != nullptr && node->key <= low->key) || (high != nullptr && node->key >= high->key)) {
+      verdict.broken = "B1: keys ascend in order";
+    } else if (node->parent != parent) {
+      verdict.broken = "B5: a child's parent is its parent";
+    } else if (red && parent != nullptr && parent->colour == Colour::red) {
+      verdict.broken = "B3: a red node has no red child";
+    }
+    if (!verdict.holds()) return 0;
+    const int left = verify_subtree(node->left, node, low, node, verdict);
+    const int right = verdict.holds() ? verify_subtree(node->right, node, node, high, verdict) : 0;
+    if (verdict.holds() && left != right) verdict.broken = "B4: all paths have as many black nodes";
+    return left + (red ? 0 : 1);
+  }
+
+  template <class Visit>
+  static void for_each_key(const Node* node, Visit& visit) {
+    if (node == nullptr) return;
+    for_each_key(node->left, visit);
+    visit(node->key);
+    for_each_key(node->right, visit);
+  }
+
+  static void free_subtree(Node* node) {
+    if (node == nullptr) return;
+    free_subtree(node->left);
+    free_subtree(node->right);
+    std::free(node);
+  }
+
+  Top* const top_;
+};
+
+}  // namespace loam::structures
