@@ -22,22 +22,8 @@ Allocators = Annotated[
 
 
 def names(values: Sequence[str] | None) -> list[str]:
-    """The names of a repeatable, comma-separated option, in order, without repetitions.
-
-    A part such as "b=2" after "x:a=1" is a further setting of x, not a name: "x:a=1,b=2,y" gives ["x:a=1,b=2", "y"].
-    """
-    found: list[str] = []
-    for value in values or ():
-        open_settings = False
-        for part in (piece.strip() for piece in value.split(",")):
-            if not part:
-                continue
-            if open_settings and "=" in part and ":" not in part:
-                found[-1] += f",{part}"
-                continue
-            open_settings = ":" in part
-            found.append(part)
-    return list(dict.fromkeys(found))
+    """The names of a repeatable, comma-separated option, in order, without repetitions."""
+    return list(dict.fromkeys(part.strip() for value in values or () for part in value.split(",") if part.strip()))
 
 
 def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> list[int]:

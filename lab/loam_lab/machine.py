@@ -1,0 +1,166 @@
+"""Facts about this machine, read from /proc and /sys, and the fingerprint that results carry.
+
+The fingerprint covers what makes results comparable (processor model and number of hardware threads); kernel,
+microcode and settings are annotation, shown beside the numbers but free to change.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import hashlib
+import os
+import platform
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# Starts 200 hardware transactions and prints how many committed. Run in a process of its own: where the processor
+# lists RTM but the instruction is gone it ends by SIGILL. The bytes are
+#   mov eax, -1; xbegin +4; xend; ret; ret     (returns -1 after a commit, the abort status otherwise)
+_RTM_TRIAL = """
+import ctypes, mmap
+code = bytes.fromhex("b8ffffffffc7f8040000000f01d5c3c3")
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(code)
+attempt = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+print(sum(attempt() == -1 for _ in range(200)))
+"""
+
+# perf_event_open numbers by machine (it has no wrapper in libc), and its ioctl requests.
+_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+_PERF_ENABLE, _PERF_DISABLE = 0x2400, 0x2401
+_PERF_TYPE_HARDWARE, _PERF_COUNT_INSTRUCTIONS = 0, 1
+
+
+def read(path: str) -> str:
+    """Text of a file of /proc or /sys without the last newline; "" where it is absent or not readable."""
+    try:
+        return Path(path).read_text(errors="replace").rstrip("\n")
+    except OSError:
+        return ""
+
+
+@functools.cache
+def cpuinfo() -> dict[str, str]:
+    """First processor's entry of /proc/cpuinfo."""
+    found: dict[str, str] = {}
+    for line in read("/proc/cpuinfo").split("\n\n")[0].splitlines():
+        key, _, value = line.partition(":")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def cpu_model() -> str:
+    """The processor's name, without repeated blanks and marketing marks."""
+    name = cpuinfo().get("model name") or cpuinfo().get("Model") or platform.machine()
+    return " ".join(re.sub(r"\((R|TM|tm)\)", "", name).split())
+
+
+def hardware_threads() -> int:
+    """Hardware threads this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def memory_bytes() -> int:
+    """Physical memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def selected(path: str) -> str:
+    """The value in brackets of a /sys choice such as "always [madvise] never"; "" where there is none."""
+    match = re.search(r"\[(\w+)\]", read(path))
+    return match[1] if match else ""
+
+
+def thp() -> str:
+    """Transparent huge pages: "always", "madvise", "never", or "absent"."""
+    return selected("/sys/kernel/mm/transparent_hugepage/enabled") or "absent"
+
+
+def hypervisor() -> str:
+    """What the machine is a guest of ("kvm", "xen", ...), "some" where it does not say, or "none"."""
+    if read("/sys/hypervisor/type"):
+        return read("/sys/hypervisor/type")
+    if "hypervisor" not in cpuinfo().get("flags", "").split():
+        return "none"
+    vendor = read("/sys/class/dmi/id/sys_vendor") + read("/sys/class/dmi/id/product_name")
+    for word, name in (("QEMU", "kvm"), ("KVM", "kvm"), ("VMware", "vmware"), ("Microsoft", "hyper-v"), ("Amazon", "kvm")):
+        if word in vendor:
+            return name
+    source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    return "kvm" if source == "kvm-clock" else "some"
+
+
+@functools.cache
+def rtm() -> str:
+    """Hardware transactions: "works", "absent", or "listed but aborts" (every one of 200 trials, as after a microcode update)."""
+    if "rtm" not in cpuinfo().get("flags", "").split():
+        return "absent"
+    trial = subprocess.run([sys.executable, "-I", "-S", "-c", _RTM_TRIAL], capture_output=True, text=True, check=False)
+    committed = int(trial.stdout) if trial.returncode == 0 and trial.stdout.strip().isdigit() else 0
+    return "works" if committed else "listed but aborts"
+
+
+@functools.cache
+def instruction_counter() -> tuple[bool, str]:
+    """Whether the processor's instruction counter counts a loop of known length in this process, and if not, why."""
+    number = _PERF_EVENT_OPEN.get(platform.machine())
+    if number is None:
+        return False, f"not tried on {platform.machine()}"
+    libc = ctypes.CDLL(None, use_errno=True)
+    # struct perf_event_attr, first version: type, size, config, period, sample type, read format, flags
+    # (bit 0 disabled, 5 without kernel, 6 without hypervisor), and zeros.
+    attributes = struct.pack("IIQQQQQ", _PERF_TYPE_HARDWARE, 64, _PERF_COUNT_INSTRUCTIONS, 0, 0, 0, 0b1100001).ljust(64, b"\0")
+    counter = libc.syscall(number, ctypes.c_char_p(attributes), 0, -1, -1, 0)
+    if counter < 0:
+        reason = {
+            errno.ENOENT: "this machine offers no hardware counter",
+            errno.EACCES: f"perf_event_paranoid={read('/proc/sys/kernel/perf_event_paranoid')} forbids it",
+            errno.EPERM: f"perf_event_paranoid={read('/proc/sys/kernel/perf_event_paranoid')} forbids it",
+            errno.ENOSYS: "the kernel was built without perf events",
+        }
+        return False, reason.get(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    try:
+        libc.ioctl(counter, _PERF_ENABLE, 0)
+        sum(range(100_000))
+        libc.ioctl(counter, _PERF_DISABLE, 0)
+        counted = int.from_bytes(os.read(counter, 8), sys.byteorder)
+    finally:
+        os.close(counter)
+    # An addition in the interpreter takes some ten instructions; a counter that is there but stands still reads 0.
+    if not 100_000 < counted < 100_000_000:
+        return False, f"the counter opens but reads {counted} for a loop of a million instructions"
+    return True, f"counted {counted} instructions of a known loop"
+
+
+def identity() -> str:
+    """What makes two machines the same for results: processor model and number of hardware threads, hashed (16 hex)."""
+    return hashlib.sha256(f"{cpu_model()}\0{os.cpu_count()}".encode()).hexdigest()[:16]
+
+
+@functools.cache
+def fingerprint() -> dict[str, Any]:
+    """The machine as results record it.
+
+    returns: cpu, cores (hardware threads usable here), memory_bytes, kernel, microcode, thp, aslr, rtm, hypervisor,
+             governor ("" where none), libc, fingerprint (16 hex, see identity)
+    """
+    return {
+        "cpu": cpu_model(),
+        "cores": hardware_threads(),
+        "memory_bytes": memory_bytes(),
+        "kernel": platform.release(),
+        "microcode": cpuinfo().get("microcode", ""),
+        "thp": thp(),
+        "aslr": int(read("/proc/sys/kernel/randomize_va_space") or 0),
+        "rtm": rtm(),
+        "hypervisor": hypervisor(),
+        "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "libc": " ".join(platform.libc_ver()),
+        "fingerprint": identity(),
+    }
