@@ -1,0 +1,127 @@
+// access: values of any trivially copyable type over an algorithm's word accesses.
+//   An algorithm's transaction derives from ReadAccess (and UpdateAccess) and provides
+//     load<U>(const U*)            U an unsigned integer of 1, 2, 4 or 8 bytes, naturally aligned
+//     store(Word*, value, mask)    the bits of `mask` within an aligned word
+//   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and is
+//   still one value: the transaction is atomic.
+#pragma once
+
+#include "runtime/tm/memory.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <bit>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace loam::tm {
+
+static_assert(std::endian::native == std::endian::little, "sub-word masks assume little endian");
+
+template <std::size_t kBytes>
+struct UnsignedOf {};
+template <> struct UnsignedOf<1> { using type = std::uint8_t; };
+template <> struct UnsignedOf<2> { using type = std::uint16_t; };
+template <> struct UnsignedOf<4> { using type = std::uint32_t; };
+template <> struct UnsignedOf<8> { using type = std::uint64_t; };
+
+template <class T>
+inline constexpr bool kFitsWord = std::has_single_bit(sizeof(T)) && sizeof(T) <= kWordBytes && alignof(T) >= sizeof(T);
+
+inline Word* word_of(const void* address) noexcept {
+  return reinterpret_cast<Word*>(reinterpret_cast<std::uintptr_t>(address) & ~(kWordBytes - 1));
+}
+inline unsigned bit_in_word(const void* address) noexcept {
+  return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address) % kWordBytes) * 8;
+}
+// A mask of `bytes` bytes starting at `bit`.
+constexpr Word mask_of(std::size_t bytes, unsigned bit) noexcept {
+  return (bytes >= kWordBytes ? ~Word{0} : (Word{1} << (bytes * 8)) - 1) << bit;
+}
+
+// Calls part(word, offset in the value, first byte in the word, bytes) for each aligned word that [address, +bytes) meets.
+template <class Part>
+void for_each_word(const void* address, std::size_t bytes, Part&& part) {
+  for (std::size_t done = 0; done < bytes;) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address) + done;
+    const std::size_t first = at % kWordBytes;
+    const std::size_t count = std::min(bytes - done, kWordBytes - first);
+    part(word_of(reinterpret_cast<const void*>(at)), done, first, count);
+    done += count;
+  }
+}
+
+template <class Tx>
+class ReadAccess {
+ public:
+  // The value of a shared field.
+  template <class T>
+  T read(const T& field) {
+    static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
+    if constexpr (kFitsWord<T>) {
+      using U = typename UnsignedOf<sizeof(T)>::type;
+      return std::bit_cast<T>(self().template load<U>(reinterpret_cast<const U*>(&field)));
+    } else {
+      alignas(T) std::byte bytes[sizeof(T)];
+      for_each_word(&field, sizeof(T), [&](Word* word, std::size_t offset, std::size_t first, std::size_t count) {
+        const Word value = self().template load<Word>(word);
+        std::memcpy(bytes + offset, reinterpret_cast<const std::byte*>(&value) + first, count);
+      });
+      return *std::launder(reinterpret_cast<T*>(bytes));
+    }
+  }
+
+ private:
+  Tx& self() noexcept { return static_cast<Tx&>(*this); }
+};
+
+template <class Tx>
+class UpdateAccess : public ReadAccess<Tx> {
+ public:
+  // Gives a shared field a new value, visible to others at commit.
+  template <class T>
+  void write(T& field, std::type_identity_t<T> value) {
+    static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
+    if constexpr (kFitsWord<T>) {
+      using U = typename UnsignedOf<sizeof(T)>::type;
+      if constexpr (sizeof(T) == kWordBytes) {
+        self().store(reinterpret_cast<Word*>(&field), std::bit_cast<U>(value), ~Word{0});
+      } else {
+        const unsigned bit = bit_in_word(&field);
+        self().store(word_of(&field), Word{std::bit_cast<U>(value)} << bit, mask_of(sizeof(T), bit));
+      }
+    } else {
+      for_each_word(&field, sizeof(T), [&](Word* word, std::size_t offset, std::size_t first, std::size_t count) {
+        Word part = 0;
+        std::memcpy(reinterpret_cast<std::byte*>(&part) + first, reinterpret_cast<const std::byte*>(&value) + offset,
+                    count);
+        self().store(word, part, mask_of(count, static_cast<unsigned>(first) * 8));
+      });
+    }
+  }
+
+  // A new object; it vanishes if the attempt aborts. Its constructor writes plainly: nobody else can see it yet.
+  template <class T, class... Arguments>
+  T* create(Arguments&&... arguments) {
+    static_assert(alignof(T) <= alignof(std::max_align_t), "create: over-aligned types are not supported");
+    return ::new (memory::allocate(self().descriptor(), sizeof(T))) T{std::forward<Arguments>(arguments)...};
+  }
+
+  // Ends an object's life at commit and frees its memory once no attempt can read it. The object must not need its
+  // destructor run: an attempt may abort after this call.
+  template <class T>
+  void destroy(T* object) {
+    static_assert(std::is_trivially_destructible_v<T>, "destroy: the destructor could not be undone by an abort");
+    memory::release(self().descriptor(), object, sizeof(T));
+  }
+
+  // As malloc and free, for callers without a type.
+  void* allocate(std::size_t bytes) { return memory::allocate(self().descriptor(), bytes); }
+  void release(void* block) { memory::release(self().descriptor(), block, 0); }
+
+ private:
+  Tx& self() noexcept { return static_cast<Tx&>(*this); }
+};
+
+}  // namespace loam::tm

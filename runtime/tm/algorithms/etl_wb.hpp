@@ -1,0 +1,329 @@
+// etl-wb: encounter-time locking with write-back, time-based reads.
+//   A write locks the stripe's ownership record at once and keeps the value in a redo log; a read is valid if its record
+//   is free and not newer than the snapshot; a newer one extends the snapshot after validating what was read. Commit
+//   takes a clock value, validates unless it is the next after the snapshot, writes back and releases.
+//   Source      TinySTM, PPoPP 2008 (WB-ETL); time base: LSA, DISC 2006, and TL2, DISC 2006.
+//   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
+//               quiescence (memory.hpp), other plain use after unlinking must wait as well.
+//   Conflicts   SUICIDE: who finds a record locked, or fails to validate, aborts itself.
+//   Cost        read-only: 8 instructions a read, no log; update: 14; first write of a stripe: one CAS; commit: one
+//               fetch-add and a store per word and per stripe (docs/instruction-counts.md).
+//   When not    many threads on few records, which are held from first write to commit.
+// Memory orders; the failure without each in brackets
+//   P1 publish  record store(release) after the write-back  / record load(acquire) before the data [new version, old data]
+//   P2 seqlock  data store(release) after the lock CAS      / data load(acquire), then record load(relaxed) again
+//               [new data under the old version]
+//   P3 commits  lock CAS(acq_rel), clock fetch_add(acq_rel), then validation / the same in the other committer
+//               [write skew: each validates before the other's lock is visible]
+//   P4 begin    the fetch_add's release / clock load(acquire), in extend() before validating [snapshot newer than what
+//               is visible]
+#pragma once
+
+#include "runtime/base/points.hpp"
+#include "runtime/tm/access.hpp"
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/driver.hpp"
+#include "runtime/tm/runtime.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+template <bool kBlame>
+struct EtlWb {
+  static constexpr AlgorithmDescription kDescription{
+      .name = "etl-wb",
+      .summary = "encounter-time locking, write-back, timestamp extension, SUICIDE",
+      .paper = "TinySTM, PPoPP 2008",
+      .guarantees = "opacity; publication safe"};
+
+  // What both kinds of attempt keep in registers: the formula of the mapping, fixed for the life of the process.
+  class Attempt {
+   public:
+    explicit Attempt(Descriptor& d) noexcept
+        : d_(&d), base_(shared.map.base), mask_(shared.map.mask), shift_(shared.map.shift) {}
+    Descriptor& descriptor() const noexcept { return *d_; }
+
+   protected:
+    Orec& record_of(const void* address) const noexcept {
+      return base_[(reinterpret_cast<std::uintptr_t>(address) >> shift_) & mask_];
+    }
+
+    Descriptor* d_;
+    Orec* base_;
+    std::uint64_t mask_;
+    unsigned shift_;
+  };
+
+  // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
+  class ReadOnlyTx : public Attempt, public ReadAccess<ReadOnlyTx> {
+   public:
+    using Attempt::Attempt;
+
+    template <class U>
+    U load(const U* address) {
+      Orec& record = this->record_of(address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > this->d_->snapshot) [[unlikely]] conflict(*this->d_, record, word_of(address));
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
+        conflict(*this->d_, record, word_of(address));
+      return value;
+    }
+  };
+
+  // Reads and writes.
+  class UpdateTx : public Attempt, public UpdateAccess<UpdateTx> {
+   public:
+    using Attempt::Attempt;
+
+    template <class U>
+    U load(const U* address) {
+      Orec& record = this->record_of(address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > this->d_->snapshot) [[unlikely]] return load_slow(address);
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
+        return load_slow(address);
+      log_read(*this->d_, record, word_of(address));
+      return value;
+    }
+
+    void store(Word* address, Word value, Word mask) {
+      Descriptor& d = *this->d_;
+      Orec& record = this->record_of(address);
+      std::uint64_t version = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+      if (version <= d.snapshot) [[likely]] {
+        // A version up to the snapshot also covers this attempt's own earlier reads of the stripe: nothing was
+        // committed to it since (the upgrade rule).
+        WriteEntry& entry = d.writes.begin()[d.write_count];
+        fill(entry, address, value, mask, record, version);
+        if (record.compare_exchange_strong(version, locked_word(d.slot, d.write_count),
+                                           std::memory_order_acq_rel,  // P2, P3
+                                           std::memory_order_relaxed)) [[likely]] {
+          LOAM_POINT("etl_wb.locked");
+          added(d);
+          return;
+        }
+      }
+      store_slow(d, record, address, value, mask);
+    }
+
+   private:
+    template <class U>
+    [[gnu::noinline, gnu::cold]] U load_slow(const U* address) {
+      const Word word = load_word_slow(*this->d_, this->record_of(address), word_of(address));
+      return static_cast<U>(word >> bit_in_word(address));
+    }
+  };
+
+  static void begin(Descriptor& d, Mode mode) noexcept {
+    domain.enter(*d.participant);
+    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
+    LOAM_POINT("etl_wb.began");
+    d.read_cursor = d.reads.begin();
+    d.mode = mode;
+  }
+
+  // Returns if the attempt has committed; restarts it otherwise.
+  static void commit(Descriptor& d) noexcept {
+    if (d.write_count != 0) write_back(d);
+    // Also with no writes: a block may have been created and dropped.
+    const bool memory = d.memory_count != 0;
+    if (memory) memory::commit(d);
+    ++d.statistics.commits;
+    d.mode = Mode::idle;
+    domain.leave(*d.participant);
+    if (memory) domain.settle(d.limbo);
+  }
+
+  // Leaves no trace of the attempt but the count of its cause.
+  static void rollback(Descriptor& d, AbortCause cause) noexcept {
+    for (std::uint64_t i = 0; i < d.write_count; ++i) {
+      const WriteEntry& entry = d.writes.begin()[i];
+      // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
+      if (entry.old_version != kChained) entry.record->store(entry.old_version, std::memory_order_release);  // P1
+    }
+    d.write_count = 0;
+    memory::undo(d);
+    ++d.statistics.aborts[static_cast<std::size_t>(cause)];
+    d.mode = Mode::idle;
+    domain.leave(*d.participant);
+  }
+
+ private:
+  static void log_read(Descriptor& d, Orec& record, const Word* word) noexcept {
+    Orec** const cursor = d.read_cursor;
+    // Neighbouring fields share a record: comparing with the newest entry halves the log of a list.
+    if constexpr (!kBlame) {
+      if (cursor[-1] == &record) return;
+    }
+    if (cursor == d.read_limit) [[unlikely]] d.reads.full();
+    *cursor = &record;
+    if constexpr (kBlame) d.read_addresses.begin()[cursor - d.reads.begin()] = word;
+    d.read_cursor = cursor + 1;
+  }
+
+  static void fill(WriteEntry& entry, Word* address, Word value, Word mask, Orec& record,
+                   std::uint64_t version) noexcept {
+    // relaxed: the lock CAS publishes the entry to those who meet the lock; later entries are only a hint to them.
+    entry.address.store(address, std::memory_order_relaxed);
+    entry.value = value;
+    entry.mask = mask;
+    entry.record = &record;
+    entry.old_version = version;
+    entry.next.store(0, std::memory_order_relaxed);
+  }
+
+  static void added(Descriptor& d) noexcept {
+    if (++d.write_count == d.writes.capacity()) [[unlikely]] d.writes.full();
+  }
+
+  // The attempt's entry for `address` in the chain that starts at `index`, or nullptr.
+  static WriteEntry* find(Descriptor& d, std::uint64_t index, const Word* address) noexcept {
+    for (std::uint64_t next = index + 1; next != 0;) {
+      WriteEntry& entry = d.writes.begin()[next - 1];
+      if (entry.address.load(std::memory_order_relaxed) == address) return &entry;  // relaxed: own entries
+      next = entry.next.load(std::memory_order_relaxed);
+    }
+    return nullptr;
+  }
+
+  // The value of a word whose record is not free and old: locked by this attempt, locked by another, or too new.
+  [[gnu::noinline]] static Word load_word_slow(Descriptor& d, Orec& record, Word* word) noexcept {
+    for (;;) {
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (is_locked_by(before, d.slot)) {
+        const Word memory = std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);  // relaxed: own stripe
+        const WriteEntry* const entry = find(d, index_of(before), word);
+        return entry == nullptr ? memory : (memory & ~entry->mask) | (entry->value & entry->mask);
+      }
+      if (is_locked(before)) conflict(d, record, word);
+      if (before > d.snapshot) extend(d);
+      const Word value = std::atomic_ref<Word>(*word).load(std::memory_order_acquire);  // P2
+      // Also after extending: the record is not in the read set yet, so its version is compared once more.
+      if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
+        log_read(d, record, word);
+        return value;
+      }
+    }
+  }
+
+  [[gnu::noinline]] static void store_slow(Descriptor& d, Orec& record, Word* address, Word value, Word mask) noexcept {
+    for (;;) {
+      std::uint64_t version = record.load(std::memory_order_acquire);
+      WriteEntry& entry = d.writes.begin()[d.write_count];
+      if (is_locked_by(version, d.slot)) {
+        WriteEntry& first = d.writes.begin()[index_of(version)];
+        if (WriteEntry* const known = find(d, index_of(version), address)) {
+          known->value = (known->value & ~mask) | (value & mask);
+          known->mask |= mask;
+          return;
+        }
+        fill(entry, address, value, mask, record, kChained);
+        entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);  // relaxed: own chain
+        first.next.store(d.write_count + 1, std::memory_order_relaxed);
+        added(d);
+        return;
+      }
+      if (is_locked(version)) conflict(d, record, address);
+      if (version > d.snapshot) {
+        extend(d);
+        continue;
+      }
+      fill(entry, address, value, mask, record, version);
+      if (record.compare_exchange_strong(version, locked_word(d.slot, d.write_count),
+                                         std::memory_order_acq_rel,  // P2, P3
+                                         std::memory_order_relaxed)) {
+        LOAM_POINT("etl_wb.locked");
+        added(d);
+        return;
+      }
+    }
+  }
+
+  // Moves the snapshot to now if everything read is still as it was.
+  static void extend(Descriptor& d) noexcept {
+    const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);  // P4: before validating
+    LOAM_POINT("etl_wb.extending");
+    validate(d);
+    d.snapshot = now;
+  }
+
+  // Aborts unless every record of the read set is at most as new as the snapshot, or locked by this attempt (which
+  // locked it at such a version).
+  static void validate(Descriptor& d) noexcept {
+    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
+      const std::uint64_t now = (*entry)->load(std::memory_order_acquire);  // P3
+      if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
+        const Word* word = nullptr;
+        if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
+        conflict(d, **entry, word);
+      }
+    }
+  }
+
+  static void write_back(Descriptor& d) noexcept {
+    LOAM_POINT("etl_wb.committing");
+    const std::uint64_t version = version_clock.now.fetch_add(1, std::memory_order_acq_rel) + 1;  // P3, P4
+    // The next value after the snapshot: nobody committed in between, so nothing read can have changed.
+    if (version != d.snapshot + 1) validate(d);
+    LOAM_POINT("etl_wb.validated");
+    WriteEntry* const begin = d.writes.begin();
+    WriteEntry* const end = begin + d.write_count;
+    for (WriteEntry* entry = begin; entry != end; ++entry) {
+      store_masked(entry->address.load(std::memory_order_relaxed), entry->value, entry->mask);
+      if constexpr (kBlame)
+        blame::note_write(*entry->record, entry->address.load(std::memory_order_relaxed), version);
+    }
+    LOAM_POINT("etl_wb.written");
+    for (WriteEntry* entry = begin; entry != end; ++entry)
+      if (entry->old_version != kChained) entry->record->store(version, std::memory_order_release);  // P1
+    d.write_count = 0;
+  }
+
+  static void store_masked(Word* address, Word value, Word mask) noexcept {
+    if (mask == ~Word{0}) [[likely]] {
+      std::atomic_ref<Word>(*address).store(value, std::memory_order_release);  // P2
+      return;
+    }
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(address);
+    for (std::size_t i = 0; i < kWordBytes; ++i)
+      if ((mask >> (i * 8)) & 1)
+        std::atomic_ref<std::uint8_t>(bytes[i]).store(static_cast<std::uint8_t>(value >> (i * 8)),
+                                                      std::memory_order_release);  // P2
+  }
+
+  // Ends the attempt because of `record`, which was to guard `word` (nullptr: not kept), and starts the next one.
+  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record,
+                                                              const Word* word) noexcept {
+    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of(d, record, word);
+    rollback(d, cause);
+    platform::restart(d.checkpoint, kRestartConflict);
+  }
+
+  static AbortCause cause_of(Descriptor& d, const Orec& record, const Word* word) noexcept {
+    AbortCause cause = AbortCause::unknown;
+    const std::uint64_t seen = record.load(std::memory_order_acquire);
+    const unsigned shift = shared.map.shift;
+    if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
+      // The owner's entries say what it means to write. It may have gone on since; then this is a guess about its next
+      // transaction, which a blame run corrects by the trail.
+      if (const Descriptor* const owner = Descriptor::of_slot(owner_of(seen))) {
+        std::uint64_t next = index_of(seen) + 1;
+        for (unsigned steps = 0; next != 0 && next <= owner->writes.capacity() && steps < 64; ++steps) {
+          const WriteEntry& entry = owner->writes.begin()[next - 1];
+          if (const Word* const theirs = entry.address.load(std::memory_order_relaxed))
+            cause = blame::closer(cause, blame::relation(word, theirs, shift));
+          next = entry.next.load(std::memory_order_relaxed);
+        }
+      }
+    }
+    if constexpr (kBlame)
+      cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));
+    return cause;
+  }
+};
+
+}  // namespace loam::tm

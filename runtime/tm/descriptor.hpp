@@ -1,0 +1,82 @@
+// Descriptor: what a thread's transactions are made of. One per thread slot, in OS pages, reused after thread exit and
+// never unmapped: other threads look into it when they meet a record that it has locked.
+#pragma once
+
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/reclaim/epoch.hpp"
+#include "runtime/tm/log.hpp"
+#include "runtime/tm/mapping.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+// A word to be written at commit. Entries of one stripe form a chain from the first (whose index is in the record).
+struct WriteEntry {
+  std::atomic<Word*> address;  // atomic: a thread that meets the lock reads it, to name the cause of its abort
+  Word value;
+  Word mask;                   // which bits of the word are written
+  Orec* record;
+  std::uint64_t old_version;   // of the record before it was locked; kChained in later entries of the stripe
+  std::atomic<std::uint64_t> next;  // index + 1 of the stripe's next entry, 0 at the end; atomic as `address`
+};
+inline constexpr std::uint64_t kChained = ~0ULL;
+
+// Where the transactional part of a thread stands.
+enum class Mode : std::uint32_t { idle, read_only, update };
+
+// Requests to the allocator that hang on the outcome of an attempt.
+struct MemoryEntry {
+  void* block;
+  std::uint64_t bytes;  // of a new block, or of one to be freed: memory.cpp tells them apart by bit 63
+};
+
+struct alignas(platform::kApartBytes) Descriptor {
+  // -- read at every access -------------------------------------------------------------------------------------------
+  std::uint64_t snapshot = 0;  // values read are valid together at this clock value
+  Orec** read_cursor = nullptr;
+  Orec** read_limit = nullptr;
+  std::uint64_t write_count = 0;
+  std::uint64_t memory_count = 0;
+  reclaim::Participant* participant = nullptr;
+  Mode mode = Mode::idle;
+  unsigned slot = 0;
+  platform::Checkpoint checkpoint;
+
+  // -- once per attempt -----------------------------------------------------------------------------------------------
+  // Written by the owner alone, with plain increments; read by whoever sums up, after the owner has stopped.
+  Statistics statistics;
+
+  // -- logs -----------------------------------------------------------------------------------------------------------
+  Log<Orec*> reads;  // entries are records' addresses: 8 bytes each; begin()[-1] is a sentinel that no record equals
+  Log<WriteEntry> writes;
+  Log<MemoryEntry> memory;
+  Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
+
+  reclaim::Limbo limbo;
+  unsigned aborts_in_a_row = 0;
+
+  // The calling thread's descriptor; made at its first transaction, given back at its exit.
+  static Descriptor& current() noexcept {
+    if (current_ == nullptr) [[unlikely]] return attach_thread();
+    return *current_;
+  }
+  // The descriptor of a slot, or nullptr if no thread ever had it.
+  static Descriptor* of_slot(unsigned slot) noexcept;
+
+  bool reads_addresses_kept() const noexcept { return read_addresses.begin() != nullptr; }
+
+ private:
+  static Descriptor& attach_thread() noexcept;
+  friend void thread_exit() noexcept;
+
+  static thread_local constinit Descriptor* current_;
+};
+
+// Gives the calling thread's descriptor back: what it retired is handed over. A later transaction of the thread starts
+// anew. Called by itself at thread exit. Fatal inside a transaction.
+void thread_exit() noexcept;
+
+}  // namespace loam::tm

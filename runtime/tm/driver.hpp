@@ -1,0 +1,137 @@
+// driver: runs a body as attempts of an algorithm until one commits.
+//   read_only(f)  f(tx) with a transaction that only reads and keeps no log; after kReadOnlyFailuresMax attempts with one
+//                 that can extend its snapshot.
+//   update(f)     f(tx) with a transaction that reads and writes.
+//   Nesting is flat: the inner body becomes part of the outer transaction.
+//   An aborted attempt returns to the driver by restoring registers, 50 to 150 times cheaper than an exception, and runs no
+//   destructors: an object that lives inside the body may own transactional memory and nothing else. Results must be
+//   trivially destructible for the same reason. An exception that leaves the body cancels the transaction.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace loam::tm {
+
+struct AlgorithmDescription {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view paper;
+  std::string_view guarantees;
+};
+
+// Codes with which an attempt comes back to the driver.
+inline constexpr int kRestartConflict = 1;
+inline constexpr int kRestartAsUpdate = 2;  // a read-only body wrote, in a nested transaction
+
+inline constexpr unsigned kReadOnlyFailuresMax = 2;
+// Aborts in a row after which the core is given up now and then: the other side may not be running.
+inline constexpr unsigned kEagerRetries = 8;
+
+template <class Algorithm>
+class Driver {
+  using ReadOnlyTx = typename Algorithm::ReadOnlyTx;
+  using UpdateTx = typename Algorithm::UpdateTx;
+
+ public:
+  template <class F>
+  static auto read_only(F&& body) {
+    Descriptor& d = Descriptor::current();
+    if (d.mode != Mode::idle) [[unlikely]] return nested_read(d, body);
+    Call<F, ReadOnlyTx> call(body, d);
+    int code = platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call);
+    if (code == 0) [[likely]] return call.result();
+    for (unsigned failures = 1; failures < kReadOnlyFailuresMax && code == kRestartConflict; ++failures) {
+      code = platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call);
+      if (code == 0) return call.result();
+    }
+    return run_update(d, body);
+  }
+
+  template <class F>
+  static auto update(F&& body) {
+    Descriptor& d = Descriptor::current();
+    if (d.mode != Mode::idle) [[unlikely]] {
+      if (d.mode == Mode::read_only) restart_as_update(d);
+      UpdateTx tx(d);
+      return body(tx);
+    }
+    return run_update(d, body);
+  }
+
+ private:
+  // A body, its transaction type and room for its result.
+  template <class F, class Tx>
+  struct Call {
+    using Result = std::invoke_result_t<F&, Tx&>;
+    static constexpr bool kReturns = !std::is_void_v<Result>;
+    static_assert(!kReturns || std::is_trivially_destructible_v<Result>,
+                  "a transaction's result is dropped without its destructor when the attempt aborts");
+    static_assert(!std::is_reference_v<Result>, "a transaction returns a value or a pointer");
+
+    Call(F& body, Descriptor& d) noexcept : body_(body), d_(d) {}
+
+    static void run(void* self) { static_cast<Call*>(self)->attempt(); }
+
+    auto result() noexcept {
+      if constexpr (kReturns) return std::move(*std::launder(reinterpret_cast<Result*>(storage_)));
+    }
+
+   private:
+    void attempt() {
+      Algorithm::begin(d_, std::is_same_v<Tx, ReadOnlyTx> ? Mode::read_only : Mode::update);
+      try {
+        Tx tx(d_);
+        if constexpr (kReturns)
+          ::new (static_cast<void*>(storage_)) Result(body_(tx));
+        else
+          body_(tx);
+      } catch (...) {
+        Algorithm::rollback(d_, AbortCause::explicit_);
+        throw;
+      }
+      Algorithm::commit(d_);
+    }
+
+    struct Nothing {};
+    using Stored = std::conditional_t<kReturns, Result, Nothing>;
+    F& body_;
+    Descriptor& d_;
+    alignas(Stored) std::byte storage_[sizeof(Stored)];
+  };
+
+  template <class F>
+  static auto run_update(Descriptor& d, F& body) {
+    Call<F, UpdateTx> call(body, d);
+    if (platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0) [[unlikely]] {
+      sync::Backoff backoff;
+      for (unsigned aborts = 1; platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0; ++aborts)
+        if (aborts % kEagerRetries == 0) backoff.wait();
+    }
+    return call.result();
+  }
+
+  template <class F>
+  static auto nested_read(Descriptor& d, F& body) {
+    if (d.mode == Mode::read_only) {
+      ReadOnlyTx tx(d);
+      return body(tx);
+    }
+    UpdateTx tx(d);
+    return body(tx);
+  }
+
+  [[noreturn, gnu::cold, gnu::noinline]] static void restart_as_update(Descriptor& d) noexcept {
+    Algorithm::rollback(d, AbortCause::explicit_);
+    platform::restart(d.checkpoint, kRestartAsUpdate);
+  }
+};
+
+}  // namespace loam::tm

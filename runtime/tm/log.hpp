@@ -1,0 +1,46 @@
+// Log: an array that only grows, in OS pages, at one address for ever.
+//   Its addresses are reserved once and backed as they are touched, so growing moves nothing: another thread may read an
+//   entry of it (to learn what a locked record guards) while the owner appends. Where the system refuses the range
+//   (`ulimit -v`), half of it is tried, and so on.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/platform/pages.hpp"
+
+#include <cstddef>
+
+namespace loam::tm {
+
+template <class Entry>
+class Log {
+ public:
+  // Reserves up to `capacity` entries. `what` names the log in the message of a full one. `offset_bytes` (a multiple of
+  // the entry's alignment) shifts the first entry: logs that all began at a page's start would share cache sets.
+  void reserve(std::size_t capacity, std::size_t offset_bytes, const char* what) noexcept {
+    constexpr std::size_t kLeast = 4096;
+    void* start = nullptr;
+    for (; start == nullptr && capacity >= kLeast; capacity /= 2) {
+      start = platform::map_lazy(capacity * sizeof(Entry) + offset_bytes, {.huge_pages = false, .core_dump = false});
+      if (start != nullptr) break;
+    }
+    LOAM_CHECK(start != nullptr, "tm: no address space for the {}; raise `ulimit -v`", what);
+    begin_ = reinterpret_cast<Entry*>(static_cast<std::byte*>(start) + offset_bytes);
+    end_ = begin_ + capacity;
+    what_ = what;
+  }
+
+  Entry* begin() const noexcept { return begin_; }
+  Entry* end() const noexcept { return end_; }
+  std::size_t capacity() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+
+  [[noreturn, gnu::cold, gnu::noinline]] void full() const noexcept {
+    LOAM_FATAL("tm: a transaction filled its {} ({} entries); split it, or raise `ulimit -v`", what_, capacity());
+  }
+
+ private:
+  Entry* begin_ = nullptr;
+  Entry* end_ = nullptr;
+  const char* what_ = "";
+};
+
+}  // namespace loam::tm

@@ -1,0 +1,47 @@
+#include "runtime/tm/mapping.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/platform/pages.hpp"
+
+#include <cstring>
+
+namespace loam::tm {
+namespace {
+
+constexpr unsigned kAddressBits = 47;  // user addresses on x86-64 and on AArch64 with 4 KiB pages, unless asked for more
+constexpr unsigned kWindowBits = 40;
+
+// A range of records that is backed as it is touched. returns a map without base where the system refuses it
+RecordMap reserve_sparse(unsigned address_bits, std::string_view kind) noexcept {
+  const std::size_t records = std::size_t{1} << (address_bits - kShadowShift);
+  const std::size_t bytes = records * sizeof(Orec);
+  void* const base = platform::map_lazy(bytes, {.huge_pages = false, .core_dump = false});
+  return {static_cast<Orec*>(base), records - 1, kShadowShift, kind, bytes};
+}
+
+RecordMap reserve_table(unsigned shift, unsigned records_log2) noexcept {
+  const std::size_t records = std::size_t{1} << records_log2;
+  const std::size_t bytes = records * sizeof(Orec);
+  void* const base = platform::map_lazy_or_die(bytes, "tm: table of ownership records", {.core_dump = false});
+  // Touched now, or the first run would time page faults.
+  std::memset(base, 0, bytes);
+  return {static_cast<Orec*>(base), records - 1, shift, "table", bytes};
+}
+
+}  // namespace
+
+RecordMap map_records(const Config& config) noexcept {
+  LOAM_CHECK(config.shift >= kShiftMin && config.shift <= kShiftMax, "tm: shift={}: must be {} to {}", config.shift,
+             kShiftMin, kShiftMax);
+  LOAM_CHECK(config.records_log2 >= kRecordsLog2Min && config.records_log2 <= kRecordsLog2Max,
+             "tm: records_log2={}: must be {} to {}", config.records_log2, kRecordsLog2Min, kRecordsLog2Max);
+  if (config.mapping == Mapping::shadow) {
+    if (const RecordMap full = reserve_sparse(kAddressBits, "shadow-full"); full.base != nullptr) return full;
+    if (const RecordMap window = reserve_sparse(kWindowBits, "shadow-window"); window.base != nullptr) return window;
+  }
+  return reserve_table(config.shift, config.records_log2);
+}
+
+std::size_t RecordMap::resident_bytes() const noexcept { return platform::resident_bytes(base, bytes); }
+
+}  // namespace loam::tm

@@ -1,0 +1,131 @@
+#include "runtime/tm/runtime.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/platform/pages.hpp"
+#include "runtime/sync/spin_lock.hpp"
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/descriptor.hpp"
+
+#include <mutex>
+
+#include <pthread.h>
+
+namespace loam::tm {
+
+constinit Shared shared;
+constinit Clock version_clock;
+constinit reclaim::Domain domain;
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit Descriptor* Descriptor::current_ = nullptr;
+
+namespace {
+
+constinit sync::SpinLock setup_lock;
+constinit std::atomic<bool> configured{false};
+constinit std::atomic<bool> in_use{false};
+constinit std::array<std::atomic<Descriptor*>, reclaim::Domain::kSlots> descriptors{};
+
+// Addresses of the logs of one thread, in entries. Backed as used: an attempt that reads 4000 words uses 32 KiB.
+constexpr std::size_t kReadsMax = std::size_t{1} << 27;
+constexpr std::size_t kWritesMax = std::size_t{1} << 24;
+constexpr std::size_t kMemoryMax = std::size_t{1} << 24;
+// Logs of different threads start at different cache sets: five lines apart, modulo a page.
+constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
+
+void configure_locked(const Config& config) noexcept {
+  shared.config = config;
+  shared.map = map_records(config);
+  if (config.blame) blame::start();
+  // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the map.
+  configured.store(true, std::memory_order_release);
+}
+
+Descriptor& make_descriptor(unsigned slot) noexcept {
+  void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
+  auto* const d = new (page) Descriptor;
+  const std::size_t stagger = (slot * kStaggerBytes) % platform::kPageBytes;
+  d->slot = slot;
+  d->participant = &domain.participant(slot);
+  // The first entry is the sentinel before the log: equal to no record, so that the newest entry can always be compared.
+  d->reads.reserve(kReadsMax, stagger + platform::kCacheLineBytes, "read set");
+  d->reads.begin()[-1] = nullptr;
+  d->read_limit = d->reads.end();
+  d->writes.reserve(kWritesMax, stagger, "write set");
+  d->memory.reserve(kMemoryMax, stagger, "log of allocations");
+  if (shared.config.blame) d->read_addresses.reserve(kReadsMax, stagger, "read set (blame)");
+  // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.
+  descriptors[slot].store(d, std::memory_order_release);
+  return *d;
+}
+
+// A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again if
+// one of them has started a transaction after it.
+pthread_key_t exit_key() noexcept {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    LOAM_CHECK(pthread_key_create(&made, [](void*) { thread_exit(); }) == 0, "tm: no pthread key left for thread exit");
+    return made;
+  }();
+  return key;
+}
+
+}  // namespace
+
+void configure(const Config& config) noexcept {
+  const std::lock_guard guard(setup_lock);
+  LOAM_CHECK(!in_use.load(std::memory_order_relaxed), "tm: configure() after the first transaction of the process");
+  if (shared.map.base != nullptr) platform::unmap(shared.map.base, shared.map.bytes);
+  configure_locked(config);
+}
+
+void configure_once() noexcept {
+  if (configured.load(std::memory_order_acquire)) return;  // runtime.A
+  const std::lock_guard guard(setup_lock);
+  if (!configured.load(std::memory_order_relaxed)) configure_locked(Config{});  // relaxed: the lock orders
+}
+
+Descriptor* Descriptor::of_slot(unsigned slot) noexcept {
+  return descriptors[slot].load(std::memory_order_acquire);  // runtime.B
+}
+
+Descriptor& Descriptor::attach_thread() noexcept {
+  configure_once();
+  in_use.store(true, std::memory_order_relaxed);  // relaxed: guards against misuse, orders nothing
+  const unsigned slot = domain.acquire_slot();
+  Descriptor* d = of_slot(slot);
+  current_ = d != nullptr ? d : &make_descriptor(slot);
+  pthread_setspecific(exit_key(), current_);
+  return *current_;
+}
+
+void thread_exit() noexcept {
+  Descriptor* const d = Descriptor::current_;
+  if (d == nullptr) return;
+  LOAM_CHECK(d->mode == Mode::idle, "tm: a thread ended, or called thread_exit(), inside a transaction");
+  domain.release_slot(d->slot, d->limbo);
+  Descriptor::current_ = nullptr;
+}
+
+std::size_t quiesce() noexcept { return domain.reclaim(Descriptor::current().limbo); }
+
+Statistics statistics() noexcept {
+  Statistics copy = Descriptor::current().statistics;
+  copy.attempts = copy.commits + copy.aborts_total();
+  return copy;
+}
+
+Statistics statistics_of_all() noexcept {
+  Statistics sum;
+  for (const auto& entry : descriptors) {
+    const Descriptor* const d = entry.load(std::memory_order_acquire);  // runtime.B
+    if (d == nullptr) continue;
+    sum.commits += d->statistics.commits;
+    for (std::size_t c = 0; c < kAbortCauses; ++c) sum.aborts[c] += d->statistics.aborts[c];
+    sum.blocks_allocated += d->statistics.blocks_allocated;
+    sum.blocks_freed += d->statistics.blocks_freed;
+  }
+  sum.attempts = sum.commits + sum.aborts_total();
+  return sum;
+}
+
+}  // namespace loam::tm

@@ -1,0 +1,46 @@
+// The state that all transactions of the process share.
+#pragma once
+
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/reclaim/epoch.hpp"
+#include "runtime/tm/mapping.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+// What is read at every begin and written once, before the first transaction.
+struct alignas(platform::kApartBytes) Shared {
+  RecordMap map;
+  Config config;
+};
+extern constinit Shared shared;
+
+// The version clock: every commit that writes advances it, every begin reads it. Alone on its lines.
+struct alignas(platform::kApartBytes) Clock {
+  std::atomic<std::uint64_t> now{1};
+};
+extern constinit Clock version_clock;
+
+// The readers of memory that transactions free.
+extern constinit reclaim::Domain domain;
+
+// Chooses mapping and blame. Call before the first transaction of the process; without a call the defaults of Config
+// hold. Ends the program if a value is out of range or a transaction has run.
+void configure(const Config& config) noexcept;
+
+// configure() with the defaults unless it has been called.
+void configure_once() noexcept;
+
+// Frees everything that transactions have freed and nobody can read any more, also what exited threads left. Call
+// outside of transactions. returns how many blocks of the caller are still held back
+std::size_t quiesce() noexcept;
+
+// This thread's cumulative counts.
+Statistics statistics() noexcept;
+
+// Sum over all threads that ever ran a transaction; exact once they have stopped.
+Statistics statistics_of_all() noexcept;
+
+}  // namespace loam::tm

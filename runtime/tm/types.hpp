@@ -1,0 +1,83 @@
+// The words of the transactional memory: ownership records, abort causes, statistics, configuration.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace loam::tm {
+
+using Word = std::uint64_t;
+inline constexpr std::size_t kWordBytes = sizeof(Word);
+
+// An ownership record guards a stripe of 2^shift bytes:
+//   free    bit 63 = 0   bits 62..0: version, the clock value of the commit that wrote the stripe last
+//   locked  bit 63 = 1   bits 62..48: slot of the owner   bits 47..0: index of the owner's first write entry of the stripe
+// One unsigned comparison, record <= snapshot, answers "free and old enough".
+using Orec = std::atomic<std::uint64_t>;
+
+inline constexpr std::uint64_t kLockedBit = 1ULL << 63;
+inline constexpr unsigned kIndexBits = 48;
+inline constexpr std::uint64_t kIndexMask = (1ULL << kIndexBits) - 1;
+
+constexpr std::uint64_t locked_word(unsigned slot, std::uint64_t index) noexcept {
+  return kLockedBit | (std::uint64_t{slot} << kIndexBits) | index;
+}
+constexpr bool is_locked(std::uint64_t record) noexcept { return (record & kLockedBit) != 0; }
+constexpr bool is_locked_by(std::uint64_t record, unsigned slot) noexcept {
+  return (record >> kIndexBits) == (locked_word(slot, 0) >> kIndexBits);
+}
+constexpr unsigned owner_of(std::uint64_t record) noexcept {
+  return static_cast<unsigned>((record & ~kLockedBit) >> kIndexBits);
+}
+constexpr std::uint64_t index_of(std::uint64_t record) noexcept { return record & kIndexMask; }
+
+static_assert(locked_word(0, 0) > kLockedBit - 1, "a locked word must exceed every version");
+static_assert(is_locked_by(locked_word(3, 7), 3) && !is_locked_by(locked_word(3, 7), 2));
+static_assert(owner_of(locked_word(1023, 5)) == 1023 && index_of(locked_word(1023, 5)) == 5);
+
+// Why an attempt did not commit. `unknown` is what could not be told apart: outside of blame runs every failed
+// validation, since a version tells that a stripe was written, not which word of it.
+enum class AbortCause : unsigned {
+  same_word,     // the word itself was written: a conflict of the program's
+  same_block,    // another word of the same block
+  other_block,   // another block in the same stripe: placed there by the allocator
+  other_stripe,  // another stripe that shares the record: made by the mapping
+  explicit_,     // asked for: cancelled by the user, or restarted with a log or in update mode
+  unknown,
+};
+inline constexpr std::size_t kAbortCauses = 6;
+inline constexpr std::array<std::string_view, kAbortCauses> kAbortCauseNames{
+    "same_word", "same_block", "other_block", "other_stripe", "explicit", "unknown"};
+
+// Cumulative counts of one thread. attempts = commits + sum(aborts).
+struct Statistics {
+  std::uint64_t attempts = 0;
+  std::uint64_t commits = 0;
+  std::array<std::uint64_t, kAbortCauses> aborts{};
+  std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
+  std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included
+
+  std::uint64_t aborts_total() const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto count : aborts) sum += count;
+    return sum;
+  }
+};
+
+enum class Mapping { table, shadow };
+
+struct Config {
+  Mapping mapping = Mapping::table;
+  unsigned shift = 5;          // log2 of the stripe in bytes; table only (shadow records have 4)
+  unsigned records_log2 = 20;  // log2 of the number of records; table only
+  bool blame = false;          // keep what the causes of aborts need
+};
+
+inline constexpr unsigned kShiftMin = 3, kShiftMax = 12;
+inline constexpr unsigned kRecordsLog2Min = 10, kRecordsLog2Max = 26;
+inline constexpr unsigned kShadowShift = 4;  // a granule of 16 bytes: no two blocks of more than 8 bytes share one
+
+}  // namespace loam::tm
