@@ -81,7 +81,14 @@ def _htm() -> Iterator[Finding]:
     if state == "works":
         yield Finding("htm", "RTM", "good", "works: hardware transactions commit")
     elif state == "absent":
-        yield Finding("htm", "RTM", "note", "absent", "hardware transactions cannot be measured here", "software algorithms are complete")
+        yield Finding(
+            "htm",
+            "RTM",
+            "note",
+            "absent",
+            "hardware transactions cannot be measured here",
+            "software algorithms are complete",
+        )
     else:
         yield Finding("htm", "RTM", "doubt", "listed by the processor, but every transaction aborts",
                       "microcode or the hypervisor disabled it", "treat this machine as one without RTM")  # fmt: skip
@@ -92,8 +99,9 @@ def _counters() -> Iterator[Finding]:
     if works:
         yield Finding("counters", "counters", "good", why)
     else:
-        yield Finding("counters", "counters", "note", why, "cache misses and instructions come from valgrind's models instead",
-                      "as root: sysctl kernel.perf_event_paranoid=1" if "paranoid" in why else "nothing to do on this machine")  # fmt: skip
+        step = "as root: sysctl kernel.perf_event_paranoid=1" if "paranoid" in why else "nothing to do on this machine"
+        instead = "cache misses and instructions come from valgrind's models instead"
+        yield Finding("counters", "counters", "note", why, instead, step)
 
 
 def _memory() -> Iterator[Finding]:
@@ -121,13 +129,18 @@ def _memory() -> Iterator[Finding]:
 
 def _damon() -> Iterator[Finding]:
     root = Path("/sys/kernel/mm/damon/admin/kdamonds")
-    modules = [name for name in ("damon_reclaim", "damon_lru_sort") if machine.read(f"/sys/module/{name}/parameters/enabled") == "Y"]
+    modules = [
+        name
+        for name in ("damon_reclaim", "damon_lru_sort")
+        if machine.read(f"/sys/module/{name}/parameters/enabled") == "Y"
+    ]
     actions = [
         machine.read(str(file)) for daemon in sorted(root.glob("[0-9]*")) if machine.read(str(daemon / "state")) == "on"
         for file in daemon.glob("contexts/*/schemes/*/action")
     ]  # fmt: skip
     if modules or "pageout" in actions:
-        yield Finding("memory", "DAMON", "doubt", "pages out idle memory: " + ", ".join(modules or ["kdamond with action pageout"]),
+        who = ", ".join(modules or ["kdamond with action pageout"])
+        yield Finding("memory", "DAMON", "doubt", f"pages out idle memory: {who}",
                       "resident memory and faults of idle heaps are not the allocator's doing",
                       "as root: echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state")  # fmt: skip
     else:
@@ -148,7 +161,9 @@ def _allocators() -> Iterator[Finding]:
 
 def _version(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else ""
@@ -157,14 +172,24 @@ def _version(command: list[str]) -> str:
 def _build() -> Iterator[Finding]:
     from loam_lab.setup import build, debian
 
-    for tool, ask, package in (("g++", "-dumpfullversion", "g++"), ("cmake", "--version", "cmake"), ("ninja", "--version", "ninja-build")):
+    for tool, ask, needed in (
+        ("g++", "-dumpfullversion", "g++"),
+        ("cmake", "--version", "cmake"),
+        ("ninja", "--version", "ninja-build"),
+    ):
         path = shutil.which(tool, path=build.tool_path())
         if path:
-            yield Finding("build", tool, "good", f"{_version([path, ask]).removeprefix('cmake version ') or 'there'}, {path}")
+            yield Finding(
+                "build", tool, "good", f"{_version([path, ask]).removeprefix('cmake version ') or 'there'}, {path}"
+            )
         else:
-            yield Finding("build", tool, "bad", "not found", "no workload can be built", f"as root: apt-get install {package}")
+            yield Finding(
+                "build", tool, "bad", "not found", "no workload can be built", f"as root: apt-get install {needed}"
+            )
     state = "good" if build.is_built() else "note"
-    fact = "everything is built and up to date" if state == "good" else "not everything is built from the present sources"
+    fact = (
+        "everything is built and up to date" if state == "good" else "not everything is built from the present sources"
+    )
     yield Finding("build", "workloads", state, fact, "" if state == "good" else "the next command builds what it needs first",
                   "" if state == "good" else "./loam setup does it now")  # fmt: skip
     for package in debian.PACKAGES:
@@ -180,10 +205,20 @@ def _jdk() -> Iterator[Finding]:
     java = shutil.which("java")
     if java:
         release = machine.read(str(Path(java).resolve().parents[1] / "release"))
-        version = next((line.partition("=")[2].strip('"') for line in release.splitlines() if line.startswith("JAVA_VERSION=")), "there")
+        version = next(
+            (line.partition("=")[2].strip('"') for line in release.splitlines() if line.startswith("JAVA_VERSION=")),
+            "there",
+        )
         yield Finding("build", "JDK", "good", f"{version}, {java}")
     else:
-        yield Finding("build", "JDK", "note", "none", "programs on a JVM cannot be measured here", "as root: apt-get install openjdk-17-jdk")
+        yield Finding(
+            "build",
+            "JDK",
+            "note",
+            "none",
+            "programs on a JVM cannot be measured here",
+            "as root: apt-get install openjdk-17-jdk",
+        )
 
 
 def _checkout() -> Iterator[Finding]:
@@ -192,7 +227,8 @@ def _checkout() -> Iterator[Finding]:
     if writable and free > 2:
         yield Finding("build", "checkout", "good", f"{paths.root()}, {free:.0f} GiB free")
     else:
-        yield Finding("build", "checkout", "bad", f"{paths.root()} " + ("cannot be written" if not writable else f"has {free:.1f} GiB free"),
+        fact = f"has {free:.1f} GiB free" if writable else "cannot be written"
+        yield Finding("build", "checkout", "bad", f"{paths.root()} {fact}",
                       "builds and results have no place", "use a checkout in a folder of your own with 2 GiB free")  # fmt: skip
 
 
@@ -224,7 +260,9 @@ def doctor(subject: str | None, *, as_json: bool) -> int:
     findings = examine(subject)
     failed = any(finding.state == "bad" for finding in findings)
     if as_json:
-        console.print_json({"schema": 1, "machine": machine.fingerprint(), "findings": [asdict(finding) for finding in findings]})
+        console.print_json(
+            {"schema": 1, "machine": machine.fingerprint(), "findings": [asdict(finding) for finding in findings]}
+        )
         return int(failed)
     from rich.table import Table
     from rich.text import Text
@@ -248,6 +286,10 @@ def doctor(subject: str | None, *, as_json: bool) -> int:
     console.out().print(grid)
     doubts = sum(finding.state == "doubt" for finding in findings)
     bad = sum(finding.state == "bad" for finding in findings)
-    summary = f"{len(findings)} checks: {bad} do not work, {doubts} weaken results" if bad or doubts else f"{len(findings)} checks: nothing in the way"
+    summary = (
+        f"{len(findings)} checks: {bad} do not work, {doubts} weaken results"
+        if bad or doubts
+        else f"{len(findings)} checks: nothing in the way"
+    )
     console.out().print(f"\n{summary}", style="bad" if bad else "doubt" if doubts else "good")
     return int(failed)

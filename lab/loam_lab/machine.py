@@ -89,7 +89,13 @@ def hypervisor() -> str:
     if "hypervisor" not in cpuinfo().get("flags", "").split():
         return "none"
     vendor = read("/sys/class/dmi/id/sys_vendor") + read("/sys/class/dmi/id/product_name")
-    for word, name in (("QEMU", "kvm"), ("KVM", "kvm"), ("VMware", "vmware"), ("Microsoft", "hyper-v"), ("Amazon", "kvm")):
+    for word, name in (
+        ("QEMU", "kvm"),
+        ("KVM", "kvm"),
+        ("VMware", "vmware"),
+        ("Microsoft", "hyper-v"),
+        ("Amazon", "kvm"),
+    ):
         if word in vendor:
             return name
     source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -115,7 +121,9 @@ def instruction_counter() -> tuple[bool, str]:
     libc = ctypes.CDLL(None, use_errno=True)
     # struct perf_event_attr, first version: type, size, config, period, sample type, read format, flags
     # (bit 0 disabled, 5 without kernel, 6 without hypervisor), and zeros.
-    attributes = struct.pack("IIQQQQQ", _PERF_TYPE_HARDWARE, 64, _PERF_COUNT_INSTRUCTIONS, 0, 0, 0, 0b1100001).ljust(64, b"\0")
+    attributes = struct.pack("IIQQQQQ", _PERF_TYPE_HARDWARE, 64, _PERF_COUNT_INSTRUCTIONS, 0, 0, 0, 0b1100001).ljust(
+        64, b"\0"
+    )
     counter = libc.syscall(number, ctypes.c_char_p(attributes), 0, -1, -1, 0)
     if counter < 0:
         reason = {

@@ -9,6 +9,11 @@ import typer
 
 from loam_lab.cli.options import AsJson
 
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- COMMAND...]", help="The program to look into; a small one of ours without it."),
+]
+
 allocators = typer.Typer(no_args_is_help=True, help="Bring your own allocator, and prove that it is the one in use.")
 
 
@@ -35,9 +40,9 @@ def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], 
 @allocators.command("verify")
 def verify(
     name: Annotated[str, typer.Argument(help="An allocator, with settings as in glibc:tcache=0.")],
-    command: Annotated[list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The program to look into; a small one of ours without it.", show_default=False)] = None,
+    command: Command = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """Run a program under an allocator and report, per process, which object really provided malloc."""
     from loam_lab.setup import debian
 

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from loam_lab.cli.options import AsJson
 from loam_lab.errors import LoamError
 
-Kind = Literal["allocators", "workloads", "syncs", "machines", "studies", "claims"]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")]
+Result = Annotated[
+    Path | None, typer.Argument(help="A result's folder; the newest of this folder without it.", show_default=False)
+]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write; into the result without it.")]
+Subject = Annotated[
+    str | None,
+    typer.Option(
+        "--for", metavar="SUBJECT", help="Only one of noise, memory, htm, counters, allocators, build, tests."
+    ),
+]
+Golden = Annotated[bool, typer.Option("--golden-update", help="Accept new expected output; read the diff then.")]
 
 
 def list_registry(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")],
+    kind: Kind,
     as_json: AsJson = False,
 ) -> int:
     """What there is, read from the code: allocators, workloads, syncs, machines, studies, claims."""
@@ -24,10 +35,10 @@ def list_registry(
 
 
 def report(
-    result: Annotated[Path | None, typer.Argument(help="A result's folder; the newest of this folder without it.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write; into the result without it.")] = None,
+    result: Result = None,
+    out: Out = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
     from loam_lab.report import commands
 
@@ -35,9 +46,9 @@ def report(
 
 
 def doctor(
-    subject: Annotated[str | None, typer.Option("--for", metavar="SUBJECT", help="Only what bears on htm, counters, memory, noise, allocators, build or tests.")] = None,
+    subject: Subject = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """What this machine can measure, what it cannot, what that costs, and what to do."""
     from loam_lab import doctor as doctor_module
 
@@ -58,11 +69,12 @@ def test(
     fast: Annotated[bool, typer.Option("--fast", help="The one-minute loop.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what takes long or needs more than CI has.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="Every workload on every algorithm, tiny.")] = False,
-    golden_update: Annotated[bool, typer.Option("--golden-update", help="Accept new expected output; read the diff then.")] = False,
+    golden_update: Golden = False,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """The tests; without option what CI runs."""
-    chosen = [name for name, on in (("--fast", fast), ("--all", everything), ("--smoke", smoke), ("--golden-update", golden_update)) if on]
+    modes = {"--fast": fast, "--all": everything, "--smoke": smoke, "--golden-update": golden_update}
+    chosen = [name for name, given in modes.items() if given]
     if len(chosen) > 1:
         raise LoamError(" ".join(chosen), None, "only one of these at a time")
     from loam_lab import testing

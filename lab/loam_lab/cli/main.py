@@ -41,7 +41,9 @@ app.command("test", rich_help_panel="Prepare")(looking.test)
 def main(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version."),
-    no_setup: bool = typer.Option(False, "--no-setup", help="Stop with the list of what is missing instead of setting it up."),
+    no_setup: bool = typer.Option(
+        False, "--no-setup", help="Stop with the list of what is missing instead of setting it up."
+    ),
 ) -> None:
     """Measure memory allocators under transactions, and see why they differ."""
     del no_setup  # taken from anywhere on the line by run()
@@ -81,14 +83,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _fail(_usage(error, program), as_json)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail(LoamError("interrupted", None, "what was measured is kept", "--resume goes on", exit_code=130), as_json)
+        return _fail(
+            LoamError("interrupted", None, "what was measured is kept", "--resume goes on", exit_code=130), as_json
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
         return 141
     except OSError as problem:
         if problem.filename is None:
             raise
-        return _fail(LoamError(str(problem.filename), None, str(problem.strerror), "check the path, its permissions and the free space"), as_json)
+        return _fail(
+            LoamError(
+                str(problem.filename), None, str(problem.strerror), "check the path, its permissions and the free space"
+            ),
+            as_json,
+        )
     return status if isinstance(status, int) else 0
 
 

@@ -6,13 +6,32 @@ from typing import Annotated, Literal
 
 import typer
 
-from loam_lab.cli.options import Allocators, AsJson, Out, Resume, at_least, integers, names
+from loam_lab.cli.options import Allocators, AsJson, Blocks, Out, Resume, Seed, Timeout, at_least, integers, names
 from loam_lab.errors import LoamError
 
-study = typer.Typer(no_args_is_help=True, help="Studies: questions with their factors, blocks and figures, one file each.")
+study = typer.Typer(
+    no_args_is_help=True, help="Studies: questions with their factors, blocks and figures, one file each."
+)
 
-Blocks = Annotated[int | None, typer.Option("--blocks", metavar="N", help="Blocks; each holds one run of every cell.")]
-Timeout = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="A run that takes longer is ended and recorded.")]
+Syncs = Annotated[
+    list[str] | None,
+    typer.Option("--sync", metavar="R,S", help="Algorithms, or paths of executables that speak the record schema."),
+]
+Threads = Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")]
+Machine = Annotated[str, typer.Option("--machine", metavar="M", help="The machine; host is this one.")]
+Parameter = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-p", "--parameter", metavar="KEY=V1,V2", help="A parameter of the workload or algorithm, and its levels."
+    ),
+]
+Blame = Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")]
+Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
+Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
+]
 
 
 def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> int:
@@ -28,19 +47,19 @@ def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> in
 def run(
     workload: Annotated[str, typer.Argument(help="A workload; see: list workloads.")],
     allocator: Allocators = None,
-    sync: Annotated[list[str] | None, typer.Option("--sync", metavar="R,S", help="Algorithms, or paths of executables that speak the record schema.")] = None,
-    threads: Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")] = None,
-    machine: Annotated[str, typer.Option("--machine", metavar="M", help="The machine; host is this one.")] = "host",
-    parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", metavar="KEY=V1,V2", help="A parameter of the workload or algorithm, with its levels.")] = None,
+    sync: Syncs = None,
+    threads: Threads = None,
+    machine: Machine = "host",
+    parameter: Parameter = None,
     blocks: Blocks = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the order and of the workloads.")] = 1,
+    seed: Seed = 1,
     timeout: Timeout = None,
-    blame: Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")] = False,
-    oversubscribe: Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")] = False,
+    blame: Blame = False,
+    oversubscribe: Oversubscribe = False,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """An ad-hoc matrix: every combination of the levels given, in paired blocks. Prints a table, keeps the records."""
     at_least("--blocks", blocks, 1)
     _positive("--timeout", timeout)
@@ -69,11 +88,11 @@ def study_list(as_json: AsJson = False) -> int:
 @study.command("run")
 def study_run(
     name: Annotated[str, typer.Argument(help="A study's name, or the path of a study file.")],
-    effort: Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")] = "full",
+    effort: Effort = "full",
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """Run a study and write its report."""
     from loam_lab.setup import debian
 
@@ -84,28 +103,29 @@ def study_run(
 
 
 def bench(
-    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False)] = None,
+    command: Command = None,
     allocator: Allocators = None,
     blocks: Blocks = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the order of runs.")] = 1,
+    seed: Seed = 1,
     timeout: Timeout = None,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
-) -> int:  # fmt: skip
+) -> int:
     """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
     at_least("--blocks", blocks, 1)
     _positive("--timeout", timeout)
     if not command:
-        raise LoamError("bench", None, "no command was given", "for example: ./loam bench -- /usr/bin/python3 -c 'print(1)'")
+        raise LoamError("bench", None, "no command was given", "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'")
     from loam_lab.setup import debian
 
     debian.ensure("measure")
     from loam_lab.measure import bench as measure_bench
 
     return measure_bench.bench(
-        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, resume=resume, out=out, as_json=as_json
-    )
+        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, resume=resume, out=out,
+        as_json=as_json,
+    )  # fmt: skip
 
 
 def _positive(option: str, value: float | None) -> None:

@@ -14,10 +14,21 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output; progress goes to standard error.")
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted campaign instead of starting one.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder of the result; results/NAME-TIME without it.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the result; results/NAME-TIME without it.")
+]
 Allocators = Annotated[
     list[str] | None,
-    typer.Option("--allocator", metavar="A,B", help="Allocators, with settings as in glibc:tcache=0; see list allocators."),
+    typer.Option(
+        "--allocator", metavar="A,B", help="Allocators, with settings as in glibc:tcache=0; see list allocators."
+    ),
+]
+
+
+Blocks = Annotated[int | None, typer.Option("--blocks", metavar="N", help="Blocks; each holds one run of every cell.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the order of runs, and of the workloads.")]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="A run that takes longer is ended and recorded.")
 ]
 
 

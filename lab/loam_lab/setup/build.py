@@ -143,7 +143,10 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
         fingerprint = sources_fingerprint()  # before the build: a file saved meanwhile must count as changed
         configure(preset)
         content = paths.load_paths(preset)
-        if any(name.removeprefix("loam-workload-") not in {**content["executables"], **content["libraries"]} for name in targets or ()):
+        if any(
+            name.removeprefix("loam-workload-") not in {**content["executables"], **content["libraries"]}
+            for name in targets or ()
+        ):
             configure(preset, again=True)  # a synchronisation may have been added since cmake looked
             content = paths.load_paths(preset)
         files = _files_of(content, targets)
@@ -153,7 +156,10 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
         done = set(files)
         if stamp.get("fingerprint") == fingerprint:
             done.update(stamp["targets"])
-        _write_whole(_stamp_file(preset), json.dumps({"root": str(paths.root()), "fingerprint": fingerprint, "targets": sorted(done)}))
+        _write_whole(
+            _stamp_file(preset),
+            json.dumps({"root": str(paths.root()), "fingerprint": fingerprint, "targets": sorted(done)}),
+        )
         return content
 
 
@@ -233,13 +239,15 @@ def _run(command: list[str], preset: str, *, what: str, progress: bool = False) 
                 if progress and step:
                     shown = _show_step(preset, int(step[1]), int(step[2]), step[3], live, shown)
     except OSError as problem:
-        raise LoamError(str(log), None, f"cannot be written: {problem.strerror}", "check the folder and the free space") from problem
+        raise LoamError(
+            str(log), None, f"cannot be written: {problem.strerror}", "check the folder and the free space"
+        ) from problem
     if progress and live and shown >= 0:
         sys.stderr.write("\r\x1b[K")
     if process.returncode != 0:
         console.note("\n".join(tail))
-        raise LoamError(f"build/{preset}", None, what, f"the end of the output is above, all of it in build/{preset}/loam-build.log",
-                        exit_code=1)  # fmt: skip
+        where = f"the end of the output is above, all of it in build/{preset}/loam-build.log"
+        raise LoamError(f"build/{preset}", None, what, where, exit_code=1)
 
 
 def _show_step(preset: str, step: int, steps: int, what: str, live: bool, shown: int) -> int:
@@ -247,7 +255,9 @@ def _show_step(preset: str, step: int, steps: int, what: str, live: bool, shown:
     fifth = 5 * step // steps
     if live:
         width = shutil.get_terminal_size().columns
-        sys.stderr.write("\r\x1b[K" + f"building build/{preset}: {step}/{steps} {Path(what.split()[-1]).name}"[: width - 1])
+        sys.stderr.write(
+            "\r\x1b[K" + f"building build/{preset}: {step}/{steps} {Path(what.split()[-1]).name}"[: width - 1]
+        )
         sys.stderr.flush()
     elif fifth != shown:
         console.note(f"building build/{preset}: {step}/{steps}")

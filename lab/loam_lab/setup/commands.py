@@ -30,7 +30,10 @@ def setup(*, tests: bool, as_json: bool) -> int:
         return 0
     for line, empty in (
         ("packages  " + ", ".join(name for name in brought if name not in left), "packages  nothing was missing"),
-        ("built     " + ", ".join(sorted({**content["executables"], **content["libraries"]})), "built     everything was up to date"),
+        (
+            "built     " + ", ".join(sorted({**content["executables"], **content["libraries"]})),
+            "built     everything was up to date",
+        ),
     ):
         is_empty = line.strip() == "packages" or (line.startswith("built") and was_built)
         console.out().print(f"[good]✓[/good] {empty if is_empty else line}")

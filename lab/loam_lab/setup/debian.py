@@ -47,7 +47,13 @@ PACKAGES = (
     Package("ninja-build", "command:ninja", ("measure", "test"), "builds the workloads", unpacks=True),
     Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),
     Package("libjemalloc2", "library:libjemalloc.so.2", ("measure", "test"), "allocator jemalloc", unpacks=True),
-    Package("libtcmalloc-minimal4", "library:libtcmalloc_minimal.so.4", ("measure", "test"), "allocator tcmalloc", unpacks=True),
+    Package(
+        "libtcmalloc-minimal4",
+        "library:libtcmalloc_minimal.so.4",
+        ("measure", "test"),
+        "allocator tcmalloc",
+        unpacks=True,
+    ),
     Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
     Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
     Package("valgrind", "command:valgrind", ("test",), "counts instructions of fast paths"),
@@ -115,14 +121,18 @@ def _install(lacking: Sequence[Package]) -> None:
     """Install with apt-get, after printing the list. Optional packages go second, so that they cannot spoil the others."""
     _print_list(lacking, "installing Debian packages:")
     if _apt(["update", "-q"]) != 0:
-        raise LoamError("apt-get update", None, "failed, see above", f"is there a network? by hand: {_command(lacking)}")
+        raise LoamError(
+            "apt-get update", None, "failed, see above", f"is there a network? by hand: {_command(lacking)}"
+        )
     for group in ([p for p in lacking if not p.optional], [p for p in lacking if p.optional]):
         if not group:
             continue
         failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
         absent = [package for package in group if failed or not present(package)]
         if absent and group[0].optional:
-            note(f"warning: {_names(absent)} could not be installed; the tests that need it are skipped; {_command(absent)}")
+            note(
+                f"warning: {_names(absent)} could not be installed; the tests that need it are skipped; {_command(absent)}"
+            )
         elif absent:
             raise LoamError("apt-get install", None, f"{_names(absent)} could not be installed, see above",
                             f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
@@ -143,7 +153,9 @@ def _unpack(lacking: Sequence[Package]) -> None:
     wanted = [package for package in lacking if package.unpacks]
     for package in lacking:
         if not package.unpacks:
-            note(f"warning: {package.name} is missing; the tests that need it are skipped; as root: {_command([package])}")
+            note(
+                f"warning: {package.name} is missing; the tests that need it are skipped; as root: {_command([package])}"
+            )
     if not wanted:
         return
     _print_list(wanted, f"unpacking Debian packages into {paths.unpacked_root()} (no root, nothing is installed):")

@@ -1,0 +1,165 @@
+"""`loam list KIND`: the registries, read from the code, as tables or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from loam_lab import console, machine
+from loam_lab.errors import unknown
+
+if TYPE_CHECKING:
+    from loam_lab.model.description import Description, Parameter
+
+
+def show(kind: str, *, as_json: bool) -> int:
+    """Print one registry.
+
+    kind: a key of KINDS
+    raises: LoamError for another kind, with the nearest
+    """
+    if kind not in KINDS:
+        raise unknown("list", kind, KINDS, "registry")
+    return KINDS[kind](as_json)
+
+
+def _descriptions() -> list[Description]:
+    """What every executable of this checkout says about itself; builds those that are missing."""
+    from pathlib import Path
+
+    from loam_lab import workloads
+    from loam_lab.setup import build, debian
+
+    debian.ensure("measure")
+    executables: dict[str, str] = build.ensure_built()["executables"]
+    return [workloads.describe(Path(file)) for _, file in sorted(executables.items())]
+
+
+def _range(parameter: Parameter) -> str:
+    """The allowed values in a few words; powers of two as such."""
+    if parameter.choices:
+        return ", ".join(parameter.choices)
+    low, high = parameter.min, parameter.max
+    if low is None or high is None:
+        return "any" if low is None and high is None else f"from {low}" if high is None else f"to {high}"
+    return f"{_number(low)} to {_number(high)}"
+
+
+def _number(value: int) -> str:
+    power = value.bit_length() - 1
+    if value > 65536 and value == 1 << power:
+        return f"2^{power}"
+    if value >= 65536 and value + 1 == 1 << (power + 1):
+        return f"2^{power + 1}-1"
+    return str(value)
+
+
+def _print_parameters(title: str, parameters: Iterable[Parameter]) -> None:
+    from rich.markup import escape
+
+    rows = [
+        (
+            escape(p.name),
+            escape(str(p.default)),
+            escape(_range(p)),
+            escape(f"{p.help} ({p.unit})" if p.unit not in ("", "1") else p.help),
+        )
+        for p in parameters
+    ]
+    if rows:
+        console.out().print(console.table(["-p", "default", "allowed", "meaning"], rows, title=title))
+
+
+def _workloads(as_json: bool) -> int:
+    descriptions = _descriptions()
+    syncs: dict[str, list[str]] = {}
+    found: dict[str, Any] = {}
+    for description in descriptions:
+        for workload in description.workloads:
+            found.setdefault(workload.name, workload)
+            syncs.setdefault(workload.name, []).append(description.sync.name)
+    if as_json:
+        console.print_json({"schema": 1, "workloads": [
+            {**workload.model_dump(mode="json"), "syncs": syncs[name]} for name, workload in sorted(found.items())
+        ]})  # fmt: skip
+        return 0
+    for name, workload in sorted(found.items()):
+        console.out().print(f"[command]{name}[/command]  {workload.summary}", soft_wrap=False)
+        metrics = ", ".join(f"{metric.name}" for metric in workload.metrics)
+        console.out().print(f"  measures {metrics}", style="aside")
+        console.out().print(f"  on {', '.join(syncs[name])}", style="aside")
+        _print_parameters("", workload.parameters)
+    return 0
+
+
+def _syncs(as_json: bool) -> int:
+    descriptions = _descriptions()
+    if as_json:
+        console.print_json({"schema": 1, "syncs": [
+            {**d.sync.model_dump(mode="json"), "workloads": [w.name for w in d.workloads]} for d in descriptions
+        ]})  # fmt: skip
+        return 0
+    from rich.markup import escape
+
+    rows = [
+        (f"[command]{escape(d.sync.name)}[/command]", str(d.sync.threads_max), "yes" if d.sync.blame else "no",
+         escape(d.sync.summary + (f" ({d.sync.paper})" if d.sync.paper else "")))
+        for d in descriptions
+    ]  # fmt: skip
+    console.out().print(console.table(["sync", "threads", "blame", "what it is"], rows, numeric=["threads"]))
+    shared: dict[tuple[Parameter, ...], list[str]] = {}
+    for d in descriptions:
+        if d.sync.parameters:
+            shared.setdefault(d.sync.parameters, []).append(d.sync.name)
+    for parameters, names in shared.items():
+        _print_parameters(f"parameters of {', '.join(names)}", parameters)
+    return 0
+
+
+def _machines(as_json: bool) -> int:
+    host = machine.fingerprint()
+    if as_json:
+        console.print_json({"schema": 1, "machines": [{"name": "host", **host}]})
+        return 0
+    memory = f"{host['memory_bytes'] / 2**30:.0f} GiB"
+    threads = f"{host['cores']} hardware threads"
+    rows = [("[command]host[/command]", host["fingerprint"], f"{host['cpu']}, {threads}, {memory}, RTM {host['rtm']}")]
+    console.out().print(console.table(["machine", "fingerprint", "what it is"], rows))
+    return 0
+
+
+def _studies(as_json: bool) -> int:
+    from loam_lab.measure import commands
+
+    return commands.study_list(as_json=as_json)
+
+
+def _allocators(as_json: bool) -> int:
+    from loam_lab.allocators import commands
+
+    return commands.listing(as_json=as_json)
+
+
+def _claims(as_json: bool) -> int:
+    from loam_lab.model import study
+
+    claims = [
+        {"study": name, "claim": claim} for name, file in study.registry().items() for claim in study.load(file).claims
+    ]
+    if as_json:
+        console.print_json({"schema": 1, "claims": claims})
+    elif claims:
+        console.out().print(console.table(["study", "claim"], [(row["study"], row["claim"]) for row in claims]))
+    else:
+        console.out().print("no study states a claim; [command]./loam list studies[/command] shows their questions")
+    return 0
+
+
+KINDS: dict[str, Callable[[bool], int]] = {
+    "allocators": _allocators,
+    "workloads": _workloads,
+    "syncs": _syncs,
+    "machines": _machines,
+    "studies": _studies,
+    "claims": _claims,
+}
