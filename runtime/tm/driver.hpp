@@ -86,7 +86,11 @@ class Driver {
 
    private:
     void attempt() {
-      Algorithm::begin(d_, std::is_same_v<Tx, ReadOnlyTx> ? Mode::read_only : Mode::update);
+      constexpr bool kReadOnly = std::is_same_v<Tx, ReadOnlyTx>;
+      if constexpr (kReadOnly)
+        Algorithm::begin_read_only(d_);
+      else
+        Algorithm::begin_update(d_);
       try {
         Tx tx(d_);
         if constexpr (kReturns)
@@ -97,7 +101,10 @@ class Driver {
         Algorithm::rollback(d_, AbortCause::explicit_);
         throw;
       }
-      Algorithm::commit(d_);
+      if constexpr (kReadOnly)
+        Algorithm::commit_read_only(d_);
+      else
+        Algorithm::commit_update(d_);
     }
 
     struct Nothing {};

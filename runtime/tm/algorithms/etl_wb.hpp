@@ -118,23 +118,33 @@ struct EtlWb {
     }
   };
 
-  static void begin(Descriptor& d, Mode mode) noexcept {
+  static void begin_read_only(Descriptor& d) noexcept {
     domain.enter(*d.participant);
     d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
     LOAM_POINT("etl_wb.began");
+    d.mode = Mode::read_only;
+  }
+
+  static void begin_update(Descriptor& d) noexcept {
+    begin_read_only(d);
     d.read_cursor = d.reads.begin();
-    d.mode = mode;
+    d.mode = Mode::update;
+  }
+
+  // Every read was valid at the snapshot: nothing is left to check.
+  static void commit_read_only(Descriptor& d) noexcept {
+    ++d.statistics.commits;
+    d.mode = Mode::idle;
+    domain.leave(*d.participant);
   }
 
   // Returns if the attempt has committed; restarts it otherwise.
-  static void commit(Descriptor& d) noexcept {
+  static void commit_update(Descriptor& d) noexcept {
     if (d.write_count != 0) write_back(d);
     // Also with no writes: a block may have been created and dropped.
     const bool memory = d.memory_count != 0;
     if (memory) memory::commit(d);
-    ++d.statistics.commits;
-    d.mode = Mode::idle;
-    domain.leave(*d.participant);
+    commit_read_only(d);
     if (memory) domain.settle(d.limbo);
   }
 
