@@ -109,7 +109,9 @@ class _Reader:
         program_at, section_at = self.unpack("QQ" if wide else "II", 32 if wide else 28)
         program_size, program_count, section_size, section_count, names_index = self.unpack("HHHHH", 54 if wide else 42)
         segments = [self.segment(program_at + i * program_size, wide) for i in range(program_count)]
-        sections = [self.section(section_at + i * section_size, wide) for i in range(section_count)] if section_at else []
+        sections = (
+            [self.section(section_at + i * section_size, wide) for i in range(section_count)] if section_at else []
+        )
         names = [self.text(sections[names_index].offset + s.name_at) for s in sections] if sections else []
 
         interpreter = None
@@ -136,7 +138,9 @@ class _Reader:
                 self.symbols(section, sections[section.link], wide, exported, imported, defined)
         return Elf(
             path=self.path,
-            kind="executable" if pie else {1: "relocatable", 2: "executable", 3: "shared", 4: "core"}.get(kind, "other"),
+            kind="executable"
+            if pie
+            else {1: "relocatable", 2: "executable", 3: "shared", 4: "core"}.get(kind, "other"),
             bits=self.bits,
             machine=MACHINES.get(machine, f"machine-{machine}"),
             interpreter=interpreter,

@@ -180,7 +180,10 @@ def load(name: str) -> Allocator:
     missing = [symbol for symbol in definition.symbols if symbol not in parsed]
     if missing:
         raise LoamError(
-            str(definition.source), base, f"{file} does not export {', '.join(missing)}", "another library under its name?"
+            str(definition.source),
+            base,
+            f"{file} does not export {', '.join(missing)}",
+            "another library under its name?",
         )
     identity = identify.identify(file, definition.version)
     if definition.soname and identity.soname and identity.soname != definition.soname:
@@ -238,7 +241,9 @@ def _environment(definition: Definition, settings: dict[str, str]) -> dict[str, 
     environment: dict[str, str] = {}
     for key, value in settings.items():
         if key not in definition.settings:
-            raise unknown(f"--allocator {definition.name}: setting", key, definition.settings, f"setting of {definition.name}")
+            raise unknown(
+                f"--allocator {definition.name}: setting", key, definition.settings, f"setting of {definition.name}"
+            )
         setting = definition.settings[key]
         text = setting.text(definition.name, value)
         before = environment.get(setting.environment)
@@ -254,11 +259,16 @@ def _find(definition: Definition) -> Path:
     where = ", ".join(definition.candidates)
     if definition.package:
         raise LoamError(
-            "--allocator", definition.name, f"Debian's package {definition.package} is not installed", "run ./loam setup"
+            "--allocator",
+            definition.name,
+            f"Debian's package {definition.package} is not installed",
+            "run ./loam setup",
         )
     if any(candidate.startswith("build:") for candidate in definition.candidates):
         raise LoamError("--allocator", definition.name, f"{where} is not built", "run ./loam setup")
-    raise LoamError("--allocator", definition.name, f"no such file: {where}", f"correct candidates in {definition.source}")
+    raise LoamError(
+        "--allocator", definition.name, f"no such file: {where}", f"correct candidates in {definition.source}"
+    )
 
 
 def _candidate(definition: Definition, candidate: str) -> Path | None:
@@ -293,7 +303,9 @@ def _read(file: Path, changed_ns: int) -> Definition:
     try:
         definition = _definition(file, content)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise LoamError(str(file), None, f"wrong or missing key: {problem}", "compare with allocators/jemalloc.toml") from None
+        raise LoamError(
+            str(file), None, f"wrong or missing key: {problem}", "compare with allocators/jemalloc.toml"
+        ) from None
     if not definition.libc and not definition.candidates:
         raise LoamError(str(file), None, "names no candidates", 'add candidates = ["libX.so"]')
     if definition.forwards not in (None, "glibc"):

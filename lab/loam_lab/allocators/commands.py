@@ -1,0 +1,147 @@
+"""The commands `loam allocators add`, `remove` and `verify`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loam_lab import console
+from loam_lab.allocators import identify, registry
+from loam_lab.errors import LoamError, unknown
+
+if TYPE_CHECKING:
+    from loam_lab.allocators.verify import Verification
+
+
+def add(name: str, path: Path, *, as_json: bool) -> int:
+    """Register a shared object as an allocator of the user's own.
+
+    name: what to call it; path: the object file, absolute or relative to the current folder
+    returns: exit status 0
+    raises: LoamError if the name is taken or malformed, the file cannot serve as an allocator here, or the settings
+            folder cannot be written
+    """
+    if not registry.NAME_PATTERN.fullmatch(name):
+        raise LoamError("NAME", name, "not an allocator name", "small letters, digits and . _ + - only, a letter first")
+    known = registry.definitions()
+    if name in known:
+        taken = known[name].source
+        hint = f"./loam allocators remove {name}" if _is_users(taken) else "choose another name"
+        raise LoamError("NAME", name, f"already the allocator of {taken}", hint)
+    absolute = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100  symbolic links stay: a package update moves them
+    parsed = identify.require_allocator(absolute)
+    file = registry.user_folder() / f"{name}.toml"
+    lines = [
+        f"summary = {_toml(f'added from {absolute}')}",
+        f"candidates = [{_toml(str(absolute))}]",
+        *([f"soname = {_toml(parsed.soname)}"] if parsed.soname else []),
+        "",
+    ]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_suffix(f".{os.getpid()}.new")
+        temporary.write_text("\n".join(lines))
+        temporary.replace(file)
+    except OSError as problem:
+        raise LoamError(str(file), None, f"cannot be written: {problem.strerror}", "check its permissions") from None
+    loaded = registry.load(name)
+    if as_json:
+        console.print_json(
+            {"schema": 1, "name": name, "path": loaded.path, "soname": loaded.soname, "build_id": loaded.build_id,
+             "sha256": loaded.sha256, "file": str(file)}
+        )  # fmt: skip
+    else:
+        console.note(f"added {name}: {loaded.path}  (kept in {file})")
+        console.note(f"prove that it works: ./loam allocators verify {name}")
+    return 0
+
+
+def remove(name: str, *, as_json: bool) -> int:
+    """Forget an allocator that add registered; the object file stays.
+
+    returns: exit status 0
+    raises: LoamError if the name is unknown or belongs to the tree
+    """
+    file = registry.user_folder() / f"{name}.toml"
+    if not file.is_file():
+        known = registry.definitions()
+        if name in known:
+            raise LoamError("NAME", name, f"belongs to {known[name].source}", "only what add registered can be removed")
+        own = [other for other, definition in known.items() if _is_users(definition.source)]
+        raise unknown("NAME", name, own, "allocator that add registered")
+    try:
+        file.unlink()
+    except OSError as problem:
+        raise LoamError(str(file), None, f"cannot be removed: {problem.strerror}", "check its permissions") from None
+    if as_json:
+        console.print_json({"schema": 1, "name": name, "removed": str(file)})
+    else:
+        console.note(f"removed {name} ({file})")
+    return 0
+
+
+def verify(name: str, command: Sequence[str], *, as_json: bool) -> int:
+    """Prove an allocator, in a process of ours or in a command of the user's.
+
+    name: with settings, as in glibc:tcache=0; command: program and arguments, empty for ours alone
+    returns: 0 if proven, else 1
+    raises: LoamError if the allocator or the command does not exist
+    """
+    from loam_lab.allocators import verify as verification
+    from loam_lab.setup import build
+
+    allocator = registry.load(name)
+    libraries = build.ensure_built(["probe"])["libraries"]
+    found = verification.run(allocator, Path(libraries["probe"]), command, quiet=as_json)
+    if as_json:
+        console.print_json(found.as_json())
+    else:
+        _print(found)
+    return 0 if found.status == "proven" else 1
+
+
+def _print(found: Verification) -> None:
+    from rich.markup import escape
+
+    style = {"proven": "good", "wrong": "bad"}.get(found.status, "doubt")
+    out = console.out()
+    allocator = found.allocator
+    where = allocator.path or f"{registry.libc_path()} (the process's own)"
+    out.print(
+        f"{escape(allocator.name)} {escape(allocator.version)}: [{style}]{found.status}[/{style}]", soft_wrap=True
+    )
+    out.print(f"  [aside]{escape(where)}  build-id {allocator.build_id or 'none'}[/aside]", soft_wrap=True)
+    for check in found.checks:
+        mark = "[good]yes[/good]" if check.passed else "[bad]no [/bad]"
+        out.print(f"  {mark}  {escape(check.what)}  [aside]{escape(check.detail)}[/aside]", soft_wrap=True)
+    if found.command:
+        out.print(f"  {escape(shlex.join(found.command))} ended with {found.exit_code}", soft_wrap=True)
+        rows = [
+            (
+                str(p["pid"]),
+                f"{p['cpu_s']:.3f}",
+                str(p["status"]),
+                escape(f"{p['exe']}  {'; '.join(p['reasons'])}".rstrip()),
+            )
+            for p in found.proof.processes
+        ]
+        out.print(console.table(("process", "CPU s", "status", "program"), rows, numeric=("process", "CPU s")))
+        out.print(f"  {100 * found.proof.cpu_share_proven:.1f} % of the CPU time is proven")
+    for reason in found.reasons:
+        out.print(f"  [{style}]because[/{style}] {escape(reason)}", soft_wrap=True)
+    for warning in found.warnings:
+        console.warn(warning)
+
+
+def _is_users(source: Path) -> bool:
+    return source.parent == registry.user_folder()
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string. JSON's escapes are a subset of TOML's, except for DEL, which paths do not hold."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
