@@ -1,27 +1,35 @@
-# One executable loam-workload-NAME per file of workloads/syncs/, each with every workload inside.
+# One executable loam-workload-NAME per file of workloads/syncs/, each with every workload inside; and the peers.
+# What does not depend on the synchronisation (workloads/harness, workloads/shared) is compiled once.
 # The flags keep GCC from deleting malloc-write-free loops: it would time nothing.
 set(LOAM_WORKLOAD_FLAGS -O3 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
 set(LOAM_WORKLOAD_TARGETS "" CACHE INTERNAL "every loam-workload-* target")
 
-# loam_workload_executable(NAME SYNC_HEADER SOURCES... )
+set(workloads "${CMAKE_SOURCE_DIR}/workloads")
+file(GLOB loam_workload_sources CONFIGURE_DEPENDS "${workloads}/*.cpp")
+file(GLOB loam_sync_headers CONFIGURE_DEPENDS "${workloads}/syncs/*.hpp")
+file(GLOB loam_harness_sources CONFIGURE_DEPENDS "${workloads}/harness/*.cpp" "${workloads}/shared/*.cpp")
+list(REMOVE_ITEM loam_harness_sources "${workloads}/harness/main.cpp")
+
+string(JOIN " " flags ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
+add_library(loam-workload-harness STATIC ${loam_harness_sources})
+target_link_libraries(loam-workload-harness PUBLIC loam-tm loam-structures)
+target_compile_options(loam-workload-harness PUBLIC ${LOAM_WORKLOAD_FLAGS})
+target_compile_definitions(loam-workload-harness PRIVATE LOAM_PRESET="${LOAM_PRESET}" LOAM_BUILD_FLAGS="${flags}")
+
+# loam_workload_executable(NAME SYNC_HEADER SOURCES...)
+# SYNC_HEADER defines loam::workloads::Sync (workloads/harness/sync.hpp); SOURCES register workloads.
 function(loam_workload_executable name sync_header)
-  add_executable(loam-workload-${name} ${ARGN})
-  target_link_libraries(loam-workload-${name} PRIVATE loam-tm loam-structures)
-  target_compile_options(loam-workload-${name} PRIVATE ${LOAM_WORKLOAD_FLAGS})
-  string(JOIN " " flags ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
-  target_compile_definitions(loam-workload-${name} PRIVATE
-    LOAM_PRESET="${LOAM_PRESET}" LOAM_BUILD_FLAGS="${flags}" LOAM_SYNC_NAME="${name}" LOAM_SYNC_HEADER="${sync_header}")
-  target_link_options(loam-workload-${name} PRIVATE -Wl,--build-id=sha1)
-  set(LOAM_WORKLOAD_TARGETS ${LOAM_WORKLOAD_TARGETS} loam-workload-${name} CACHE INTERNAL "")
+  set(target loam-workload-${name})
+  add_executable(${target} "${CMAKE_SOURCE_DIR}/workloads/harness/main.cpp" ${ARGN})
+  target_link_libraries(${target} PRIVATE loam-workload-harness)
+  target_compile_definitions(${target} PRIVATE LOAM_SYNC_HEADER="${sync_header}")
+  target_link_options(${target} PRIVATE -Wl,--build-id=sha1)
+  set(LOAM_WORKLOAD_TARGETS ${LOAM_WORKLOAD_TARGETS} ${target} CACHE INTERNAL "")
 endfunction()
 
-file(GLOB loam_workload_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/workloads/*.cpp" "${CMAKE_SOURCE_DIR}/workloads/harness/*.cpp")
-file(GLOB loam_sync_headers CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/workloads/syncs/*.hpp")
-if(loam_workload_sources)
-  foreach(header IN LISTS loam_sync_headers)
-    get_filename_component(stem "${header}" NAME_WE)
-    string(REPLACE "_" "-" name "${stem}")
-    loam_workload_executable(${name} "workloads/syncs/${stem}.hpp" ${loam_workload_sources})
-  endforeach()
-endif()
-include("${CMAKE_SOURCE_DIR}/workloads/peers/peers.cmake" OPTIONAL)
+foreach(header IN LISTS loam_sync_headers)
+  get_filename_component(stem "${header}" NAME_WE)
+  string(REPLACE "_" "-" name "${stem}")
+  loam_workload_executable(${name} "workloads/syncs/${stem}.hpp" ${loam_workload_sources})
+endforeach()
+include("${workloads}/peers/peers.cmake" OPTIONAL)

@@ -10,6 +10,7 @@
 
 #include "runtime/base/check.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,10 +18,6 @@
 #include <type_traits>
 
 namespace loam::structures {
-
-struct BlockCounters {
-  std::uint64_t created = 0, destroyed = 0;
-};
 
 class PlainAccess {
  public:
@@ -40,7 +37,7 @@ class PlainAccess {
   Node* create(Values... values) const noexcept {
     void* const block = std::malloc(sizeof(Node));
     LOAM_CHECK(block != nullptr, "malloc({}) failed", sizeof(Node));
-    ++blocks.created;
+    ++live_;
     return ::new (block) Node{values...};
   }
 
@@ -48,11 +45,21 @@ class PlainAccess {
   void destroy(Node* node) const noexcept {
     static_assert(std::is_trivially_destructible_v<Node>);
     std::free(node);
-    ++blocks.destroyed;
+    --live_;
   }
 
-  // Blocks created and destroyed by this thread.
-  inline static thread_local constinit BlockCounters blocks{};
+  // Adds this thread's count to the process's: call at thread exit.
+  static void hand_over_counts() noexcept {
+    live_of_exited_.fetch_add(live_, std::memory_order_relaxed);  // relaxed: read after joining
+    live_ = 0;
+  }
+
+  // Blocks created minus blocks destroyed by the calling thread and all that handed over.
+  static std::int64_t live_blocks() noexcept { return live_ + live_of_exited_.load(std::memory_order_relaxed); }
+
+ private:
+  inline static thread_local constinit std::int64_t live_ = 0;
+  inline static constinit std::atomic<std::int64_t> live_of_exited_{0};
 };
 
 }  // namespace loam::structures

@@ -1,0 +1,92 @@
+// The answer to --describe. The lab reads names, units, ranges and defaults from here and keeps no list of its own.
+#include "workloads/harness/build_info.hpp"
+#include "workloads/harness/recorder.hpp"
+
+#include <unistd.h>
+
+namespace loam::workloads {
+namespace {
+
+using base::JsonLine;
+
+void put_parameters(JsonLine& line, std::span<const ParameterSpec> specs) {
+  line.array("parameters");
+  for (const auto& spec : specs) {
+    line.object().field("name", spec.name);
+    if (spec.type == ParameterSpec::Type::choice) {
+      line.field("type", "choice").array("choices");
+      for (const auto choice : spec.choices) line.value(choice);
+      line.end().field("default", spec.choices[static_cast<std::size_t>(spec.fallback)]);
+    } else {
+      line.field("type", "integer").field("min", spec.min).field("max", spec.max).field("default", spec.fallback);
+    }
+    line.field("unit", spec.unit).field("help", spec.help).end();
+  }
+  line.end();
+}
+
+constexpr std::string_view name_of(MetricSpec::Better better) {
+  switch (better) {
+    case MetricSpec::Better::higher: return "higher";
+    case MetricSpec::Better::lower: return "lower";
+    case MetricSpec::Better::neither: break;
+  }
+  return "neither";
+}
+
+constexpr std::string_view name_of(MetricSpec::Kind kind) {
+  switch (kind) {
+    case MetricSpec::Kind::count: return "count";
+    case MetricSpec::Kind::time: return "time";
+    case MetricSpec::Kind::bytes: return "bytes";
+    case MetricSpec::Kind::ratio: break;
+  }
+  return "ratio";
+}
+
+void put_metrics(JsonLine& line, std::span<const MetricSpec> metrics) {
+  line.array("metrics");
+  for (const auto& metric : metrics) {
+    line.object()
+        .field("name", metric.name)
+        .field("unit", metric.unit)
+        .field("better", name_of(metric.better))
+        .field("kind", name_of(metric.kind));
+    if (metric.kind == MetricSpec::Kind::ratio)
+      line.array("of").value(metric.numerator).value(metric.denominator).end();
+    line.end();
+  }
+  line.end();
+}
+
+}  // namespace
+
+void describe(const SyncDescription& sync) {
+  static constinit char buffer[64 * 1024];
+  JsonLine line(buffer);
+  line.object().field("schema", 1).object("sync");
+  line.field("name", sync.name)
+      .field("summary", sync.summary)
+      .field("threads_max", sync.threads_max)
+      .field("paper", sync.paper)
+      .field("blame", sync.blame);
+  put_parameters(line, sync.parameters);
+  line.end()
+      .object("build")
+      .field("compiler", kCompiler)
+      .field("preset", kPreset)
+      .field("flags", kBuildFlags)
+      .field("revision", "")
+      .end()
+      .array("workloads");
+  for (const auto& workload : base::registered<Workload>()) {
+    line.object().field("name", workload.name).field("summary", workload.summary);
+    put_parameters(line, workload.parameters);
+    put_metrics(line, workload.metrics);
+    line.end();
+  }
+  line.end().end();
+  if (!line.write_to(STDOUT_FILENO)) reject("--describe", "", "standard output cannot be written");
+}
+
+}  // namespace loam::workloads

@@ -1,0 +1,168 @@
+#include "workloads/harness/options.hpp"
+
+#include "runtime/base/format.hpp"
+#include "workloads/harness/nearest.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace loam::workloads {
+namespace {
+
+constexpr std::string_view kFlags[] = {"--describe", "--threads", "--seed",    "--cpus",
+                                       "--warmup-ms", "--blame",  "--records", "-p"};
+
+template <class Number>
+Number number_of(std::string_view flag, std::string_view text, Number min, Number max, std::string_view hint = {}) {
+  Number value{};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || value < min ||
+      value > max) {
+    char limit[96];
+    reject(flag, text, base::format_to(limit, "must be an integer from {} to {}", min, max), hint);
+  }
+  return value;
+}
+
+const Workload* workload_of(std::string_view name) {
+  if (const auto* found = base::find_registered<Workload>(name)) return found;
+  char limit[256], hint[96];
+  base::TextWriter text(limit);
+  text.put("no such workload; known:");
+  for (const auto& workload : base::registered<Workload>()) {
+    text.put(' ');
+    text.put(workload.name);
+  }
+  const auto near =
+      nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
+  reject("WORKLOAD", name, text.text(),
+         near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
+}
+
+void parse_threads(std::string_view text, const SyncDescription& sync, Options& options) {
+  options.threads = number_of("--threads", text, 1u, kThreadsMax);
+  if (options.threads <= sync.threads_max) return;
+  char limit[160];
+  reject("--threads", text,
+         base::format_to(limit, "{} runs at most {} thread{}", sync.name, sync.threads_max,
+                         sync.threads_max == 1 ? "" : "s"),
+         "another synchronisation runs more, for example global-lock");
+}
+
+void parse_cpus(std::string_view text, Options& options) {
+  const int count = platform::parse_cpu_list(text, options.cpu_list);
+  if (count < 0)
+    reject("--cpus", text, "must be a list of processor numbers", "for example 0,1 or 0-3");
+  options.cpu_count = static_cast<std::size_t>(count);
+  for (const unsigned number : options.cpus()) {
+    if (platform::topology().contains(number)) continue;
+    char limit[96], hint[128];
+    base::TextWriter usable(hint);
+    usable.put("usable:");
+    for (const auto& cpu : platform::topology().cpus()) {
+      usable.put(' ');
+      usable.value(cpu.number);
+    }
+    reject("--cpus", text, base::format_to(limit, "this process may not run on processor {}", number), usable.text());
+  }
+}
+
+void parse_records(const char* text, Options& options) {
+  options.records_name = text;
+  if (*text != '\0' && std::strspn(text, "0123456789") == std::strlen(text)) {
+    options.records = number_of("--records", text, 0, 1 << 20);
+    if (::fcntl(options.records, F_GETFD) < 0)
+      reject("--records", text, "no open descriptor has this number", "use a path, or inherit the descriptor");
+    return;
+  }
+  options.records = ::open(text, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (options.records < 0) reject("--records", text, "cannot be opened for writing", std::strerror(errno));
+}
+
+void parse_parameter(std::string_view text, Options& options) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos) reject("-p", text, "must have the form key=value");
+  Refusal refusal;
+  if (options.parameters.set(text.substr(0, equals), text.substr(equals + 1), refusal)) return;
+  char subject[96];
+  reject(base::format_to(subject, "-p {}", text.substr(0, equals)), text.substr(equals + 1), refusal.limit,
+         refusal.hint);
+}
+
+}  // namespace
+
+void reject(std::string_view subject, std::string_view value, std::string_view limit, std::string_view hint) noexcept {
+  char buffer[1024];
+  base::TextWriter text({buffer, sizeof buffer - 1});
+  text.put("error: ");
+  text.put(subject);
+  if (!value.empty()) {
+    text.put('=');
+    text.put(value);
+  }
+  text.put(": ");
+  text.put(limit);
+  if (!hint.empty()) {
+    text.put(" (");
+    text.put(hint);
+    text.put(')');
+  }
+  const auto size = text.text().size();
+  buffer[size] = '\n';
+  // The result is of no use: the process ends in the next line.
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, buffer, size + 1);
+  ::_exit(kExitBadInput);
+}
+
+void parse_options(std::span<char* const> arguments, const SyncDescription& sync, Options& options) noexcept {
+  if (arguments.empty())
+    reject("WORKLOAD", "", "missing", "give a workload's name, or --describe to see what there is");
+  if (std::string_view(arguments[0]) == "--describe") {
+    if (arguments.size() > 1) reject("--describe", "", "takes nothing else", arguments[1]);
+    return;
+  }
+  options.workload = workload_of(arguments[0]);
+  options.parameters.add(options.workload->parameters);
+  options.parameters.add(sync.parameters);
+
+  for (std::size_t i = 1; i < arguments.size();) {
+    const std::string_view flag = arguments[i++];
+    if (flag == "--blame") {
+      if (!sync.blame) {
+        char limit[96];
+        reject(flag, "", base::format_to(limit, "{} has no blame mode", sync.name), "leave it out");
+      }
+      options.blame = true;
+      continue;
+    }
+    if (std::ranges::find(kFlags, flag) == std::end(kFlags) || flag == "--describe") {
+      char hint[96];
+      const auto near = nearest(flag, kFlags, [](std::string_view known) { return known; });
+      reject(flag, "", "no such option here",
+             near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
+    }
+    if (i == arguments.size()) reject(flag, "", "needs a value after it");
+    const char* const value = arguments[i++];
+    if (flag == "--threads") {
+      parse_threads(value, sync, options);
+    } else if (flag == "--seed") {
+      options.seed = number_of<std::uint64_t>(flag, value, 0, ~std::uint64_t{0});
+    } else if (flag == "--cpus") {
+      parse_cpus(value, options);
+    } else if (flag == "--warmup-ms") {
+      options.warmup_ms = number_of<std::uint64_t>(flag, value, 0, 3'600'000, "unit ms; default 50");
+    } else if (flag == "--records") {
+      parse_records(value, options);
+    } else {
+      parse_parameter(value, options);
+    }
+  }
+  if (options.cpu_count == 0)
+    for (const auto& cpu : platform::topology().cpus()) options.cpu_list[options.cpu_count++] = cpu.number;
+}
+
+}  // namespace loam::workloads

@@ -1,0 +1,67 @@
+// Parameters of workloads and synchronisations: described in the code, given as -p key=value, recorded in every run.
+// No allocation: they are parsed before the workload's first block, whose place must not depend on them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace loam::workloads {
+
+struct ParameterSpec {
+  enum class Type { integer, choice };
+
+  std::string_view name;
+  Type type;
+  std::int64_t min, max;                      // integer: inclusive bounds
+  std::span<const std::string_view> choices;  // choice: the permitted words
+  std::int64_t fallback;                      // default: the integer, or the index of the choice
+  std::string_view unit, help;
+
+  static constexpr ParameterSpec integer(std::string_view name, std::int64_t fallback, std::int64_t min,
+                                         std::int64_t max, std::string_view unit, std::string_view help) {
+    return {name, Type::integer, min, max, {}, fallback, unit, help};
+  }
+  // The first choice is the default. `choices` must outlive the description: a constant array.
+  static constexpr ParameterSpec choice(std::string_view name, std::span<const std::string_view> choices,
+                                        std::string_view help) {
+    return {name, Type::choice, 0, static_cast<std::int64_t>(choices.size()) - 1, choices, 0, "", help};
+  }
+};
+
+// What a value was refused for; the caller names the subject.
+struct Refusal {
+  char limit[256] = {};
+  char hint[96] = {};
+};
+
+class ParameterValues {
+ public:
+  // Takes the defaults of `specs` (which must outlive this object). Several calls share one namespace.
+  void add(std::span<const ParameterSpec> specs) noexcept;
+
+  // returns false, and fills `refusal`, if the name is unknown or the text is no permitted value
+  bool set(std::string_view name, std::string_view text, Refusal& refusal) noexcept;
+
+  // The value of a described parameter; ends the program on a name that nobody described.
+  std::int64_t integer(std::string_view name) const noexcept { return at(name).value; }
+  std::string_view choice(std::string_view name) const noexcept;
+
+  struct Item {
+    const ParameterSpec* spec;
+    std::int64_t value;  // choice: index
+  };
+  std::span<const Item> items() const noexcept { return {items_.data(), count_}; }
+
+ private:
+  static constexpr std::size_t kItemsMax = 64;
+
+  const Item& at(std::string_view name) const noexcept;
+
+  std::array<Item, kItemsMax> items_{};
+  std::size_t count_ = 0;
+};
+
+}  // namespace loam::workloads

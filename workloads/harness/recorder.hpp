@@ -1,0 +1,48 @@
+// Writes the records of a run: begin, iteration, histogram, end (schema/record.schema.json).
+//   Each is one line, built in a static buffer and written with one write(2): no allocation, no standard I/O.
+#pragma once
+
+#include "runtime/base/json_lines.hpp"
+#include "workloads/harness/options.hpp"
+#include "workloads/harness/sync.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace loam::workloads {
+
+class Recorder {
+ public:
+  Recorder(const Options& options, const SyncDescription& sync) noexcept : options_(options), sync_(sync) {}
+
+  void begin(const RecordsInfo& records);
+
+  // Opens an iteration record; the caller adds its metrics and calls write().
+  base::JsonLine& iteration(unsigned index);
+
+  // Adds commits, attempts, aborts by cause and their ratio, as far as the synchronisation knows them.
+  // operations: what counts as commits where every attempt commits
+  base::JsonLine& add_attempts(const Counters& counters, std::uint64_t operations);
+
+  // Ends the program with exit status 2 if the descriptor does not take the line.
+  void write();
+
+  // counts[i]: values in [bounds[i], bounds[i + 1]), the last without upper bound.
+  void histogram(std::string_view name, std::span<const std::uint64_t> bounds, std::span<const std::uint64_t> counts);
+
+  // message: what was found wrong, empty if verified. live_blocks_delta: blocks from the allocator minus live nodes
+  void end(bool verified, std::string_view message, std::int64_t live_blocks_delta);
+
+ private:
+  base::JsonLine& start(std::string_view kind);
+
+  const Options& options_;
+  const SyncDescription& sync_;
+  base::JsonLine line_{{}};
+};
+
+// The answer to --describe: one JSON object on standard output.
+void describe(const SyncDescription& sync);
+
+}  // namespace loam::workloads
