@@ -56,7 +56,6 @@ struct alignas(platform::kApartBytes) Descriptor {
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
   reclaim::Limbo limbo;
-  unsigned aborts_in_a_row = 0;
 
   // The calling thread's descriptor; made at its first transaction, given back at its exit.
   static Descriptor& current() noexcept {

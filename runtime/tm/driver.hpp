@@ -27,9 +27,8 @@ struct AlgorithmDescription {
   std::string_view guarantees;
 };
 
-// Codes with which an attempt comes back to the driver.
-inline constexpr int kRestartConflict = 1;
-inline constexpr int kRestartAsUpdate = 2;  // a read-only body wrote, in a nested transaction
+// The code with which an aborted attempt comes back to the driver.
+inline constexpr int kRestart = 1;
 
 inline constexpr unsigned kReadOnlyFailuresMax = 2;
 // Aborts in a row after which the core is given up now and then: the other side may not be running.
@@ -46,13 +45,8 @@ class Driver {
     Descriptor& d = Descriptor::current();
     if (d.mode != Mode::idle) [[unlikely]] return nested_read(d, body);
     Call<F, ReadOnlyTx> call(body, d);
-    int code = platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call);
-    if (code == 0) [[likely]] return call.result();
-    for (unsigned failures = 1; failures < kReadOnlyFailuresMax && code == kRestartConflict; ++failures) {
-      code = platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call);
-      if (code == 0) return call.result();
-    }
-    return run_update(d, body);
+    if (platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call) == 0) [[likely]] return call.result();
+    return read_only_slow(d, body, call);
   }
 
   template <class F>
@@ -63,7 +57,7 @@ class Driver {
       UpdateTx tx(d);
       return body(tx);
     }
-    return run_update(d, body);
+    return run_update(d, body, 0);
   }
 
  private:
@@ -114,15 +108,35 @@ class Driver {
     alignas(Stored) std::byte storage_[sizeof(Stored)];
   };
 
+  // After the first attempt without a log has failed: perhaps another one, then attempts that can extend.
   template <class F>
-  static auto run_update(Descriptor& d, F& body) {
+  [[gnu::noinline]] static auto read_only_slow(Descriptor& d, F& body, Call<F, ReadOnlyTx>& call) {
+    unsigned aborts = 1;
+    for (; aborts < kReadOnlyFailuresMax; ++aborts)
+      if (platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call) == 0) {
+        d.statistics.count_commit_after(aborts);
+        return call.result();
+      }
+    return run_update(d, body, aborts);
+  }
+
+  template <class F>
+  static auto run_update(Descriptor& d, F& body, unsigned aborts) {
     Call<F, UpdateTx> call(body, d);
-    if (platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0) [[unlikely]] {
-      sync::Backoff backoff;
-      for (unsigned aborts = 1; platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0; ++aborts)
-        if (aborts % kEagerRetries == 0) backoff.wait();
-    }
+    if (platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0) [[unlikely]]
+      retry(d, aborts + 1, &Call<F, UpdateTx>::run, &call);
+    else if (aborts != 0) [[unlikely]]
+      d.statistics.count_commit_after(aborts);
     return call.result();
+  }
+
+  // The suicide policy's second half: again, at once; the core is given up now and then.
+  [[gnu::noinline, gnu::cold]] static void retry(Descriptor& d, unsigned aborts, platform::AttemptBody attempt,
+                                                 void* call) {
+    sync::Backoff backoff;
+    for (; platform::run_attempt(d.checkpoint, attempt, call) != 0; ++aborts)
+      if (aborts % kEagerRetries == 0) backoff.wait();
+    d.statistics.count_commit_after(aborts);
   }
 
   template <class F>
@@ -137,7 +151,7 @@ class Driver {
 
   [[noreturn, gnu::cold, gnu::noinline]] static void restart_as_update(Descriptor& d) noexcept {
     Algorithm::rollback(d, AbortCause::explicit_);
-    platform::restart(d.checkpoint, kRestartAsUpdate);
+    platform::restart(d.checkpoint, kRestart);
   }
 };
 

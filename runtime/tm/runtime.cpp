@@ -121,6 +121,8 @@ Statistics statistics_of_all() noexcept {
     if (d == nullptr) continue;
     sum.commits += d->statistics.commits;
     for (std::size_t c = 0; c < kAbortCauses; ++c) sum.aborts[c] += d->statistics.aborts[c];
+    for (std::size_t b = 0; b < kAbortsBounds.size(); ++b)
+      sum.commits_after_aborts[b] += d->statistics.commits_after_aborts[b];
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;
   }

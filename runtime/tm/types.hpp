@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 
 namespace loam::tm {
@@ -52,18 +53,33 @@ inline constexpr std::size_t kAbortCauses = 6;
 inline constexpr std::array<std::string_view, kAbortCauses> kAbortCauseNames{
     "same_word", "same_block", "other_block", "other_stripe", "explicit", "unknown"};
 
+// How often transactions aborted before they committed: bucket i counts those with kAbortsBounds[i] aborts or more, but
+// fewer than kAbortsBounds[i + 1].
+inline constexpr std::array<std::uint64_t, 12> kAbortsBounds{0, 1, 2, 3, 4, 6, 8, 16, 32, 64, 256, 1024};
+
 // Cumulative counts of one thread. attempts = commits + sum(aborts).
 struct Statistics {
   std::uint64_t attempts = 0;
   std::uint64_t commits = 0;
   std::array<std::uint64_t, kAbortCauses> aborts{};
+  // Buckets from one abort on; the first is kept at 0 and follows from commits (see Statistics::histogram).
+  std::array<std::uint64_t, kAbortsBounds.size()> commits_after_aborts{};
   std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
   std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included
 
-  std::uint64_t aborts_total() const noexcept {
-    std::uint64_t sum = 0;
-    for (const auto count : aborts) sum += count;
-    return sum;
+  std::uint64_t aborts_total() const noexcept { return std::accumulate(aborts.begin(), aborts.end(), std::uint64_t{0}); }
+
+  void count_commit_after(std::uint64_t aborts_before) noexcept {
+    std::size_t bucket = 1;
+    while (bucket + 1 < kAbortsBounds.size() && kAbortsBounds[bucket + 1] <= aborts_before) ++bucket;
+    ++commits_after_aborts[bucket];
+  }
+
+  // Commits by the aborts before them; buckets as kAbortsBounds.
+  std::array<std::uint64_t, kAbortsBounds.size()> histogram() const noexcept {
+    auto counts = commits_after_aborts;
+    counts[0] = commits - std::accumulate(counts.begin() + 1, counts.end(), std::uint64_t{0});
+    return counts;
   }
 };
 

@@ -310,7 +310,7 @@ struct EtlWb {
                                                               const Word* word) noexcept {
     const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of(d, record, word);
     rollback(d, cause);
-    platform::restart(d.checkpoint, kRestartConflict);
+    platform::restart(d.checkpoint, kRestart);
   }
 
   static AbortCause cause_of(Descriptor& d, const Orec& record, const Word* word) noexcept {
