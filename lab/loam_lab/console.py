@@ -73,7 +73,11 @@ def _escape(text: str) -> str:
 
 
 def table(
-    columns: Sequence[str], rows: Iterable[Sequence[RenderableType | str]], *, numeric: Iterable[str] = (), title: str = ""
+    columns: Sequence[str],
+    rows: Iterable[Sequence[RenderableType | str]],
+    *,
+    numeric: Iterable[str] = (),
+    title: str = "",
 ) -> Table:
     """A table in the house style: bold heads, no frame, figures aligned right, last column wraps.
 

@@ -21,7 +21,10 @@ def root() -> Path:
     folder = Path(named).resolve() if named else Path(__file__).resolve().parents[2]
     if not (folder / "CMakePresets.json").is_file():
         raise LoamError(
-            "LOAM_ROOT", named or folder, "no checkout of Loam is there", "start ./loam from a checkout, or set LOAM_ROOT"
+            "LOAM_ROOT",
+            named or folder,
+            "no checkout of Loam is there",
+            "start ./loam from a checkout, or set LOAM_ROOT",
         )
     return folder
 
@@ -72,7 +75,10 @@ def latest_result(cwd: Path | None = None) -> Path:
     link = results_root(cwd) / "latest"
     if not link.exists():
         raise LoamError(
-            "results/latest", None, "there is no result in this folder yet", "run ./loam tour, or name a result's folder"
+            "results/latest",
+            None,
+            "there is no result in this folder yet",
+            "run ./loam tour, or name a result's folder",
         )
     return link.resolve()
 
@@ -98,5 +104,7 @@ def load_paths(preset: str = "release") -> dict[str, Any]:
     except FileNotFoundError:
         raise LoamError(f"build/{preset}", None, "was never configured", "run ./loam setup") from None
     except (OSError, ValueError) as problem:
-        raise LoamError(str(file), None, f"cannot be read: {problem}", f"remove build/{preset} and run ./loam setup") from None
+        raise LoamError(
+            str(file), None, f"cannot be read: {problem}", f"remove build/{preset} and run ./loam setup"
+        ) from None
     return content

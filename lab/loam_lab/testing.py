@@ -1,0 +1,320 @@
+"""`loam test`: every suite of the project behind one command, with one plain line at the end.
+
+Suites: style (formatters, linters, types, layers), the C++ tests in three builds (checked, asan, tsan), a tiny run of
+every workload on every synchronisation (smoke), the lab's tests (lab), instruction counts (golden), old bugs (regress)
+and mutants. Each leaves its whole output in build/test/<suite>.log; what failed is shown with the way to re-run it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loam_lab import console, paths
+from loam_lab.errors import LoamError
+from loam_lab.setup import build, debian
+
+_TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
+_TAIL_LINES = 60
+
+
+@dataclass
+class Outcome:
+    """What one suite came to. failures: (test, command that runs it again)."""
+
+    suite: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    elapsed_s: float = 0.0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    detail: str = ""
+
+    def fail(self, test: str, again: str) -> None:
+        """Count one failure."""
+        self.failed += 1
+        self.failures.append((test, again))
+
+
+def run(mode: str, *, as_json: bool) -> int:
+    """Run the suites of a mode ("ci", "fast", "all", "smoke", "golden-update"); 1 if anything failed.
+
+    raises: LoamError if what the tests need is missing and cannot be set up
+    """
+    debian.ensure("test")
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        raise LoamError("pytest", None, "not in this Python environment", "start the tests with ./loam test") from None
+    started = time.monotonic()
+    outcomes = []
+    for name, suite in _suites(mode):
+        console.err().print(f"[aside]{name} ...[/aside]")
+        begun = time.monotonic()
+        outcome = Outcome(name)
+        try:
+            suite(outcome)
+        except LoamError as error:
+            outcome.fail(error.line(), f"./loam test{'' if mode == 'ci' else f' --{mode}'}")
+        outcome.elapsed_s = time.monotonic() - begun
+        outcomes.append(outcome)
+        _show(outcome)
+    return _finish(outcomes, time.monotonic() - started, as_json)
+
+
+def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
+    if mode == "smoke":
+        return [("smoke", _smoke)]
+    if mode == "golden-update":
+        return [("golden", lambda outcome: _folder(outcome, "golden", {"LOAM_GOLDEN_UPDATE": "1"}))]
+    style = ("style", lambda outcome: _pytest(outcome, ["tests/lab/test_style.py"]))
+    if mode == "fast":
+        return [
+            style,
+            ("checked", lambda outcome: _ctest(outcome, "checked", ("unit",))),
+            ("lab", lambda outcome: _pytest(outcome, _LAB, marks="not slow and not browser and not exhaustive")),
+        ]
+    whole = mode == "all"
+    everything = {"LOAM_TEST_ALL": "1"} if whole else {}
+    return [
+        style,
+        ("checked", lambda outcome: _ctest(outcome, "checked", ("unit", "model", "stress"), everything)),
+        ("asan", lambda outcome: _ctest(outcome, "asan", ("unit", "model", "stress"), everything)),
+        ("tsan", lambda outcome: _ctest(outcome, "tsan", ("unit", "model", "stress"), everything)),
+        ("smoke", _smoke),
+        (
+            "lab",
+            lambda outcome: _pytest(outcome, _LAB, marks="" if whole else "not exhaustive", environment=everything),
+        ),
+        ("golden", lambda outcome: _folder(outcome, "golden", everything)),
+        ("regress", lambda outcome: _folder(outcome, "regress", everything)),
+        ("mutants", lambda outcome: _folder(outcome, "mutants", everything)),
+    ]
+
+
+_LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
+
+
+def _log(suite: str) -> Path:
+    folder = paths.root() / "build" / "test"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{suite}.log"
+
+
+def _logged(outcome: Outcome, command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run a command with its output in the suite's log. Returns its status and the output."""
+    log = _log(outcome.suite)
+    with log.open("w") as file:
+        file.write(f"$ {' '.join(command)}\n")
+        file.flush()
+        done = subprocess.run(
+            list(command), cwd=paths.root(), env={**build.tool_environment(), **(environment or {})},
+            stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+    return done.returncode, log.read_text(errors="replace")
+
+
+def _junit(file: Path, outcome: Outcome) -> ElementTree.Element | None:
+    """Counts of a JUnit file added to the outcome (failures are left to the caller). None where there is no file."""
+    try:
+        top = ElementTree.parse(file).getroot()
+    except (OSError, ElementTree.ParseError):
+        return None
+    for case in top.iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+            continue
+        if case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            outcome.skipped += 1
+        else:
+            outcome.passed += 1
+    return top
+
+
+# ---- C++
+
+
+def _test_names(labels: Sequence[str]) -> list[str]:
+    """Names of the C++ test executables of some folders of tests/ (a test's label is its folder)."""
+    tests = paths.root() / "tests"
+    return sorted(file.stem for label in labels for file in (tests / label).rglob("*_test.cpp"))
+
+
+def _fixed_layout() -> list[str]:
+    """The prefix that switches address randomisation off: the thread sanitizer of GCC 12 refuses to start where the
+    kernel uses more than 28 random bits. Empty where the system forbids it."""
+    prefix = ["setarch", "-R"]
+    allowed = (
+        shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    )
+    return prefix if allowed else []
+
+
+def _ctest(outcome: Outcome, preset: str, labels: Sequence[str], environment: dict[str, str] | None = None) -> None:
+    """Build the tests of a preset and run them with ctest."""
+    names = _test_names(labels)
+    if not names:
+        return
+    paths.build_folder(preset).mkdir(parents=True, exist_ok=True)
+    build.configure(preset, again=True)  # a test file may have come or gone since
+    build.build(preset, names, label="its tests")
+    report = _log(outcome.suite).with_suffix(".xml")
+    report.unlink(missing_ok=True)
+    command = [
+        *(_fixed_layout() if preset in ("asan", "tsan") else []),
+        "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$", "-j", str(len(os.sched_getaffinity(0))),
+        "--output-junit", str(report),
+    ]  # fmt: skip
+    status, output = _logged(outcome, command, environment)
+    top = _junit(report, outcome)
+    prefix = "setarch -R " if preset in ("asan", "tsan") else ""
+    for case in top.iter("testcase") if top is not None else ():
+        if case.get("status") == "fail":
+            name = case.get("name", "?")
+            outcome.fail(f"{preset}: {name}", f"{prefix}ctest --preset {preset} -R '^{name}$'")
+    if status != 0 and not outcome.failed:
+        outcome.fail(f"{preset}: ctest ended with status {status}", " ".join(command))
+    if outcome.failed:
+        outcome.detail = output
+
+
+# ---- Python
+
+
+def _pytest(
+    outcome: Outcome, arguments: Sequence[str], *, marks: str = "", environment: dict[str, str] | None = None
+) -> None:
+    """Run pytest on files of the tree."""
+    report = _log(outcome.suite).with_suffix(".xml")
+    report.unlink(missing_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *arguments,
+        "-rfE",
+        f"--junitxml={report}",
+        *(["-m", marks] if marks else []),
+    ]
+    status, output = _logged(outcome, command, environment)
+    _junit(report, outcome)
+    for line in output.splitlines():
+        kind, _, rest = line.partition(" ")
+        if kind in ("FAILED", "ERROR") and "::" in rest:
+            test = rest.split(" - ")[0]
+            outcome.fail(test, f".venv/bin/python -m pytest '{test}'")
+    if status not in (0, 5) and not outcome.failed:  # 5: no test was chosen
+        outcome.fail(f"{outcome.suite}: pytest ended with status {status}", " ".join(command))
+    if outcome.failed:
+        outcome.detail = output
+
+
+def _folder(outcome: Outcome, name: str, environment: dict[str, str] | None = None) -> None:
+    """Run a folder of tests/ that brings pytest files, or a run.py whose last line says "N passed, M failed"."""
+    folder = paths.root() / "tests" / name
+    if list(folder.glob("test_*.py")):
+        _pytest(outcome, [f"tests/{name}"], environment=environment)
+    script = folder / "run.py"
+    if not script.is_file():
+        return
+    status, output = _logged(outcome, [sys.executable, str(script)], environment)
+    totals = _TOTAL.findall(output)
+    if totals:
+        outcome.passed += int(totals[-1][0])
+        for _ in range(int(totals[-1][1])):
+            outcome.fail(f"tests/{name}/run.py", f".venv/bin/python tests/{name}/run.py")
+    if status != 0 and not outcome.failed:
+        outcome.fail(f"tests/{name}/run.py ended with status {status}", f".venv/bin/python tests/{name}/run.py")
+    if outcome.failed:
+        outcome.detail = output
+
+
+# ---- every workload on every synchronisation
+
+
+def _smoke(outcome: Outcome) -> None:
+    """Run every workload on every executable of the release build for a few milliseconds; each must verify."""
+    from loam_lab import workloads
+
+    executables: dict[str, str] = build.ensure_built()["executables"]
+    log = []
+    for name, file in sorted(executables.items()):
+        description = workloads.describe(Path(file))
+        for workload in description.workloads:
+            threads = min(2, description.sync.threads_max)
+            command = [file, workload.name, "--threads", str(threads), "--warmup-ms", "1"]
+            if any(parameter.name == "duration_ms" for parameter in workload.parameters):
+                command += ["-p", "duration_ms=20"]
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+            )
+            lines = done.stdout.splitlines()
+            verified = bool(lines) and done.returncode == 0 and json.loads(lines[-1]).get("verified") is True
+            log.append(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}")
+            if verified:
+                outcome.passed += 1
+            else:
+                outcome.fail(
+                    f"smoke: {workload.name} on {name}", " ".join([os.path.relpath(file, paths.root()), *command[1:]])
+                )
+    _log("smoke").write_text("\n".join(log))
+    if outcome.failed:
+        outcome.detail = "\n".join(log)
+
+
+# ---- what is shown
+
+
+def _show(outcome: Outcome) -> None:
+    """One line per suite; where something failed, the end of its output too."""
+    from rich.text import Text
+
+    good = not outcome.failed
+    line = Text.assemble(
+        ("✓ " if good else "✗ ", "good" if good else "bad"), (f"{outcome.suite:<8}", "head"), f"{outcome.passed:>5} passed",
+        (f", {outcome.failed} failed" if outcome.failed else "", "bad"),
+        (f", {outcome.skipped} skipped" if outcome.skipped else "", "doubt"), (f"   {outcome.elapsed_s:.1f} s", "aside"),
+    )  # fmt: skip
+    console.err().print(line)
+    if outcome.detail:
+        console.note("\n".join(f"    {text}" for text in outcome.detail.splitlines()[-_TAIL_LINES:]))
+
+
+def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int:
+    passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
+    for outcome in outcomes:
+        for test, again in outcome.failures:
+            console.err().print(
+                f"[bad]failed[/bad] {_plain(test)}\n       again: [command]{_plain(again)}[/command]", soft_wrap=True
+            )
+        if outcome.failed:
+            console.note(f"       all of its output: build/test/{outcome.suite}.log")
+    if not passed and not failed:
+        raise LoamError("test", None, "nothing was there to test", "check tests/")
+    if as_json:
+        console.print_json({
+            "schema": 1, "passed": passed, "failed": failed, "elapsed_s": round(elapsed_s, 1),
+            "suites": [{
+                "suite": o.suite, "passed": o.passed, "failed": o.failed, "skipped": o.skipped,
+                "elapsed_s": round(o.elapsed_s, 1), "failures": [{"test": t, "again": a} for t, a in o.failures],
+            } for o in outcomes],
+        })  # fmt: skip
+    else:
+        console.note(f"{elapsed_s:.0f} s")
+        sys.stderr.flush()
+        print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

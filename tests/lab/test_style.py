@@ -1,0 +1,235 @@
+"""Style as tests: each failure names file, line, rule and what would be allowed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_OURS = {".git", ".venv", ".loam", "build", "results", "__pycache__"}
+CPP = {".hpp", ".cpp", ".h", ".c"}
+
+# From top to bottom: a folder may include only those before it. The same order as in ARCHITECTURE.md.
+LAYERS = [
+    "runtime/base", "runtime/platform", "runtime/sync", "runtime/reclaim", "runtime/heap", "runtime/malloc", "runtime/tm",
+    "runtime/delegation", "runtime/gc", "structures", "workloads",
+]  # fmt: skip
+NEVER_INCLUDED = {"runtime/malloc"}
+FORBIDDEN = {("runtime/tm", "runtime/delegation")}
+
+LINES_MAX, LINES_ASK = 500, 400
+
+
+def files(*folders: str) -> Iterator[Path]:
+    """Files of the tree (of these folders), without what is built, installed, measured or hidden."""
+    for top in [ROOT / folder for folder in folders] or [ROOT]:
+        if not top.is_dir():
+            continue
+        for path in sorted(top.iterdir()):
+            if path.name in NOT_OURS or (path.name.startswith(".") and path.name != ".ci"):
+                continue
+            if path.is_dir():
+                yield from files(str(path.relative_to(ROOT)))
+            elif not path.is_symlink():
+                yield path
+
+
+def text_files(*folders: str) -> Iterator[tuple[str, str]]:
+    """(name relative to the root, content) of every text file."""
+    for path in files(*folders):
+        try:
+            yield str(path.relative_to(ROOT)), path.read_text()
+        except UnicodeDecodeError:
+            continue
+
+
+def complaints(
+    check: Callable[[str, str], Iterator[tuple[int, str]]], *folders: str, suffixes: set[str] | None = None
+) -> list[str]:
+    """ "file:line: rule" for everything a check finds in the tree."""
+    return [
+        f"{name}:{line}: {what}"
+        for name, text in text_files(*folders)
+        if suffixes is None or Path(name).suffix in suffixes
+        for line, what in check(name, text)
+    ]
+
+
+def show(found: list[str]) -> str:
+    return "\n" + "\n".join(found)
+
+
+def layer_of(name: str) -> str | None:
+    return next((layer for layer in LAYERS if name.startswith(layer + "/")), None)
+
+
+def wrong_includes(name: str, text: str) -> Iterator[tuple[int, str]]:
+    own = layer_of(name)
+    for number, line in enumerate(text.splitlines(), 1):
+        match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+        if not match or own is None:
+            continue
+        other = layer_of(match[1])
+        if other is None or other == own:
+            continue
+        allowed = [
+            layer
+            for layer in LAYERS[: LAYERS.index(own)]
+            if layer not in NEVER_INCLUDED and (own, layer) not in FORBIDDEN
+        ]
+        if other not in allowed:
+            yield number, f"{own} includes {match[1]}; allowed are {', '.join(allowed) or 'no other layers'}"
+
+
+def test_includes_follow_the_layers() -> None:
+    found = complaints(wrong_includes, "runtime", "structures", "workloads", suffixes=CPP)
+    assert not found, show(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "wrong"),
+    [
+        ("runtime/base/x.hpp", '#include "runtime/platform/machine.hpp"', True),
+        ("runtime/tm/x.hpp", '#include "runtime/base/check.hpp"', False),
+        ("runtime/tm/x.hpp", '#include "runtime/delegation/x.hpp"', True),
+        ("runtime/tm/x.hpp", '#include "runtime/malloc/x.hpp"', True),
+        ("workloads/x.cpp", '#include "structures/list.hpp"', False),
+        ("structures/x.hpp", '#include "workloads/x.hpp"', True),
+    ],
+)
+def test_the_layer_check_tells_them_apart(name: str, line: str, wrong: bool) -> None:
+    assert bool(list(wrong_includes(name, line))) == wrong
+
+
+# What the compiler's instrumentation cannot see, or sees wrongly. One place may have it: the machine seam.
+SEAM = "runtime/platform/machine"
+INVISIBLE = re.compile(
+    r"\b(__asm__|asm)\b|\bsyscall\s*\(|\bSYS_\w+|\b_mm_\w+\s*\(|\b_x(begin|end|abort|test)\b|\b__rdtscp?\b"
+    r"|__builtin_ia32_\w+|\batomic_(thread|signal)_fence\b|\b__sync_synchronize\b"
+)
+
+
+def invisible(name: str, text: str) -> Iterator[tuple[int, str]]:
+    if name.startswith(SEAM):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        match = INVISIBLE.search(re.sub(r'//.*|"(\\.|[^"\\])*"', "", line))
+        if match:
+            yield number, f"{match[0].strip()} belongs into {SEAM}*; elsewhere use what machine.hpp offers"
+
+
+def test_only_the_machine_seam_has_assembly_system_calls_and_fences() -> None:
+    found = complaints(invisible, "runtime", "structures", "workloads", suffixes=CPP)
+    found += [
+        f"{name}:1: an assembly file belongs into {SEAM}*"
+        for name, _ in text_files("runtime", "structures", "workloads")
+        if name.endswith((".S", ".s")) and not name.startswith(SEAM)
+    ]
+    assert not found, show(found)
+
+
+def test_the_seam_check_finds_what_it_is_for() -> None:
+    assert list(invisible("runtime/tm/x.hpp", 'asm volatile("pause");'))
+    assert list(invisible("runtime/sync/x.hpp", "std::atomic_thread_fence(std::memory_order_seq_cst);"))
+    assert not list(invisible("runtime/tm/x.hpp", "// asm volatile would be wrong here"))
+    assert not list(invisible("runtime/platform/machine.cpp", "::syscall(SYS_futex);"))
+
+
+def test_one_subject_per_file() -> None:
+    long = []
+    for name, text in text_files():
+        if Path(name).suffix not in CPP | {".py", ".S"} and name != "loam":
+            continue
+        lines = text.count("\n")
+        if lines > LINES_MAX:
+            long.append(f"{name}:{lines}: more than {LINES_MAX} lines; which two subjects does it hold?")
+        elif lines > LINES_ASK:
+            warnings.warn(f"{name} has {lines} lines; which two subjects does it hold?", stacklevel=1)
+    assert not long, show(long)
+
+
+# Spelled in parts, so that this file does not find itself.
+PRIVATE = re.compile(r"(?<![\w.])/(" + "|".join(["wor" + "k", "roo" + "t", "hom" + "e"]) + r")/\w+")
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
+
+
+def private_paths(name: str, text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := PRIVATE.search(line):
+            yield number, f"{match[0]} is a path of one machine; find it at run time"
+
+
+def unfinished(name: str, text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := UNFINISHED.search(line):
+            yield number, f"{match[0]}: finish it, or write a sentence that begins with Open:"
+
+
+def test_no_path_of_one_machine() -> None:
+    found = complaints(private_paths)
+    assert not found, show(found)
+
+
+def test_nothing_is_left_unfinished() -> None:
+    found = complaints(unfinished)
+    assert not found, show(found)
+
+
+def dead_links(name: str, text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            file = target.split("#")[0]
+            if (
+                file
+                and "://" not in file
+                and not file.startswith("mailto:")
+                and not (ROOT / name).parent.joinpath(file).exists()
+            ):
+                yield number, f"the link leads to {target}, which is not there"
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    found = complaints(dead_links, suffixes={".md"})
+    assert not found, show(found)
+
+
+def run_tool(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command[:4])} ...\n{done.stdout}{done.stderr}"
+
+
+def tool(name: str) -> str:
+    """A tool of this environment."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert found, f"{name} is not in this environment; start the tests with ./loam test"
+    return found
+
+
+def test_clang_format() -> None:
+    sources = [str(path.relative_to(ROOT)) for path in files() if path.suffix in CPP]
+    if sources:
+        run_tool(tool("clang-format"), "--dry-run", "-Werror", *sources)
+
+
+def test_ruff() -> None:
+    run_tool(tool("ruff"), "check", "--output-format", "concise", "lab", "tests")
+
+
+def test_ruff_format() -> None:
+    run_tool(tool("ruff"), "format", "--diff", "--quiet", "lab", "tests")
+
+
+def test_mypy() -> None:
+    run_tool(sys.executable, "-m", "mypy")
+
+
+def test_the_bootstrap_is_a_posix_shell_script() -> None:
+    run_tool("sh", "-n", "loam")
+    run_tool("bash", "-n", ".ci/run")
