@@ -42,10 +42,11 @@ class Driver {
  public:
   template <class F>
   static auto read_only(F&& body) {
+    using Reading = Call<std::remove_reference_t<F>, ReadOnlyTx>;
     Descriptor& d = Descriptor::current();
     if (d.mode != Mode::idle) [[unlikely]] return nested_read(d, body);
-    Call<F, ReadOnlyTx> call(body, d);
-    if (platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call) == 0) [[likely]] return call.result();
+    Reading call(body, d);
+    if (platform::run_attempt(d.checkpoint, &Reading::run, &call) == 0) [[likely]] return call.result();
     return read_only_slow(d, body, call);
   }
 
