@@ -223,7 +223,7 @@ def test_ruff() -> None:
 
 
 def test_ruff_format() -> None:
-    run_tool(tool("ruff"), "format", "--diff", "--quiet", "lab", "tests")
+    run_tool(tool("ruff"), "format", "--check", "lab", "tests")
 
 
 def test_mypy() -> None:

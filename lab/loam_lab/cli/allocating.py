@@ -14,7 +14,7 @@ Command = Annotated[
     typer.Argument(metavar="[-- COMMAND...]", help="The program to look into; a small one of ours without it."),
 ]
 
-allocators = typer.Typer(no_args_is_help=True, help="Bring your own allocator, and prove that it is the one in use.")
+allocators = typer.Typer(help="Bring your own allocator, and prove that it is the one in use.")
 
 
 @allocators.command("add")

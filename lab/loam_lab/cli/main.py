@@ -37,6 +37,9 @@ app.command("setup", rich_help_panel="Prepare")(looking.setup)
 app.command("test", rich_help_panel="Prepare")(looking.test)
 
 
+_MEASURING = (["tour"], ["bench"], ["run"], ["study"])
+
+
 @app.callback(invoke_without_command=True)
 def main(
     context: typer.Context,
@@ -76,16 +79,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
         given.remove("--no-setup")
         os.environ["LOAM_NO_SETUP"] = "1"
     as_json = "--json" in own
+    command = typer.main.get_command(app)
     try:
-        status: Any = app(given, prog_name=program, standalone_mode=False)
+        # Not app(): that would turn an interrupt or a closed pipe into a bare exit status.
+        with command.make_context(program, given) as context:
+            status: Any = command.invoke(context)
+    except typer.Exit as done:
+        return done.exit_code
     except LoamError as error:
         return _fail(error, as_json)
     except typer.TyperException as error:
         return _fail(_usage(error, program), as_json)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail(
-            LoamError("interrupted", None, "what was measured is kept", "--resume goes on", exit_code=130), as_json
-        )
+    except (EOFError, KeyboardInterrupt, typer.Abort):
+        kept = ("what was measured is kept", "--resume goes on") if own[:1] in _MEASURING else ("", "")
+        return _fail(LoamError("interrupted", None, *kept, exit_code=130), as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
         return 141

@@ -9,9 +9,7 @@ import typer
 from loam_lab.cli.options import Allocators, AsJson, Blocks, Out, Resume, Seed, Timeout, at_least, integers, names
 from loam_lab.errors import LoamError
 
-study = typer.Typer(
-    no_args_is_help=True, help="Studies: questions with their factors, blocks and figures, one file each."
-)
+study = typer.Typer(help="Studies: questions with their factors, blocks and figures, one file each.")
 
 Syncs = Annotated[
     list[str] | None,
