@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     describe(sync);
     return 0;
   }
-  Sync::configure(options.parameters);
+  Sync::configure(options.parameters, options.blame);
   Recorder recorder(options, sync);
   recorder.begin(records_of<Sync>());
   return options.workload->run(options, recorder) ? 0 : kExitNotVerified;

@@ -2,7 +2,7 @@
 // state in thread_local variables:
 //   struct Sync {
 //     static const SyncDescription& description();
-//     static void configure(const ParameterValues&);           // once, before threads start
+//     static void configure(const ParameterValues&, bool blame);  // once, before threads start
 //     template <class F> static auto read_only(F&& f);         // f(auto& access); may run f several times
 //     template <class F> static auto update(F&& f);
 //     static Counters counters();                              // this thread's, cumulative

@@ -18,7 +18,7 @@ struct Sync {
     return kDescription;
   }
 
-  static void configure(const ParameterValues&) {}
+  static void configure(const ParameterValues&, bool) {}
 
   template <class F>
   static auto read_only(F&& f) {

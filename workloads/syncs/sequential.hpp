@@ -14,7 +14,7 @@ struct Sync {
     return kDescription;
   }
 
-  static void configure(const ParameterValues&) {}
+  static void configure(const ParameterValues&, bool) {}
 
   template <class F>
   [[gnu::always_inline]] static auto read_only(F&& f) {
