@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loam_lab import console
 from loam_lab.allocators import identify, registry
@@ -101,6 +101,65 @@ def verify(name: str, command: Sequence[str], *, as_json: bool) -> int:
     else:
         _print(found)
     return 0 if found.status == "proven" else 1
+
+
+def listing(*, as_json: bool) -> int:
+    """Print every allocator: version, whether it can be measured here, settings.
+
+    returns: exit status 0, also where some are missing
+    """
+    known = registry.definitions()
+    entries: list[dict[str, object]] = []
+    for name in registry.all_names():
+        definition = known[registry.split(name)[0]]
+        entry: dict[str, object] = {
+            "name": name, "summary": definition.summary, "default": definition.default, "package": definition.package,
+            "forwards": definition.forwards, "file": str(definition.source),
+            "settings": [_setting(setting) for setting in definition.settings.values()],
+        }  # fmt: skip
+        try:
+            loaded = registry.load(name)
+        except LoamError as problem:
+            entry |= {"available": False, "problem": problem.line()}
+        else:
+            entry |= {
+                "available": True, "version": loaded.version, "path": loaded.path, "soname": loaded.soname,
+                "build_id": loaded.build_id, "sha256": loaded.sha256, "environment": loaded.environment,
+            }  # fmt: skip
+        entries.append(entry)
+    if as_json:
+        console.print_json({"schema": 1, "allocators": entries})
+    else:
+        _print_listing(entries)
+    return 0
+
+
+def _setting(setting: registry.Setting) -> dict[str, object]:
+    values: dict[str, object] = {"name": setting.name, "type": setting.kind, "help": setting.help}
+    if setting.kind == "integer":
+        return {**values, "min": setting.minimum, "max": setting.maximum}
+    return {**values, "choices": [key for key, _ in setting.choices]}
+
+
+def _print_listing(entries: Sequence[Mapping[str, Any]]) -> None:
+    from rich.markup import escape
+
+    rows = []
+    for entry in entries:
+        base = ":" not in entry["name"]
+        settings = ", ".join(setting["name"] for setting in entry["settings"]) if base else ""
+        if entry["available"]:
+            version = escape(entry["version"] or "unknown")
+        else:
+            version = "[doubt]missing[/doubt]"
+        about = entry["summary"] if base else "as above, with this setting"
+        if not entry["available"]:
+            about = entry["problem"]
+        rows.append((f"[command]{escape(entry['name'])}[/command]", version, escape(settings), escape(about)))
+    console.out().print(console.table(("name", "version", "settings", "what it is"), rows))
+    console.out().print(
+        "[aside]Settings follow the name: glibc:tcache=0. Your own: ./loam allocators add NAME PATH[/aside]"
+    )
 
 
 def _print(found: Verification) -> None:

@@ -1,0 +1,25 @@
+# Allocators with a planted slow-down of about 10, 30 and 100 % in a malloc-write-free loop, and the program that
+# measures without the lab how large it really is. Included from cmake/LoamLab.cmake.
+function(loam_planted_library percent malloc_steps free_steps)
+  add_library(planted-${percent} SHARED "${CMAKE_SOURCE_DIR}/tests/planted/planted.c")
+  set_target_properties(planted-${percent} PROPERTIES OUTPUT_NAME loam-planted-${percent} C_EXTENSIONS ON)
+  target_compile_definitions(planted-${percent} PRIVATE
+    LOAM_PLANTED_MALLOC_STEPS=${malloc_steps} LOAM_PLANTED_FREE_STEPS=${free_steps})
+  # -fno-plt: a detour through the linkage table would be a second slow-down, of unknown size.
+  target_compile_options(planted-${percent} PRIVATE
+    -Wall -Wextra -Werror -O2 -fno-plt -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+  target_link_libraries(planted-${percent} PRIVATE ${CMAKE_DL_LIBS})
+  set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-${percent}=planted-${percent} CACHE INTERNAL "")
+endfunction()
+
+# Steps found by trial: one multiplication takes 3 cycles, a pair of glibc's calls about 25.
+loam_planted_library(10 0 2)
+loam_planted_library(30 4 0)
+loam_planted_library(100 10 0)
+
+add_executable(planted-calibrate "${CMAKE_SOURCE_DIR}/tests/planted/calibrate.c")
+set_target_properties(planted-calibrate PROPERTIES C_EXTENSIONS ON)
+target_compile_options(planted-calibrate PRIVATE
+  -Wall -Wextra -Werror -O3 -fno-builtin-malloc -fno-builtin-free)
+target_link_libraries(planted-calibrate PRIVATE Threads::Threads)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-calibrate=planted-calibrate CACHE INTERNAL "")
