@@ -1,0 +1,125 @@
+"""The page: one HTML file that asks the network for nothing and needs no script.
+
+All text is escaped by the template engine; only drawings made by svg.py enter as markup.  A content policy in the
+page forbids scripts and requests besides, so that even a mistake here could not fetch or run anything.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.report import findings, listing, palette, rounding, svg, words
+from loam_lab.report.figures import Figure
+from loam_lab.report.view import Study
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("loam_lab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters["figure_title"] = lambda title: title[:1].upper() + title[1:]
+    return made
+
+
+def render(study: Study, figures: Sequence[Figure]) -> str:
+    """The page as text; the same study gives the same bytes."""
+    from markupsafe import Markup
+
+    raw = study.raw
+    fit = findings.fitness(study)
+    cases = [
+        {
+            "title": case.title,
+            "groups": [_group(study, case, group) for group in case.groups],
+        }
+        for case in study.cases
+    ]
+    references = [
+        {"title": findings.group_label(study, group), "groups": [_group(study, None, group)]} for group in study.references
+    ]
+    metrics = list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
+    context: dict[str, Any] = {
+        "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
+        "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
+        "take_home": findings.take_home(study), "answers": findings.answers(study), "rounding": rounding, "words": words,
+        "fitness": findings.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
+        "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
+        "warnings": listing.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
+        "machine": listing.machine(study), "cause_colours": palette.CAUSES, "incomplete": incomplete(study),
+        "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
+        "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
+        "markup": Markup, "sample": svg.sample, "metrics": metrics,
+        "throughput_title": words.metric(metrics[0]).capitalize() if len(metrics) == 1 else "Throughput",
+        "sections": sections(study, figures),
+    }  # fmt: skip
+    return _environment().get_template("report.html.j2").render(context)
+
+
+def _group(study: Study, case: Any, group: Any) -> dict[str, Any]:
+    return {"metrics": listing.group(study, case, group), "values": listing.values(group)}
+
+
+def byline(study: Study) -> list[str]:
+    """Date, machine, amount of work: the short facts under the title."""
+    raw = study.raw
+    parts = []
+    if when := raw.get("created_utc"):
+        parts.append(date(str(when)))
+    machine = raw.get("machine") or {}
+    if machine.get("cpu"):
+        cores = machine.get("cores")
+        parts.append(str(machine["cpu"]) + (f", {cores} core{'' if cores == 1 else 's'}" if cores else ""))
+    runs = sum(cell.runs + cell.failed for cell in study.cells)
+    amount = f"{rounding.count(runs)} runs"
+    if raw.get("blocks"):
+        amount += f" in {raw['blocks']} blocks"
+    if raw.get("elapsed_s") is not None:
+        amount += f", {rounding.duration(raw['elapsed_s'])}"
+    parts.append(amount)
+    return parts
+
+
+def date(stamp: str) -> str:
+    """"2026-11-21T10:12:13Z" as "21 November 2026, 10:12 UTC"; other texts as they are."""
+    try:
+        when = datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00"))
+    except ValueError:
+        return stamp
+    # Month names of our own: strftime would follow the reader's locale and break byte equality.
+    months = "January February March April May June July August September October November December".split()
+    return f"{when.day} {months[when.month - 1]} {when.year}, {when.hour:02}:{when.minute:02} UTC"
+
+
+def incomplete(study: Study) -> str:
+    """One sentence on cells without a result, or ""."""
+    counts: dict[str, int] = {}
+    for cell in study.cells:
+        if cell.state != "ok":
+            counts[cell.state] = counts.get(cell.state, 0) + 1
+    partly = sum(cell.state == "ok" and cell.failed > 0 for cell in study.cells)
+    if partly:
+        counts["with some failed runs"] = partly
+    if not counts:
+        return ""
+    total = sum(counts.values())
+    parts = words.listing(f"{number} {state}" for state, number in counts.items())
+    return f"{total} of {len(study.cells)} cells {'is' if total == 1 else 'are'} incomplete: {parts}."
+
+
+def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
+    """Anchors and titles of the sections that this report has."""
+    short = {"throughput": "Throughput", "aborts": "Aborts", "mapping": "Table and shadow", "effect": "Beside sequential"}
+    found = [("answer", "Answer")]
+    found += [(figure.name, short[figure.name]) for figure in figures]
+    if study.raw.get("warnings") or study.raw.get("failures") or any(cell.warnings for cell in study.cells):
+        found.append(("warnings", "Warnings"))
+    return [*found, ("machine", "Machine"), ("numbers", "Numbers"), ("repeat", "Repeat")]

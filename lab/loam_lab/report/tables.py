@@ -1,0 +1,57 @@
+"""results.csv: one row per cell and metric, for any tool that reads tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from loam_lab.report.view import Cell, Study
+
+_HEAD = ("study", "created_utc", "workload", "sync", "allocator", "machine", "threads", "copy")
+_TAIL = ("metric", "estimate", "low", "high", "unit", "better", "runs", "failed", "state", "verdict")
+
+
+def to_csv(study: Study) -> str:
+    """The table as text, RFC 4180 with "\\n" line ends.
+
+    Parameters have a column each, named parameter.KEY.  Besides the recorded metrics a cell has the row
+    METRIC_to_baseline (the paired ratio) and one row per count of its blame run (blame.NAME).  A cell
+    without any metric still has one row, with an empty metric.  Figures are not rounded.
+    """
+    keys = list(dict.fromkeys(key for cell in study.cells for key in cell.parameters))
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow([*_HEAD, *(f"parameter.{key}" for key in keys), *_TAIL])
+    for cell in study.cells:
+        head = [
+            study.raw.get("study", ""), study.raw.get("created_utc", ""), cell.workload, cell.sync, cell.allocator,
+            cell.machine, cell.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
+        ]  # fmt: skip
+        for row in _rows(cell):
+            writer.writerow([*head, *row, cell.runs, cell.failed, cell.state, cell.verdict])
+    return target.getvalue()
+
+
+def _rows(cell: Cell) -> Iterator[tuple[object, ...]]:
+    empty = True
+    for name, metric in cell.metrics.items():
+        empty = False
+        yield name, _cell(metric.estimate), _cell(metric.low), _cell(metric.high), metric.unit, metric.better
+    if cell.ratio:
+        empty = False
+        span = cell.ratio
+        name = f"{cell.ratio_metric}_to_baseline"
+        metric_better = cell.metrics[cell.ratio_metric].better if cell.ratio_metric in cell.metrics else "neither"
+        yield name, _cell(span.estimate), _cell(span.low), _cell(span.high), "1", metric_better
+    for name, number in (cell.blame or {}).items():
+        empty = False
+        yield f"blame.{name}", _cell(number), "", "", "1", "lower" if name.startswith("aborts") else "neither"
+    if empty:
+        yield "", "", "", "", "", ""
+
+
+def _cell(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

@@ -1,0 +1,78 @@
+"""report.md: the same answer for terminals, issues and mail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from loam_lab.report import findings, html, listing
+from loam_lab.report.figures import Figure
+from loam_lab.report.listing import Table
+from loam_lab.report.view import Study
+
+# Everything that could start markup, HTML or a link in CommonMark and its table extension.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~])")
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("&", "&amp;")
+
+
+def code(text: str) -> str:
+    """A fenced block that the text cannot end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}sh\n{text}\n{fence}"
+
+
+def table(given: Table) -> str:
+    """A Markdown table with its caption above."""
+    head = "| " + " | ".join(escape(column.head) for column in given.columns) + " |"
+    rule = "|" + "|".join(" ---: " if column.numeric else " --- " for column in given.columns) + "|"
+    rows = ["| " + " | ".join(escape(text) for text in row) + " |" for row in given.rows]
+    return "\n".join([f"**{escape(given.caption)}**", "", head, rule, *rows])
+
+
+def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
+    """The Markdown file as text. pictures: whether figures/*.svg lie beside it."""
+    raw = study.raw
+    parts = [f"# {escape(str(raw.get('title') or raw.get('study') or 'Report'))}"]
+    if raw.get("question"):
+        parts.append(f"*{escape(str(raw['question']))}*")
+    parts.append(escape(" · ".join(html.byline(study))))
+    parts.append("## The answer")
+    parts += [f"- **{escape(finding.lead.strip())}** {escape(finding.text)}" for finding in findings.take_home(study)]
+    if problem := html.incomplete(study):
+        parts.append(f"> {escape(problem)}")
+    answers = listing.answers(study)
+    if answers.rows:
+        parts.append(table(answers))
+    for figure in figures:
+        parts.append(f"## {escape(figure.title)}")
+        if pictures:
+            parts.append(f"![{escape(figure.title)}](figures/{figure.name}.svg)")
+        for case in study.cases:
+            if figure.name == "throughput":
+                parts += [table(listing.group(study, case, group)) for group in case.groups]
+            if figure.name == "aborts":
+                parts += [table(t) for group in case.groups if (t := listing.aborts(study, case, group))]
+            if figure.name == "mapping" and (found := listing.contrasts(study, case)):
+                parts.append(table(found))
+            if figure.name == "effect" and (remark := findings.effect_remark(study, case)):
+                parts.append(f"- {escape(case.title)}. {escape(remark)}")
+        if figure.name == "effect":
+            parts += [table(listing.group(study, None, group)) for group in study.references]
+    warnings, failures = listing.warnings(study), listing.failures(study)
+    if warnings or failures:
+        parts.append("## Warnings and failures")
+        parts += [table(failures)] if failures else []
+        for warning in warnings:
+            words = "; ".join(filter(None, (warning.fact, warning.consequence, warning.step)))
+            parts.append(f"- {escape(words)}" + (f" ({escape(warning.where)})" if warning.where else ""))
+    parts.append("## The machine and the allocators")
+    parts.append("\n".join(f"- {escape(term)}: {escape(value)}" for term, value in listing.machine(study)))
+    parts.append(table(listing.allocators(study)))
+    parts.append("## Repeat it")
+    parts += [code(str(command)) for command in [raw.get("command", ""), *(raw.get("commands") or [])] if command]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,103 @@
+"""The report's vocabulary: metrics, parameters, verdicts and causes in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# Metric -> (what is measured, the noun counted per second).
+_METRICS = {
+    "ops_per_s": ("throughput", "op"),
+    "pairs_per_s": ("malloc–free pairs", "pair"),
+    "wall_s": ("wall time", ""),
+    "user_s": ("user time", ""),
+    "system_s": ("system time", ""),
+    "rss_peak_bytes": ("peak resident memory", ""),
+    "records_rss_bytes": ("memory of the records", ""),
+    "aborts_per_attempt": ("aborts per attempt", ""),
+    "faults_minor": ("minor page faults", ""),
+    "faults_major": ("major page faults", ""),
+    "thread_cpu_s": ("CPU time of the threads", ""),
+    "elapsed_s": ("timed part", ""),
+}
+
+_STRUCTURES = {"list": "sorted list", "hash": "hash set", "tree": "red-black tree"}
+MAPPINGS = {"table": "record table", "shadow": "shadow records"}
+
+# Verdict -> (mark in figures, word).
+VERDICTS = {
+    "baseline": ("", "baseline"),
+    "equivalent": ("≈", "equivalent"),
+    "better": ("▲", "better"),
+    "worse": ("▼", "worse"),
+    "inconclusive": ("?", "inconclusive"),
+    "failed": ("×", "failed"),
+    "unproven": ("×", "unproven"),
+    "skipped": ("·", "skipped"),
+}
+
+# What an abort was due to, as the figures stack it: class of the CSS, words, and the counters it adds up.
+CAUSES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("word", "same word", ("aborts_same_word",)),
+    ("block", "same block, another word", ("aborts_same_block",)),
+    ("other-block", "another block, same stripe", ("aborts_other_block",)),
+    ("other-stripe", "another stripe, same record", ("aborts_other_stripe",)),
+    ("rest", "unknown and others", (
+        "aborts_capacity", "aborts_reprovision", "aborts_interrupt", "aborts_explicit", "aborts_unknown",
+    )),
+)  # fmt: skip
+# The causes that placement by the allocator brings about: no transaction touched the other's block.
+PLACEMENT = ("aborts_other_block", "aborts_other_stripe")
+
+
+def metric(name: str) -> str:
+    """A metric's name in words; unknown ones lose their underscores."""
+    return _METRICS.get(name, (name.replace("_", " "), ""))[0]
+
+
+def noun(name: str) -> str:
+    """What a rate counts: "op", "pair"; "1" where that is not known."""
+    return _METRICS.get(name, ("", ""))[1] or "1"
+
+
+def parameter(key: str, value: Any) -> str:
+    """One parameter in words: "sorted list", "16 B blocks", "60 % updates", else "key = value"."""
+    if key == "structure":
+        return _STRUCTURES.get(str(value), str(value))
+    if key == "mapping":
+        return MAPPINGS.get(str(value), str(value))
+    if key == "size":
+        return f"{value}\u00a0B blocks"
+    if key == "update_percent":
+        return f"{value}\u00a0% updates"
+    if key == "elements":
+        return f"{value} elements"
+    return f"{key}\u00a0=\u00a0{value}"
+
+
+def parameters(values: Mapping[str, Any]) -> str:
+    """Parameters in words, joined by commas."""
+    return ", ".join(parameter(key, value) for key, value in values.items())
+
+
+def threads(number: int) -> str:
+    """"1 thread", "2 threads"."""
+    return f"{number}\u00a0thread" + ("" if number == 1 else "s")
+
+
+def listing(names: Iterable[str], last: str = "and") -> str:
+    """"a", "a and b", "a, b and c"."""
+    found = list(names)
+    if len(found) < 2:
+        return "".join(found)
+    return ", ".join(found[:-1]) + f" {last} " + found[-1]
+
+
+def verdict_mark(verdict: str) -> str:
+    """The mark a figure prints for a verdict: ▲ ▼ ≈ ? ×."""
+    return VERDICTS.get(verdict, ("", ""))[0]
+
+
+def faster(metric_name: str) -> str:
+    """How a ratio of that metric reads: "the throughput of", "the wall time of"."""
+    return f"the {metric(metric_name)} of"
