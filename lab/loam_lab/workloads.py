@@ -127,7 +127,9 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
         if "/" in name:
             path = Path(name).resolve()
             if not path.is_file():
-                raise LoamError("--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs")
+                raise LoamError(
+                    "--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs"
+                )
             if not os.access(path, os.X_OK):
                 raise LoamError("--sync", name, "is not executable", f"chmod +x {name}")
         else:
@@ -215,5 +217,8 @@ def check_threads(threads: Sequence[int], executables: Iterable[Executable], *, 
                 )  # fmt: skip
         if count > available and not oversubscribe:
             raise LoamError(
-                "--threads", count, f"this machine has {available} hardware threads", "add --oversubscribe to allow more"
+                "--threads",
+                count,
+                f"this machine has {available} hardware threads",
+                "add --oversubscribe to allow more",
             )

@@ -69,7 +69,9 @@ class Cell:
     def words(self) -> str:
         """The cell in one line for messages: workload key=value ... sync threads allocator."""
         parameters = " ".join(f"{name}={value}" for name, value in self.parameters)
-        return " ".join(part for part in (self.workload, parameters, self.sync, f"{self.threads}T", self.allocator) if part)
+        return " ".join(
+            part for part in (self.workload, parameters, self.sync, f"{self.threads}T", self.allocator) if part
+        )
 
 
 @dataclass(frozen=True)

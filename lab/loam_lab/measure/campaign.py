@@ -1,0 +1,302 @@
+"""A campaign: run what the plan says and the journal lacks, one process at a time, whatever becomes of each.
+
+Everything that happens to one cell (a crash, a timeout, a failed verification, an allocator that cannot be proven) is
+a line in the journal, and the rest goes on.  Only the disk and the user stop a campaign.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import loam_lab
+from loam_lab.measure import folder as folders
+from loam_lab.measure import journal
+from loam_lab.measure.execute import RECORDS_FD, Outcome, execute
+from loam_lab.measure.instruments import Instruments, revision, scratch_folder, signal_name, workload_environment
+from loam_lab.measure.plan import Plan
+from loam_lab.measure.progress import Progress, Remaining
+from loam_lab.model import records as record_model
+from loam_lab.model.cell import SCHEMA, Cell, PlannedRun, digest, identity
+from loam_lab.model.study import Study
+
+if TYPE_CHECKING:
+    from loam_lab.allocators.registry import Allocator
+    from loam_lab.workloads import Executable
+
+TIMEOUT_S = 60.0
+# A cell that hangs is given this many chances; each further one would cost a whole timeout and tell nothing new.
+TIMEOUTS_MAX = 2
+OVERHEAD_GUESS_S = 0.06
+
+
+@dataclass
+class Ended:
+    """How a campaign ended. done, total: runs in the journal, runs planned; skipped: runs given up with their cell."""
+
+    done: int
+    total: int
+    skipped: int
+    interrupted: bool
+    measured: int = 0
+
+
+@dataclass
+class Campaign:
+    """All that is needed to run a plan into a folder.
+
+    kind, command: go into the manifest; timeout_s: None for the default
+    """
+
+    study: Study
+    plan: Plan
+    folder: Path
+    instruments: Instruments
+    command: str
+    preset: str = "release"
+    timeout_s: float | None = None
+    resume: bool = False
+    kind: str = "study"
+    _allocators: dict[str, Allocator] = field(default_factory=dict)
+
+    def run(self) -> Ended:
+        """Run what is missing.  Ctrl-C ends it with everything kept.
+
+        raises: LoamError if the folder is locked, used, not writable, or (with resume) of another machine or version
+        """
+        with journal.lock(self.folder):
+            manifest = self._manifest()
+            if self.resume:
+                folders.check_same(self.folder, folders.read_manifest(self.folder), manifest)
+            else:
+                folders.check_unused(self.folder)
+                journal.write_whole(self.folder / folders.MANIFEST, json.dumps(manifest, ensure_ascii=False) + "\n")
+            folders.point_latest(self.folder)
+            return self._run(manifest["machine"])
+
+    def _manifest(self) -> dict[str, Any]:
+        for cell in self.plan.cells():
+            if cell.allocator not in self._allocators:
+                self._allocators[cell.allocator] = self.instruments.allocator(cell.allocator)
+        executables = list(self.plan.executables.values())
+        return {
+            "schema": SCHEMA,
+            "lab": loam_lab.__version__,
+            "kind": self.kind,
+            "created_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "command": self.command,
+            "machine": self.instruments.machine(),
+            "revision": revision(),
+            "preset": self.preset,
+            "allocators": [allocator_json(allocator) for allocator in self._allocators.values()],
+            "executables": [
+                {
+                    "name": executable.label,
+                    "path": str(executable.path),
+                    "build_id": executable.build_id,
+                    "description": executable.description.model_dump(by_alias=True, mode="json"),
+                }
+                for executable in executables
+            ],
+            # Only this part must be the same for a resumed campaign; JSON text, so that reading it back compares equal.
+            "plan": {
+                "study": self.study.model_dump(by_alias=True, mode="json"),
+                "cells": [cell.as_json() for cell in self.plan.cells()],
+                "notes": self.plan.notes,
+                "runs": len(self.plan.runs),
+            },
+        }
+
+    def _run(self, machine: Mapping[str, Any]) -> Ended:
+        finished = {line["id"]: line for line in journal.read(self.folder)}
+        identities = {run: self._identity(run, machine) for run in self.plan.runs}
+        todo = [run for run in self.plan.runs if digest(identities[run]) not in finished]
+        given_up = _GivenUp()
+        for line in finished.values():
+            given_up.note(line["cell"], line["identity"]["allocator"]["name"], line["identity"]["sync"]["name"], line)
+        ended = Ended(len(self.plan.runs) - len(todo), len(self.plan.runs), 0, interrupted=False)
+        remaining = Remaining([(self._kind(run), self._guess_s(run)) for run in todo])
+        with contextlib.ExitStack() as stack:
+            writer = stack.enter_context(journal.Journal(self.folder))
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
+            progress = stack.enter_context(Progress(self.study.name, len(todo), remaining))
+            try:
+                for run in todo:
+                    cell = run.cell
+                    if given_up.reason(cell.key, cell.allocator, cell.sync):
+                        ended.skipped += 1
+                        remaining.done(self._kind(run), None)
+                    else:
+                        began = time.monotonic()
+                        line = self._one(run, identities[run], scratch)
+                        writer.append(line)
+                        given_up.note(cell.key, cell.allocator, cell.sync, line)
+                        remaining.done(self._kind(run), time.monotonic() - began)
+                        ended.done += 1
+                        ended.measured += 1
+                    progress.step()
+            except KeyboardInterrupt:
+                ended.interrupted = True
+        return ended
+
+    def _identity(self, run: PlannedRun, machine: Mapping[str, Any]) -> dict[str, Any]:
+        executable = self.plan.executables[run.cell.sync]
+        allocator = self._allocators[run.cell.allocator]
+        return identity(
+            run,
+            parameters=self._parameters(run.cell, executable),
+            allocator={"name": allocator.name, "settings": allocator.settings, "sha256": allocator.sha256},
+            build_id=executable.build_id,
+            machine={"cpu": machine.get("cpu"), "cores": machine.get("cores")},
+            preset=executable.description.build.preset,
+        )
+
+    @staticmethod
+    def _parameters(cell: Cell, executable: Executable) -> dict[str, int | str]:
+        defaults = {name: p.default for name, p in executable.parameters(cell.workload).items()}
+        return {**defaults, **dict(cell.parameters)}
+
+    def _duration_s(self, run: PlannedRun) -> float:
+        parameters = self._parameters(run.cell, self.plan.executables[run.cell.sync])
+        timed = parameters.get("duration_ms", 0)
+        return ((timed if isinstance(timed, int) else 0) + run.cell.warmup_ms) / 1000
+
+    def _guess_s(self, run: PlannedRun) -> float:
+        return self._duration_s(run) + OVERHEAD_GUESS_S
+
+    @staticmethod
+    def _kind(run: PlannedRun) -> tuple[object, ...]:
+        return (run.cell.group, run.cell.sync, run.cell.parameters, run.cell.threads, run.blame)
+
+    def argv(self, run: PlannedRun) -> list[str]:
+        """The command line of a run, records on the inherited descriptor."""
+        cell = run.cell
+        arguments = [str(self.plan.executables[cell.sync].path), cell.workload, "--threads", str(cell.threads)]
+        arguments += ["--seed", str(run.seed), "--warmup-ms", str(cell.warmup_ms), "--records", str(RECORDS_FD)]
+        if run.blame:
+            arguments.append("--blame")
+        for name, value in cell.parameters:
+            arguments += ["-p", f"{name}={value}"]
+        return arguments
+
+    def _one(self, run: PlannedRun, run_identity: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
+        allocator = self._allocators[run.cell.allocator]
+        proof_file = scratch / "proof"
+        proof_file.unlink(missing_ok=True)
+        environment = workload_environment()
+        environment.update(self.instruments.environment(allocator, proof_file))
+        # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
+        environment["LOAM_PADDING"] = "x" * run.padding
+        timeout_s = self.timeout_s or self.study.timeout_s or max(TIMEOUT_S, 5 * self._duration_s(run))
+        line: dict[str, Any] = {
+            "schema": journal.SCHEMA,
+            "id": digest(run_identity),
+            "identity": run_identity,
+            "cell": run.cell.key,
+            "block": run.block,
+            "copy": run.copy,
+            "blame": run.blame,
+            "order": run.order,
+        }
+        argv = self.argv(run)
+        try:
+            outcome = execute(argv, environment, timeout_s=timeout_s, records=True, keep_stdout=True)
+        except OSError as problem:
+            return {**line, **_not_started(problem)}
+        parsed = record_model.parse(outcome.records)
+        proof = self.instruments.proof(proof_file, allocator, outcome, argv)
+        state, failure, detail = judge(outcome, parsed, run)
+        if state == "ok" and proof.status != "proven":
+            state, failure, detail = "unproven", "unproven", "; ".join(proof.reasons) or proof.status
+        return {**line, **outcome_json(outcome), "state": state, "failure": failure, "detail": detail,
+                "proof": proof_json(proof), "records": parsed.lines, "warnings": list(proof.warnings)}  # fmt: skip
+
+
+class _GivenUp:
+    """Cells for which further runs would only repeat what is known."""
+
+    def __init__(self) -> None:
+        self._timeouts: dict[str, int] = {}
+        self._unproven: set[tuple[str, str]] = set()
+
+    def note(self, cell: str, allocator: str, sync: str, line: Mapping[str, Any]) -> None:
+        if line["state"] == "timeout":
+            self._timeouts[cell] = self._timeouts.get(cell, 0) + 1
+        if line["state"] == "unproven":
+            self._unproven.add((allocator, sync))
+
+    def reason(self, cell: str, allocator: str, sync: str) -> str:
+        if (allocator, sync) in self._unproven:
+            return "unproven"
+        return "timeout" if self._timeouts.get(cell, 0) >= TIMEOUTS_MAX else ""
+
+
+def judge(outcome: Outcome, parsed: record_model.Records, run: PlannedRun) -> tuple[str, str, str]:
+    """(state, failure, detail) of a run without regard to the allocator's proof.
+
+    state: ok | failed | timeout | killed; failure: "" | timeout | signal | verification | exit | records
+    """
+    said = outcome.stderr_tail.strip().splitlines()
+    tail = f": {said[-1][:300]}" if said else ""
+    if outcome.timed_out:
+        return "timeout", "timeout", f"did not end within {outcome.wall_s:.0f} s{tail}"
+    if outcome.signal is not None:
+        return "killed", "signal", f"ended by {signal_name(outcome.signal)}{tail}"
+    if not parsed.problem and not parsed.verified:
+        return "failed", "verification", parsed.message or "the workload's verification failed"
+    if outcome.exit_code != 0:
+        return "failed", "exit", f"ended with status {outcome.exit_code}{tail}"
+    if parsed.problem:
+        return "failed", "records", parsed.problem
+    begin = parsed.first("begin") or {}
+    for name, asked in (
+        ("workload", run.cell.workload),
+        ("threads", run.cell.threads),
+        ("seed", run.seed),
+        ("blame", run.blame),
+    ):
+        if begin.get(name, asked) != asked:
+            return "failed", "records", f"the records say {name}={begin[name]}, asked was {asked}"
+    return "ok", "", ""
+
+
+def outcome_json(outcome: Outcome) -> dict[str, Any]:
+    """What a process used, as the journal has it."""
+    fields = asdict(outcome)
+    del fields["records"], fields["timed_out"], fields["pid"]
+    return fields
+
+
+def proof_json(proof: Any) -> dict[str, Any]:
+    """A proof as the journal has it; the list of processes only where something is amiss (it is long)."""
+    fields = {"status": proof.status, "reasons": list(proof.reasons), "cpu_share_proven": proof.cpu_share_proven}
+    if proof.status != "proven" or len(proof.processes) > 1:
+        fields["processes"] = proof.processes
+    return fields
+
+
+def _not_started(problem: OSError) -> dict[str, Any]:
+    return {"state": "failed", "failure": "exit", "detail": f"does not start: {problem.strerror}", "records": [],
+            "started_utc": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "proof": {"status": "unproven", "reasons": [], "cpu_share_proven": 0.0}, "warnings": []}  # fmt: skip
+
+
+def allocator_json(allocator: Allocator) -> dict[str, Any]:
+    """An allocator as manifests and results have it."""
+    return {
+        "name": allocator.name,
+        "version": allocator.version,
+        "path": allocator.path or "",
+        "soname": allocator.soname,
+        "build_id": allocator.build_id,
+        "sha256": allocator.sha256,
+        "package": allocator.package,
+        "settings": dict(allocator.settings),
+    }

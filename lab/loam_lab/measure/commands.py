@@ -1,0 +1,287 @@
+"""tour, run and study: from what the user asked for to a finished result."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab import console
+from loam_lab.errors import LoamError, unknown
+from loam_lab.measure.progress import duration
+
+if TYPE_CHECKING:
+    from loam_lab.measure.campaign import Ended
+    from loam_lab.measure.instruments import Instruments
+    from loam_lab.model.study import Study
+
+INTERRUPTED = 130
+QUICK_BLOCKS = 6
+RUN_BLOCKS = 10
+WARMUP = "warmup_ms"
+WARMUP_MS = 50
+
+
+def tour(*, resume: bool = False, out: Path | None = None, as_json: bool = False) -> int:
+    """The study `tour`.
+
+    returns: 0, 1 if a cell failed, 130 after Ctrl-C
+    """
+    return study_run("tour", resume=resume, out=out, as_json=as_json, command="./loam tour")
+
+
+def study_list(*, as_json: bool = False) -> int:
+    """Print the studies of the checkout."""
+    from loam_lab.model import study as studies
+
+    found = [(file, studies.load(file)) for file in studies.registry().values()]
+    if as_json:
+        console.print_json({
+            "schema": 1,
+            "studies": [
+                {"name": s.name, "title": s.title, "question": s.question, "aliases": list(s.aliases), "file": str(file)}
+                for file, s in found
+            ],
+        })  # fmt: skip
+    else:
+        rows = [[s.name, s.title, s.question] for _, s in found]
+        console.out().print(console.table(["study", "title", "question"], rows))
+    return 0
+
+
+def study_run(
+    name: str,
+    *,
+    effort: str = "full",
+    resume: bool = False,
+    out: Path | None = None,
+    as_json: bool = False,
+    command: str | None = None,
+) -> int:
+    """Run a study by name, alias or file.
+
+    effort: "quick" takes at most QUICK_BLOCKS blocks, the fewest that have an interval
+    returns: as tour
+    """
+    from loam_lab.model import study as studies
+
+    study, _ = studies.find(name)
+    if effort == "quick":
+        groups = tuple(g.model_copy(update={"blocks": min(study.blocks_of(g), QUICK_BLOCKS)}) for g in study.groups)
+        study = study.model_copy(update={"groups": groups, "blocks": min(study.blocks, QUICK_BLOCKS)})
+    if command is None:
+        command = shlex.join(["./loam", "study", "run", name, *(["--effort", effort] if effort != "full" else [])])
+    study, absent = present(study)
+    return perform(study, command=command, resume=resume, out=out, as_json=as_json, where="parameters", notes=absent)
+
+
+def run(
+    workload: str,
+    *,
+    allocators: Sequence[str] = (),
+    syncs: Sequence[str] = (),
+    threads: Sequence[int] = (),
+    machine: str = "host",
+    parameters: Sequence[tuple[str, Sequence[str]]] = (),
+    blocks: int | None = None,
+    seed: int = 1,
+    timeout_s: float | None = None,
+    blame: bool = False,
+    oversubscribe: bool = False,
+    resume: bool = False,
+    out: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """An ad-hoc matrix of every combination of the levels given.
+
+    parameters: (name, levels); `warmup_ms` is the lab's own and has one level
+    returns: as tour; raises: LoamError for what no executable, machine or registry has
+    """
+    from loam_lab.allocators import registry
+    from loam_lab.model.study import Group, Study
+
+    if machine != "host":
+        raise LoamError("--machine", machine, "only host is known to this version", "leave out --machine")
+    levels: dict[str, list[str]] = {}
+    for name, values in parameters:
+        levels[name] = list(dict.fromkeys([*levels.get(name, []), *values]))
+    warmup_ms = _warmup(levels)
+    chosen = tuple(allocators) or tuple(registry.defaults())
+    group = Group(
+        name="run",
+        workload=workload,
+        sync=tuple(syncs) or ("etl-wb",),
+        threads=tuple(threads) or (1,),
+        parameters={name: tuple(values) if len(values) > 1 else values[0] for name, values in levels.items()},
+    )
+    study = Study(
+        schema=1,
+        name="run",
+        title=f"{workload}: ad-hoc matrix",
+        question="What differs between the levels given on the command line?",
+        baseline="glibc" if "glibc" in chosen else chosen[0],
+        allocators=chosen,
+        blocks=blocks or RUN_BLOCKS,
+        seed=seed,
+        timeout_s=timeout_s,
+        blame=blame,
+        groups=(group,),
+        warmup_ms=WARMUP_MS if warmup_ms is None else warmup_ms,
+    )
+    absent: list[str] = []
+    if not allocators:
+        study, absent = present(study)
+    return perform(
+        study, command=repeat(study, group, oversubscribe=oversubscribe), resume=resume, out=out, as_json=as_json,
+        oversubscribe=oversubscribe, notes=absent,
+    )  # fmt: skip
+
+
+def _warmup(levels: dict[str, list[str]]) -> int | None:
+    values = levels.pop(WARMUP, None)
+    if values is None:
+        return None
+    if len(values) != 1 or not values[0].isdigit():
+        raise LoamError(f"-p {WARMUP}", ",".join(values), "needs one whole number of milliseconds")
+    return int(values[0])
+
+
+def present(study: Study) -> tuple[Study, list[str]]:
+    """The study without allocators that this machine lacks, and what to say about them.
+
+    Used where the user did not name them: five allocators measured are worth more than an error about the sixth
+    raises: LoamError if none is left
+    """
+    from loam_lab.allocators import registry
+
+    named = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
+    missing: dict[str, str] = {}
+    problem: LoamError | None = None
+    for name in named:
+        if registry.split(name)[0] not in registry.definitions():
+            raise unknown("allocators", name, registry.all_names(), "allocator")
+        try:
+            registry.load(name)
+        except LoamError as found:
+            problem = found
+            missing[name] = found.limit
+    if problem is not None and len(missing) == len(named):
+        raise problem
+    if not missing:
+        return study, []
+    groups = tuple(
+        g.model_copy(update={"allocators": tuple(a for a in study.allocators_of(g) if a not in missing)})
+        for g in study.groups
+    )
+    kept = study.model_copy(
+        update={"allocators": tuple(a for a in study.allocators if a not in missing), "groups": groups}
+    )
+    return kept, [
+        f"{name} is left out: {why}; nothing is known about it here; run loam setup" for name, why in missing.items()
+    ]
+
+
+def perform(
+    study: Study,
+    *,
+    command: str,
+    resume: bool = False,
+    out: Path | None = None,
+    as_json: bool = False,
+    oversubscribe: bool = False,
+    preset: str = "release",
+    instruments: Instruments | None = None,
+    where: str = "-p",
+    notes: Sequence[str] = (),
+    report: bool = True,
+) -> int:
+    """Plan, run, summarise, report and print a study.
+
+    command: how the user would repeat it; instruments: None for the real machine; notes: warnings to carry along
+    returns: 0, 1 if a cell failed, 130 after Ctrl-C
+    """
+    from loam_lab.measure import folder as folders
+    from loam_lab.measure import plan as plans
+    from loam_lab.measure.campaign import Campaign
+    from loam_lab.measure.instruments import Machine
+    from loam_lab.statistics import summarise
+
+    began = time.monotonic()
+    if instruments is None:
+        _build(study, preset)
+        instruments = Machine(preset)
+    plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
+    plan.notes.extend(notes)
+    folder = folders.started(study.name, out) if resume else folders.new(study.name, out)
+    campaign = Campaign(study, plan, folder, instruments, command, preset=preset, resume=resume)
+    ended = campaign.run()
+    commands = [
+        command,
+        *(line for g in study.groups if (line := repeat(study, g, oversubscribe=oversubscribe)) != command),
+    ]
+    result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=commands)
+    if report and ended.done:
+        _report(result, folder)
+    _print(result, folder, as_json=as_json)
+    return _finish(ended, result, folder, command, time.monotonic() - began)
+
+
+def _build(study: Study, preset: str) -> None:
+    from loam_lab.setup import build
+
+    own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
+    build.ensure_built([*own, "probe"], preset)
+
+
+def _report(result: dict[str, Any], folder: Path) -> None:
+    """The report is made from result.json and can be made again; its failure loses nothing and is only told."""
+    try:
+        from loam_lab import report
+
+        report.build(result, folder)
+    except LoamError as problem:
+        console.warn(f"no report: {problem.line()}; the measurements are kept; run loam report {folder}")
+
+
+def _print(result: dict[str, Any], folder: Path, *, as_json: bool) -> None:
+    from loam_lab.measure import tables
+
+    if as_json:
+        console.print_json(result)
+    else:
+        tables.show(result)
+    tables.warnings(result)
+
+
+def _finish(ended: Ended, result: dict[str, Any], folder: Path, command: str, elapsed_s: float) -> int:
+    if ended.interrupted:
+        again = f"{command} --resume --out {shlex.quote(str(folder))}"
+        console.note(f"interrupted: {ended.done} of {ended.total} runs are kept; go on with: {again}")
+        return INTERRUPTED
+    pages = [name for name in ("report.html", "index.html") if (folder / name).exists()]
+    where = folder / pages[0] if pages else folder
+    console.note(f"{ended.measured} runs in {duration(elapsed_s)}; result: {where}")
+    if result["failures"]:
+        failed = sum(failure["count"] for failure in result["failures"])
+        console.note(f"{failed} runs failed; see failures in {folder / 'result.json'}")
+        return 1
+    return 0
+
+
+def repeat(study: Study, group: Any, *, oversubscribe: bool = False) -> str:
+    """The `loam run` command that repeats one group of a study."""
+    words = ["./loam", "run", group.workload]
+    for name, values in group.levels().items():
+        words += ["-p", f"{name}={','.join(values)}"]
+    words += ["-p", f"{WARMUP}={study.warmup_of(group)}"]
+    words += ["--allocator", ",".join(study.allocators_of(group)), "--sync", ",".join(group.sync)]
+    words += ["--threads", ",".join(str(count) for count in group.threads), "--blocks", str(study.blocks_of(group))]
+    if study.seed != 1:
+        words += ["--seed", str(study.seed)]
+    if study.blame_of(group):
+        words.append("--blame")
+    if oversubscribe:
+        words.append("--oversubscribe")
+    return shlex.join(words)

@@ -1,0 +1,179 @@
+"""Start one process, wait without doing anything, and say what it used.
+
+Nothing of the lab runs while the process runs: the lab blocks in poll() on the process's descriptor.  The process
+gets its own group (so that a timeout ends its children too), standard input from /dev/null, and files in memory for
+its records and its output, because a pipe would need a reader.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+RECORDS_FD = 3
+TAIL_BYTES = 4096
+GRACE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one process did and used.
+
+    exit_code, signal: one of them is None; timed_out: the lab ended it
+    rss_peak_bytes: None where it cannot be told from the lab's own (see _peak_rss)
+    run_delay_s: time the main thread waited for a CPU; None where the kernel does not say
+    records, stderr_tail: what it wrote, the tail limited to TAIL_BYTES
+    """
+
+    pid: int
+    started_utc: str
+    wall_s: float
+    user_s: float
+    system_s: float
+    run_delay_s: float | None
+    rss_peak_bytes: int | None
+    faults_minor: int
+    faults_major: int
+    switches_voluntary: int
+    switches_involuntary: int
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    records: bytes
+    stderr_tail: str
+
+
+def execute(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    timeout_s: float,
+    records: bool = False,
+    keep_stdout: bool = False,
+) -> Outcome:
+    """Run a program to its end.
+
+    argv: the program's path and arguments; with `records` the descriptor RECORDS_FD is open in it
+    keep_stdout: its output counts as diagnostics (a workload); else it is discarded (a command of the user's)
+    raises: OSError if it cannot be started; KeyboardInterrupt is passed on after the process group was ended
+    """
+    with contextlib.ExitStack() as stack:
+        null = _opened(stack, os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
+        errors = _opened(stack, os.memfd_create("stderr", os.MFD_CLOEXEC))
+        written = _opened(stack, os.memfd_create("records", os.MFD_CLOEXEC)) if records else -1
+        actions: list[tuple[int, int, int]] = [
+            (os.POSIX_SPAWN_DUP2, null, 0),
+            (os.POSIX_SPAWN_DUP2, errors if keep_stdout else null, 1),
+            (os.POSIX_SPAWN_DUP2, errors, 2),
+        ]
+        if records:
+            actions.append((os.POSIX_SPAWN_DUP2, written, RECORDS_FD))
+        started_utc = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        rss_before = _own_peak_rss()
+        started = time.monotonic()
+        pid = os.posix_spawn(
+            argv[0], list(argv), dict(environment), file_actions=actions, setpgroup=0, setsigmask=(),
+            # Python ignores these; an ignored signal would be inherited.
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )  # fmt: skip
+        try:
+            handle = _opened(stack, os.pidfd_open(pid))
+            timed_out = not _ended(handle, timeout_s)
+            if timed_out:
+                _stop(pid, handle)
+            wall_s = time.monotonic() - started
+            run_delay_s = _run_delay(pid)
+        except BaseException:
+            _kill_group(pid)
+            os.waitpid(pid, 0)
+            raise
+        # The leader is not reaped yet, so its number still names the group: nothing it left behind lives on.
+        _kill_group(pid)
+        _, status, used = os.wait4(pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        return Outcome(
+            pid=pid,
+            started_utc=started_utc,
+            wall_s=wall_s,
+            user_s=used.ru_utime,
+            system_s=used.ru_stime,
+            run_delay_s=run_delay_s,
+            rss_peak_bytes=_peak_rss(used.ru_maxrss * 1024, rss_before),
+            faults_minor=used.ru_minflt,
+            faults_major=used.ru_majflt,
+            switches_voluntary=used.ru_nvcsw,
+            switches_involuntary=used.ru_nivcsw,
+            exit_code=code if code >= 0 else None,
+            signal=-code if code < 0 else None,
+            timed_out=timed_out,
+            records=_content(written) if records else b"",
+            stderr_tail=_content(errors, TAIL_BYTES).decode(errors="replace"),
+        )
+
+
+def _opened(stack: contextlib.ExitStack, descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _ended(handle: int, timeout_s: float) -> bool:
+    """Whether the process ended within the time; blocks without waking up in between."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
+
+
+def _stop(pid: int, handle: int) -> None:
+    """TERM for the group, and KILL where it does not follow."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGTERM)
+    if not _ended(handle, GRACE_S):
+        _kill_group(pid)
+        _ended(handle, 60.0)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _run_delay(pid: int) -> float | None:
+    """Seconds that the ended, not yet reaped main thread had waited for a CPU."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _own_peak_rss() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _peak_rss(reported: int, own: int) -> int | None:
+    """Peak RSS of the child in bytes, or None.
+
+    Until it executes the program, the child runs in the lab's memory, and Linux counts that peak as the child's:
+    a figure that does not exceed the lab's own says nothing.  (The interposition probe says it better, where it runs.)
+    """
+    return reported if reported > own else None
+
+
+def _content(descriptor: int, last: int | None = None) -> bytes:
+    size = os.fstat(descriptor).st_size
+    start = max(0, size - last) if last is not None else 0
+    parts = []
+    while start < size:
+        part = os.pread(descriptor, min(size - start, 1 << 20), start)
+        if not part:
+            break
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)

@@ -1,0 +1,176 @@
+"""From a study to the list of runs: complete blocks in seeded order.
+
+A block holds every combination that figures compare, plus a second copy of the baseline (the A/A sentinel): it shows
+what difference this machine makes out of nothing.  All runs of a block share one seed and one amount of environment
+padding, because a workload's keys and the stack's alignment would otherwise differ between what is compared.
+Blocks of all groups are interleaved, so that a slow drift of the machine falls on all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from loam_lab import workloads
+from loam_lab.errors import LoamError
+from loam_lab.model.cell import Cell, PlannedRun
+from loam_lab.model.study import Group, Study
+from loam_lab.workloads import Executable
+
+# Blame runs come after the timed ones and count as blocks of their own, so that they never share a timed seed.
+BLAME_BLOCK = 1_000_000
+PADDING_BYTES_MAX = 4096
+
+
+@dataclass
+class Plan:
+    """What a campaign will run.
+
+    runs: in order, blame runs last; executables: by label; notes: what the reader of the plan should know
+    """
+
+    runs: list[PlannedRun] = field(default_factory=list)
+    executables: dict[str, Executable] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def cells(self) -> list[Cell]:
+        """Every cell once, in the order of the study's levels."""
+        return list(self._cells)
+
+    _cells: list[Cell] = field(default_factory=list)
+
+
+def make(study: Study, *, oversubscribe: bool = False, preset: str = "release", where: str = "-p") -> Plan:
+    """The plan of a study, after every name, value and thread count has been checked.
+
+    where: how errors call the place of a parameter
+    raises: LoamError
+    """
+    plan = Plan()
+    blocks: list[list[list[PlannedRun]]] = []
+    for group in study.groups:
+        executables = workloads.resolve_syncs(group.sync, preset)
+        for executable in executables:
+            executable.workload(group.workload)
+            plan.executables.setdefault(executable.label, executable)
+        workloads.check_threads(group.threads, executables, oversubscribe=oversubscribe)
+        if any(count > _hardware_threads() for count in group.threads):
+            plan.notes.append(
+                f"group {group.name} has more threads than this machine; its times describe the scheduler; "
+                "no claim may rest on it"
+            )
+        allocators = study.allocators_of(group)
+        if not allocators:
+            raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
+        levels = workloads.check_parameters(group.levels(), group.workload, executables, where)
+        if study.blame_of(group) and not any(e.description.sync.blame for e in executables):
+            plan.notes.append(
+                f"group {group.name}: {', '.join(group.sync)} cannot tell causes of aborts apart; no blame runs"
+            )
+        made = _group(study, group, executables, allocators, levels, plan)
+        blocks.extend(made)
+    order = 0
+    for index in range(max(len(column) for column in blocks)):
+        column_order = [column for column in blocks if index < len(column)]
+        random.Random(_seed(study.seed, "columns", index)).shuffle(column_order)
+        for column in column_order:
+            for run in column[index]:
+                plan.runs.append(_ordered(run, order))
+                order += 1
+    for run in _blame_runs(study, plan):
+        plan.runs.append(_ordered(run, order))
+        order += 1
+    return plan
+
+
+def _hardware_threads() -> int:
+    import os
+
+    return len(os.sched_getaffinity(0))
+
+
+def _ordered(run: PlannedRun, order: int) -> PlannedRun:
+    return PlannedRun(run.cell, run.block, run.copy, run.seed, order, run.padding, run.blame)
+
+
+def _seed(*parts: object) -> int:
+    """A 32-bit seed from its parts; the same parts give the same seed on every machine and Python."""
+    text = "\0".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+
+
+def _group(
+    study: Study,
+    group: Group,
+    executables: Sequence[Executable],
+    allocators: Sequence[str],
+    levels: Mapping[str, Sequence[int | str]],
+    plan: Plan,
+) -> list[list[list[PlannedRun]]]:
+    """Columns of blocks of a group: one column per combination of the workload's own varied parameters."""
+    own = {parameter.name for e in executables for parameter in e.workload(group.workload).parameters}
+    split = [name for name in levels if len(levels[name]) > 1 and name in own]
+    columns = []
+    for chosen in itertools.product(*(levels[name] for name in split)):
+        fixed = dict(zip(split, chosen, strict=True))
+        cells = _cells(
+            study, group, executables, allocators, {n: [fixed[n]] if n in fixed else v for n, v in levels.items()}
+        )
+        plan._cells.extend(cells)
+        column = []
+        for block in range(study.blocks_of(group)):
+            seed = _seed(study.seed, group.name, sorted(fixed.items()), block)
+            padding = _seed(seed, "padding") % PADDING_BYTES_MAX
+            runs = [PlannedRun(cell, block, 0, seed, 0, padding) for cell in cells]
+            runs.append(PlannedRun(cells[0], block, 1, seed, 0, padding))
+            random.Random(_seed(seed, "order")).shuffle(runs)
+            column.append(runs)
+        columns.append(column)
+    return columns
+
+
+def _cells(
+    study: Study,
+    group: Group,
+    executables: Sequence[Executable],
+    allocators: Sequence[str],
+    levels: Mapping[str, Sequence[int | str]],
+) -> list[Cell]:
+    """Cells of one column, the baseline at the first level of everything first.
+
+    A parameter that only some of the synchronisations have is left out for the others, without repeating their cells.
+    """
+    cells: dict[Cell, None] = {}
+    for executable in executables:
+        known = executable.parameters(group.workload)
+        names = [name for name in levels if name in known]
+        for values in itertools.product(*(levels[name] for name in names)):
+            for threads in group.threads:
+                for allocator in allocators:
+                    parameters = tuple(zip(names, values, strict=True))
+                    cells[
+                        Cell(
+                            group.name,
+                            group.workload,
+                            executable.label,
+                            allocator,
+                            threads,
+                            parameters,
+                            study.warmup_of(group),
+                        )
+                    ] = None
+    return list(cells)
+
+
+def _blame_runs(study: Study, plan: Plan) -> list[PlannedRun]:
+    groups = {group.name: group for group in study.groups}
+    runs = []
+    for cell in plan.cells():
+        if study.blame_of(groups[cell.group]) and plan.executables[cell.sync].description.sync.blame:
+            seed = _seed(study.seed, cell.group, sorted(cell.parameters), "blame")
+            runs.append(PlannedRun(cell, BLAME_BLOCK, 0, seed, 0, 0, blame=True))
+    random.Random(_seed(study.seed, "blame order")).shuffle(runs)
+    return runs

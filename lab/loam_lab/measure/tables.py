@@ -1,0 +1,150 @@
+"""Console tables of a Result: one per family of cells that differ in the allocator only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loam_lab import console
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+VERDICT_STYLES = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "",
+    "baseline": "aside",
+    "failed": "bad",
+    "unproven": "bad",
+}
+SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Print headlines, a table per family, contrasts and warnings of a Result on standard output."""
+    out = console.out()
+    for headline in result["headlines"]:
+        out.print(_text(headline["text"], "head" if headline["verdict"] == "better" else ""), soft_wrap=True)
+    families: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in result["cells"]:
+        factors = {key: value for key, value in cell["factors"].items() if key != "allocator"}
+        families.setdefault(repr((cell.get("group"), factors, cell["parameters"])), []).append(cell)
+    for cells in families.values():
+        _family(result, cells)
+    _contrasts(result)
+    for failure in result["failures"]:
+        cell = failure["cell"]
+        what = " ".join(str(cell[key]) for key in ("workload", "sync", "allocator") if key in cell)
+        line = f"{failure['state']}: {what} ({failure['count']} times): {failure['detail']}"
+        out.print(_text(line, "bad"), soft_wrap=True)
+
+
+def warnings(result: Mapping[str, Any]) -> None:
+    """Print the warnings of a Result on standard error."""
+    for text in result["warnings"]:
+        console.warn(text)
+
+
+def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
+    first = cells[0]
+    factors = first["factors"]
+    primary = result["primary_metrics"][factors["workload"]]
+    aborts = any("aborts_per_attempt" in cell["metrics"] for cell in cells)
+    blame = any(cell["blame"] for cell in cells)
+    columns = ["allocator", primary, "95 % interval", f"of {result['baseline']}", "95 % interval"]
+    columns += (["aborts"] if aborts else []) + (["blame run", "false"] if blame else []) + ["verdict"]
+    rows = []
+    for cell in cells:
+        metric, ratio = cell["metrics"].get(primary), cell["ratio_to_baseline"]
+        name = cell["factors"]["allocator"] + (" (again)" if cell["copy"] else "")
+        row: list[str | Text] = [_text(name), quantity(metric, "estimate"), span(metric)]
+        row += [number(ratio, "estimate"), span(ratio, 3)]
+        if aborts:
+            rate = cell["metrics"].get("aborts_per_attempt")
+            row.append(share(rate["estimate"]) if rate else "")
+        if blame:
+            row += [share((cell["blame"] or {}).get("aborts_per_attempt")), share(false_share(cell["blame"]))]
+        row.append(_text(cell["verdict"], VERDICT_STYLES.get(cell["verdict"], "doubt")))
+        rows.append(row)
+    parameters = " ".join(f"{name}={value}" for name, value in first["parameters"].items())
+    threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
+    title = f"{factors['workload']} {parameters} · {factors['sync']}, {threads}, {first['runs']} blocks"
+    numeric = [column for column in columns if column not in ("allocator", "verdict")]
+    console.out().print(console.table(columns, rows, numeric=numeric, title=title))
+
+
+def _contrasts(result: Mapping[str, Any]) -> None:
+    rows: list[list[str | Text]] = [
+        [
+            _text(contrast["what"]),
+            _text(" ".join([contrast["workload"], *(f"{k}={v}" for k, v in contrast["parameters"].items())])),
+            _text(contrast["allocator"]),
+            number(contrast, "estimate"),
+            span(contrast, 3),
+            _text(contrast["verdict"], VERDICT_STYLES.get(contrast["verdict"], "doubt")),
+        ]
+        for contrast in result["contrasts"]
+        if contrast["factor"] != "sequential"
+    ]
+    if rows:
+        columns = ["what", "where", "allocator", "ratio", "95 % interval", "verdict"]
+        console.out().print(
+            console.table(columns, rows, numeric=["ratio", "95 % interval"], title="Within the same blocks")
+        )
+
+
+def false_share(blame: Mapping[str, Any] | None) -> float | None:
+    """Share of a blame run's aborts that placement caused: another block or another stripe."""
+    if not blame or not blame.get("aborts"):
+        return None
+    return float(blame.get("aborts_other_block", 0) + blame.get("aborts_other_stripe", 0)) / float(blame["aborts"])
+
+
+def share(value: float | None) -> str:
+    """0.0525 -> "5.3 %"; "" for None."""
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def quantity(metric: Mapping[str, Any] | None, which: str) -> str:
+    """A value with its unit in a readable size: "1.24 M/s", "12.3 MiB", "0.512 s"."""
+    if metric is None or metric[which] is None:
+        return ""
+    value, unit = float(metric[which]), str(metric["unit"])
+    if unit == "B":
+        for size, name in BYTES:
+            if value >= size:
+                return f"{value / size:.1f} {name}"
+        return f"{value:.0f} B"
+    if unit == "s":
+        return f"{value:.3f} s" if value >= 0.1 else f"{1000 * value:.2f} ms"
+    suffix = "/s" if unit == "1/s" else "" if unit == "1" else f" {unit}"
+    for scale, name in SCALES:
+        if value >= scale:
+            return (
+                f"{value / scale:.3g} {name}{suffix}" if value / scale < 1000 else f"{value / scale:.0f} {name}{suffix}"
+            )
+    return f"{value:.3g}{suffix}"
+
+
+def number(ratio: Mapping[str, Any] | None, which: str) -> str:
+    """A ratio with three decimals; "" where there is none."""
+    return "" if ratio is None or ratio[which] is None else f"{ratio[which]:.3f}"
+
+
+def span(metric: Mapping[str, Any] | None, decimals: int | None = None) -> str:
+    """An interval in brackets; "none" where there were too few runs for one."""
+    if metric is None:
+        return ""
+    if metric["low"] is None or metric["high"] is None:
+        return "none"
+    if decimals is not None:
+        return f"{metric['low']:.{decimals}f} to {metric['high']:.{decimals}f}"
+    return f"{quantity(metric, 'low')} to {quantity(metric, 'high')}"
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)

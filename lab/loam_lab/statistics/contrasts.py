@@ -1,0 +1,203 @@
+"""Comparisons of cells that shared blocks: to the baseline, between levels of a factor, best against worst."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.statistics import intervals, verdicts
+from loam_lab.statistics.intervals import Interval
+
+if TYPE_CHECKING:
+    from loam_lab.model.cell import Cell
+    from loam_lab.statistics.data import Campaign
+
+SIGNIFICANCE = 0.05
+
+
+def paired(campaign: Campaign, above: tuple[Cell, int], below: tuple[Cell, int]) -> Interval | None:
+    """Ratio of the primary metric of two (cell, copy) over the blocks in which both ran well; None without any."""
+    metric = campaign.primary(above[0])
+    a, b = campaign.values(*above, metric), campaign.values(*below, metric)
+    blocks = [block for block in a if block in b and a[block] > 0 and b[block] > 0]
+    if not blocks:
+        return None
+    return intervals.paired_ratio([a[block] for block in blocks], [b[block] for block in blocks])
+
+
+def to_baseline(campaign: Campaign, cell: Cell, copy: int = 0) -> Interval | None:
+    """Ratio of a cell to the same cell under the baseline allocator, copy 0; None for that one itself."""
+    baseline = campaign.baseline(cell)
+    if copy == 0 and cell.allocator == baseline:
+        return None
+    other = _sister(campaign, cell, allocator=baseline)
+    return None if other is None else paired(campaign, (cell, copy), (other, 0))
+
+
+def _sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:
+    """The cell that differs in the given fields only; parameters=... replaces single parameters."""
+    parameters = {**dict(cell.parameters), **changed.pop("parameters", {})}
+    wanted = {**cell.as_json(), **changed, "parameters": parameters}
+    return next((other for other in campaign.cells if other.as_json() == wanted), None)
+
+
+def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
+    """Levels of each factor that shares blocks, against its first level, allocator by allocator.
+
+    A group with role "sequential" adds its allocators' ratios: what placement does without any transaction.
+    """
+    found = []
+    for cell in campaign.cells:
+        group = campaign.group(cell)
+        own = {parameter.name for parameter in campaign.workload(cell).parameters}
+        factors: list[tuple[str, Any, Any]] = []
+        first_sync = campaign.cells[_first_index(campaign, cell)].sync
+        factors.append(("sync", cell.sync, first_sync))
+        factors.append(("threads", cell.threads, group.threads[0]))
+        levels = group.levels()
+        for name, value in cell.parameters:
+            if name not in own:
+                first = next((other for other in levels[name]), str(value))
+                factors.append((name, value, int(first) if isinstance(value, int) else first))
+        for name, level, first in factors:
+            if level == first:
+                continue
+            change = {name: first} if name in ("sync", "threads") else {"parameters": {name: first}}
+            other = _sister(campaign, cell, **change) if name != "sync" else _under(campaign, cell, str(first))
+            ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
+            if ratio is not None:
+                found.append(
+                    _contrast(campaign, cell, f"{_word(name, level)} against {_word(name, first)}", name, ratio)
+                )
+        if group.role == "sequential":
+            ratio = to_baseline(campaign, cell)
+            if ratio is not None:
+                what = f"{cell.allocator} against {campaign.baseline(cell)}, without synchronisation"
+                found.append(_contrast(campaign, cell, what, "sequential", ratio))
+    return found
+
+
+def _first_index(campaign: Campaign, cell: Cell) -> int:
+    return next(index for index, other in enumerate(campaign.cells) if other.group == cell.group)
+
+
+def _under(campaign: Campaign, cell: Cell, sync: str) -> Cell | None:
+    """The same cell under another synchronisation: parameters that only one of the two has do not count."""
+    wanted = cell.as_json()
+    for other in campaign.cells:
+        have = other.as_json()
+        common = have["parameters"].keys() & wanted["parameters"].keys()
+        if (
+            other.sync == sync
+            and all(have["parameters"][n] == wanted["parameters"][n] for n in common)
+            and all(have[key] == wanted[key] for key in ("group", "workload", "allocator", "threads", "machine"))
+        ):
+            return other
+    return None
+
+
+def _word(name: str, level: Any) -> str:
+    if name == "threads":
+        return f"{level} thread" + ("" if level == 1 else "s")
+    return f"{name} {level}" if isinstance(level, int) else str(level)
+
+
+def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Interval) -> dict[str, Any]:
+    study, metric = campaign.study, campaign.primary(cell)
+    parameters = {name: value for name, value in campaign.varied(cell).items() if name != factor}
+    return {
+        "what": what,
+        "factor": factor,
+        "workload": cell.workload,
+        "sync": cell.sync,
+        "threads": cell.threads,
+        "parameters": parameters,
+        "allocator": cell.allocator,
+        "metric": metric.name,
+        "estimate": ratio.estimate,
+        "low": ratio.low,
+        "high": ratio.high,
+        "n": ratio.n,
+        "verdict": verdicts.decide(ratio, metric.better, margin=study.margin, width_max=study.width_max),
+    }
+
+
+def headlines(campaign: Campaign) -> list[dict[str, Any]]:
+    """For each family of cells that differ in the allocator only: the best, the worst, and whether that is shown.
+
+    The ratio says how many times better the best is.  Best and worst are picked after the fact from all pairs, so the
+    verdict also needs Holm's adjusted probability over all pairs of the family below 5 %.
+    """
+    families: dict[str, list[Cell]] = {}
+    for cell in campaign.cells:
+        if campaign.group(cell).role == "main":
+            family = {key: value for key, value in cell.as_json().items() if key != "allocator"}
+            families.setdefault(repr(family), []).append(cell)
+    return [line for cells in families.values() if (line := _headline(campaign, cells)) is not None]
+
+
+def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
+    from loam_lab.statistics.summarise import state_of
+
+    metric, study = campaign.primary(cells[0]), campaign.study
+    good = [cell for cell in cells if state_of(campaign.runs(cell)) == "ok" and campaign.values(cell, 0, metric)]
+    if len(good) < 2:
+        return None
+    sign = -1 if metric.better == "lower" else 1
+    pairs: dict[tuple[int, int], Interval] = {}
+    for i, j in itertools.permutations(range(len(good)), 2):
+        ratio = paired(campaign, (good[i], 0), (good[j], 0))
+        if ratio is not None:
+            pairs[i, j] = ratio
+    # Rank by how an allocator does against all others, in pairs: the same blocks decide rank and ratio.
+    score = [
+        sign * sum(math.log(pairs[i, j].estimate) for j in range(len(good)) if (i, j) in pairs)
+        for i in range(len(good))
+    ]
+    best, worst = max(range(len(good)), key=score.__getitem__), min(range(len(good)), key=score.__getitem__)
+    oriented = (best, worst) if sign > 0 else (worst, best)
+    if best == worst or oriented not in pairs:
+        return None
+    unordered = [key for key in pairs if key[0] < key[1]]
+    adjusted = dict(zip(unordered, intervals.holm([pairs[key].p or 0.0 for key in unordered]), strict=True))
+    ratio = pairs[oriented]
+    p = adjusted[min(oriented), max(oriented)]
+    verdict = verdicts.decide(ratio, "higher", margin=study.margin, width_max=study.width_max)
+    if verdict in ("better", "worse") and p >= SIGNIFICANCE:
+        verdict = "inconclusive"
+    return {
+        "workload": cells[0].workload,
+        "parameters": campaign.varied(cells[0]),
+        "sync": cells[0].sync,
+        "threads": cells[0].threads,
+        "metric": metric.name,
+        "best": good[best].allocator,
+        "worst": good[worst].allocator,
+        "ratio": {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high},
+        "p_holm": p,
+        "comparisons": len(unordered),
+        "verdict": verdict,
+        "text": _sentence(campaign, cells[0], good[best].allocator, good[worst].allocator, ratio, verdict, p),
+    }
+
+
+def _sentence(campaign: Campaign, cell: Cell, best: str, worst: str, ratio: Interval, verdict: str, p: float) -> str:
+    from loam_lab.report import words
+
+    parameters = campaign.varied(cell) or {k: v for k, v in cell.parameters if k != "duration_ms"}
+    where = ", ".join(
+        part for part in (cell.workload, words.parameters(parameters), cell.sync, words.threads(cell.threads)) if part
+    )
+    size = f"{ratio.estimate:.2f} times"
+    if ratio.low is not None and ratio.high is not None:
+        size += f" [{ratio.low:.2f}, {ratio.high:.2f}]"
+    if verdict == "equivalent":
+        margin = verdicts.percent(campaign.study.margin)
+        return f"{where}: the allocator makes no difference above {margin} ({best} to {worst}: {size})."
+    if verdict == "better":
+        return f"{where}: {best} is best, {size} as good as {worst}, the worst."
+    advice = "; ".join(verdicts.advice(ratio, "inconclusive", width_max=campaign.study.width_max).split("; ")[:2])
+    if not advice or (ratio.width <= campaign.study.width_max and p >= SIGNIFICANCE):
+        advice = "not shown beyond chance among all pairs"
+    return f"{where}: {best} looks best and {worst} worst, {size}, but this is inconclusive: {advice}."

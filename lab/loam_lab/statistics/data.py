@@ -1,0 +1,157 @@
+"""The runs of a campaign, read from its journals with DuckDB, grouped by cell and copy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loam_lab.measure import journal
+from loam_lab.measure.folder import read_manifest
+from loam_lab.model.cell import Cell
+from loam_lab.model.description import Description, Metric, Workload
+from loam_lab.model.records import value_of
+from loam_lab.model.study import Group, Study
+
+# What the lab itself measures of every process: name -> (unit, better, kind).
+PROCESS_METRICS = (
+    Metric(name="wall_s", unit="s", better="lower", kind="time"),
+    Metric(name="user_s", unit="s", better="lower", kind="time"),
+    Metric(name="system_s", unit="s", better="lower", kind="time"),
+    Metric(name="rss_peak_bytes", unit="B", better="lower", kind="bytes"),
+    Metric(name="faults_minor", unit="1", better="lower", kind="count"),
+    Metric(name="faults_major", unit="1", better="lower", kind="count"),
+)
+_ROW = (
+    "cell", "block", "copy", "blame", "state", "failure", "detail", "proof", "records", "warnings", "run_delay_s",
+    *(metric.name for metric in PROCESS_METRICS),
+)  # fmt: skip
+
+
+@dataclass
+class Run:
+    """One line of a journal. process: the lab's own figures by name; records: the workload's lines"""
+
+    cell: str
+    block: int
+    copy: int
+    blame: bool
+    state: str
+    failure: str
+    detail: str
+    proof: Mapping[str, Any]
+    records: list[dict[str, Any]]
+    warnings: list[str]
+    run_delay_s: float | None
+    process: dict[str, float | None]
+
+    def value(self, metric: Metric) -> float | None:
+        """The run's one value of a metric."""
+        if metric.name in self.process:
+            return self.process[metric.name]
+        return value_of(metric, self.records)
+
+    @property
+    def begin(self) -> Mapping[str, Any]:
+        """The begin record, empty where there is none."""
+        return next((line for line in self.records if line.get("kind") == "begin"), {})
+
+
+@dataclass
+class Campaign:
+    """A campaign as it lies in its folder: manifest, cells in the plan's order, timed and blame runs."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    study: Study
+    cells: list[Cell]
+    descriptions: dict[str, Description]
+    timed: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
+    blame: dict[str, list[Run]] = field(default_factory=dict)
+
+    def group(self, cell: Cell) -> Group:
+        """The group of the study that a cell belongs to."""
+        return next(group for group in self.study.groups if group.name == cell.group)
+
+    def workload(self, cell: Cell) -> Workload:
+        """The description of a cell's workload."""
+        found = self.descriptions[cell.sync].workload(cell.workload)
+        assert found is not None, f"the manifest describes no workload {cell.workload}"
+        return found
+
+    def primary(self, cell: Cell) -> Metric:
+        """The metric by which a cell is compared: the first that its workload describes."""
+        return self.workload(cell).metrics[0]
+
+    def runs(self, cell: Cell, copy: int = 0) -> list[Run]:
+        """Timed runs of a cell in the order of their blocks."""
+        return self.timed.get((cell.key, copy), [])
+
+    def values(self, cell: Cell, copy: int, metric: Metric) -> dict[int, float]:
+        """Values of the good runs by block."""
+        found = {}
+        for run in self.runs(cell, copy):
+            value = run.value(metric) if run.state == "ok" else None
+            if value is not None:
+                found[run.block] = value
+        return found
+
+    def varied(self, cell: Cell) -> dict[str, int | str]:
+        """The parameters of a cell of which its group has several levels."""
+        levels = self.group(cell).levels()
+        return {name: value for name, value in cell.parameters if len(set(levels.get(name, ()))) > 1}
+
+    def baseline(self, cell: Cell) -> str:
+        """The allocator that a cell is compared with: the study's baseline, or the group's first where it lacks it."""
+        return self.study.allocators_of(self.group(cell))[0]
+
+
+def load(folder: Path, progress: Callable[[str], None] | None = None) -> Campaign:
+    """Everything a campaign measured so far.
+
+    folder: of the campaign; progress: told about lines that could not be read
+    raises: LoamError if there is no campaign, or it is of another version
+    """
+    manifest = read_manifest(folder)
+    study = Study.model_validate(manifest["plan"]["study"])
+    campaign = Campaign(
+        folder=folder,
+        manifest=manifest,
+        study=study,
+        cells=[Cell.from_json(value) for value in manifest["plan"]["cells"]],
+        descriptions={e["name"]: Description.model_validate(e["description"]) for e in manifest["executables"]},
+    )
+    if not journal.files(folder):
+        return campaign
+    columns = ", ".join(f'"{name}"' for name in _ROW)
+    with journal.query(folder) as connection:
+        other = connection.execute("select any_value(schema) from runs where schema != ?", [journal.SCHEMA]).fetchone()
+        if other is not None and other[0] is not None:
+            raise journal.wrong_schema(folder, other[0])
+        rows = connection.execute(f'select {columns} from runs order by block, "order"').fetchall()
+    for row in rows:
+        run = _run(dict(zip(_ROW, row, strict=True)))
+        if run.blame:
+            campaign.blame.setdefault(run.cell, []).append(run)
+        else:
+            campaign.timed.setdefault((run.cell, run.copy), []).append(run)
+    if progress is not None:
+        damaged = _lines(folder) - len(rows)
+        if damaged > 0:
+            progress(f"{damaged} lines of the journal cannot be read; their runs are missing; --resume runs them again")
+    return campaign
+
+
+def _lines(folder: Path) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in journal.files(folder))
+
+
+def _run(row: dict[str, Any]) -> Run:
+    nested = {name: json.loads(row.pop(name) or "null") for name in ("proof", "records", "warnings")}
+    process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
+    return Run(
+        **{**row, "blame": bool(row["blame"]), "failure": row["failure"] or "", "detail": row["detail"] or ""},
+        proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [], process=process,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Estimates with exact intervals: paired ratios (Hodges-Lehmann, signed rank), medians, ratios of sums.
+
+One process is one observation.  Nothing here assumes a distribution; the signed-rank interval assumes that the
+log-ratios of paired runs are symmetric around the effect.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+CONFIDENCE = 0.95
+# Above this many pairs the normal approximation of the signed-rank distribution is exact to four digits.
+EXACT_MAX = 60
+BOOTSTRAP_SAMPLES = 2000
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval.
+
+    low, high: None where so few observations allow no interval of that confidence; n: observations
+    p: two-sided signed-rank probability of no difference, for paired ratios; None elsewhere
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+    p: float | None = None
+
+    @property
+    def width(self) -> float:
+        """high / low - 1; infinite where there is no interval or it reaches 0."""
+        if self.low is None or self.high is None or self.low <= 0:
+            return math.inf
+        return self.high / self.low - 1
+
+
+@functools.cache
+def signed_rank_cdf(n: int) -> Array:
+    """P(W <= w) for w = 0 ... n(n+1)/2, where W is the sum of the ranks of positive differences.
+
+    n: number of pairs, 1 to EXACT_MAX; returns: float64 array of n(n+1)/2 + 1 probabilities
+    """
+    if not 1 <= n <= EXACT_MAX:
+        raise ValueError(f"n={n}: exact from 1 to {EXACT_MAX} pairs")
+    probabilities = np.zeros(n * (n + 1) // 2 + 1)
+    probabilities[0] = 1.0
+    for rank in range(1, n + 1):
+        # Each rank is positive or not with probability one half.
+        shifted = np.zeros_like(probabilities)
+        shifted[rank:] = probabilities[:-rank]
+        probabilities = (probabilities + shifted) / 2
+    cdf: Array = np.minimum(np.cumsum(probabilities), 1.0)
+    return cdf
+
+
+def _probability(n: int, w: float) -> float:
+    """P(W <= w) for n pairs."""
+    if w < 0:
+        return 0.0
+    if n <= EXACT_MAX:
+        return float(signed_rank_cdf(n)[math.floor(w)])
+    mean, deviation = n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
+    return 0.5 * math.erfc(-(w + 0.5 - mean) / deviation / math.sqrt(2))
+
+
+def signed_rank_rank(n: int, confidence: float = CONFIDENCE) -> int:
+    """Which Walsh average from each end bounds the interval: 1 is the outermost; 0 means that n is too small.
+
+    The interval from the k-th smallest to the k-th largest Walsh average misses the centre with probability
+    2 P(W <= k - 1); returns: the largest k for which that is at most 1 - confidence
+    """
+    tail = (1 - confidence) / 2
+    if n <= EXACT_MAX:
+        return int(np.searchsorted(signed_rank_cdf(n), tail * (1 + 1e-12), side="right"))
+    k = 0
+    while _probability(n, k) <= tail:
+        k += 1
+    return k
+
+
+def walsh_averages(differences: ArrayLike) -> Array:
+    """All (d_i + d_j) / 2 with i <= j, sorted.
+
+    differences: (n,); returns: float64 array (n(n+1)/2,)
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    i, j = np.triu_indices(d.size)
+    averages: Array = np.sort((d[i] + d[j]) / 2)
+    return averages
+
+
+def signed_rank_p(differences: ArrayLike) -> float:
+    """Two-sided probability of a signed rank sum this extreme if the centre were 0; ties and zeros count half."""
+    d = np.asarray(differences, dtype=np.float64)
+    walsh = walsh_averages(d)
+    positive = float(np.count_nonzero(walsh > 0) + 0.5 * np.count_nonzero(walsh == 0))
+    return min(1.0, 2 * _probability(d.size, min(positive, walsh.size - positive)))
+
+
+def hodges_lehmann(differences: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Centre of paired differences: the median of the Walsh averages, with the exact signed-rank interval.
+
+    differences: (n,) with n >= 1; raises: ValueError if empty or not finite
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
+        raise ValueError("needs at least one finite difference")
+    walsh = walsh_averages(d)
+    k = signed_rank_rank(d.size, confidence)
+    low, high = (float(walsh[k - 1]), float(walsh[-k])) if k > 0 else (None, None)
+    return Interval(float(np.median(walsh)), low, high, int(d.size), signed_rank_p(d))
+
+
+def paired_ratio(above: ArrayLike, below: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Ratio above / below from pairs that shared a block.
+
+    above, below: (n,) positive values of the same unit; returns: Interval on the ratio scale
+    raises: ValueError if the shapes differ or a value is not positive
+    """
+    a, b = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    if a.shape != b.shape:
+        raise ValueError(f"shapes {a.shape} and {b.shape} differ")
+    if (a <= 0).any() or (b <= 0).any():
+        raise ValueError("ratios need positive values")
+    log = hodges_lehmann(np.log(a) - np.log(b), confidence)
+    low, high = (None, None) if log.low is None or log.high is None else (math.exp(log.low), math.exp(log.high))
+    return Interval(math.exp(log.estimate), low, high, log.n, log.p)
+
+
+def median(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Median with the interval between two order statistics.
+
+    values: (n,) with n >= 1; raises: ValueError if empty or not finite
+    """
+    v = np.sort(np.asarray(values, dtype=np.float64))
+    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
+        raise ValueError("needs at least one finite value")
+    k = median_rank(int(v.size), confidence)
+    low, high = (float(v[k - 1]), float(v[-k])) if k > 0 else (None, None)
+    return Interval(float(np.median(v)), low, high, int(v.size))
+
+
+@functools.cache
+def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
+    """Which order statistic from each end bounds the median; 0 means that n is too small (below 6 for 95 %)."""
+    from scipy.stats import binom
+
+    tail = (1 - confidence) / 2
+    k = int(binom.ppf(tail, n, 0.5))
+    # ppf gives the smallest k with P(X <= k) >= tail; the interval misses with 2 P(X <= k - 1), which is below it.
+    return k + 1 if binom.cdf(k, n, 0.5) <= tail else k
+
+
+def ratio_of_sums(above: Sequence[float], below: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
+    """Pooled ratio of counts, for example aborts per attempt, with a bootstrap over blocks (fixed seed).
+
+    above, below: (n,) of the same processes; returns: None if the denominators sum to 0
+    """
+    a, b = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"shapes {a.shape} and {b.shape} differ")
+    if b.sum() <= 0:
+        return None
+    estimate = float(a.sum() / b.sum())
+    if a.size < 6:
+        return Interval(estimate, None, None, int(a.size))
+    rows = np.random.default_rng(1).integers(0, a.size, size=(BOOTSTRAP_SAMPLES, a.size))
+    sums = b[rows].sum(axis=1)
+    ratios = a[rows].sum(axis=1)[sums > 0] / sums[sums > 0]
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(ratios, [tail, 1 - tail])
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate), int(a.size))
+
+
+def holm(probabilities: Sequence[float]) -> list[float]:
+    """Probabilities adjusted for their number by Holm's step-down rule, in the order given."""
+    m = len(probabilities)
+    adjusted = [1.0] * m
+    worst = 0.0
+    for rank, index in enumerate(sorted(range(m), key=lambda i: probabilities[i])):
+        worst = max(worst, min(1.0, (m - rank) * probabilities[index]))
+        adjusted[index] = worst
+    return adjusted

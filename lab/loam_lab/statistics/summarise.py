@@ -1,0 +1,205 @@
+"""From a campaign's journal to its Result: the one document that tables, reports and --json are made of."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.measure import journal
+from loam_lab.measure.folder import RESULT
+from loam_lab.model.records import totals
+from loam_lab.statistics import contrasts, intervals, verdicts, warnings
+from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from loam_lab.model.cell import Cell
+    from loam_lab.model.description import Metric
+
+SCHEMA = 1
+# A cell that loses more of its runs than this is a failed cell: what is left of it is a selection.
+FAILED_SHARE_MAX = 0.05
+
+
+def write(folder: Path, *, elapsed_s: float, commands: list[str] | None = None) -> dict[str, Any]:
+    """Summarise a campaign and write <folder>/result.json.
+
+    elapsed_s: wall time of the whole command; commands: that repeat parts (of the manifest's study where None)
+    raises: LoamError if the folder holds no campaign or cannot be written
+    """
+    result = summarise(folder, elapsed_s=elapsed_s, commands=commands)
+    journal.write_whole(folder / RESULT, json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    return result
+
+
+def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | None = None) -> dict[str, Any]:
+    """The Result of a campaign folder (see write)."""
+    unreadable: list[str] = []
+    campaign = load(folder, unreadable.append)
+    manifest, study = campaign.manifest, campaign.study
+    cells = []
+    for cell in campaign.cells:
+        cells.append(_cell(campaign, cell, 0))
+        if (cell.key, 1) in campaign.timed:
+            cells.append(_cell(campaign, cell, 1))
+    builds = [executable["description"]["build"] for executable in manifest["executables"]]
+    return {
+        "schema": SCHEMA,
+        "study": study.name,
+        "title": study.title,
+        "question": study.question,
+        "created_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "folder": str(folder),
+        "baseline": campaign.baseline(campaign.cells[0]),
+        "primary_metrics": {cell.workload: campaign.primary(cell).name for cell in campaign.cells},
+        "command": manifest["command"],
+        "commands": commands if commands is not None else [manifest["command"]],
+        "blocks": study.blocks,
+        "elapsed_s": round(elapsed_s, 2),
+        "machine": manifest["machine"],
+        "build": {
+            "compiler": next((b["compiler"] for b in builds if b["compiler"]), ""),
+            "preset": manifest["preset"],
+            "flags": next((b["flags"] for b in builds if b["flags"]), ""),
+            "revision": manifest["revision"],
+        },
+        "syncs": [
+            {
+                "name": e["name"],
+                "path": e["path"],
+                "build_id": e["build_id"],
+                "summary": e["description"]["sync"]["summary"],
+            }
+            for e in manifest["executables"]
+        ],
+        "figures": [figure.model_dump(mode="json") for figure in study.figures],
+        "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
+        "cells": cells,
+        "contrasts": contrasts.contrasts(campaign),
+        "headlines": contrasts.headlines(campaign),
+        "warnings": unreadable + warnings.of_campaign(campaign),
+        "failures": _failures(campaign),
+    }
+
+
+def interval_json(interval: intervals.Interval) -> dict[str, Any]:
+    """An interval as results have it; ends are null where there are too few runs for one."""
+    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+
+
+def state_of(runs: list[Run]) -> str:
+    """ok | failed | unproven | skipped, from the runs of a cell."""
+    if not runs:
+        return "skipped"
+    if any(run.state == "unproven" for run in runs):
+        return "unproven"
+    bad = sum(run.state != "ok" for run in runs)
+    return "failed" if bad > FAILED_SHARE_MAX * len(runs) else "ok"
+
+
+def _cell(campaign: Campaign, cell: Cell, copy: int) -> dict[str, Any]:
+    runs = campaign.runs(cell, copy)
+    state = state_of(runs)
+    metrics = {}
+    for metric in (*campaign.workload(cell).metrics, *PROCESS_METRICS):
+        estimated = estimate(campaign, cell, copy, metric)
+        if estimated is not None:
+            values = campaign.values(cell, copy, metric)
+            metrics[metric.name] = {**interval_json(estimated), "unit": metric.unit, "better": metric.better,
+                                    "kind": metric.kind, "values": list(values.values())}  # fmt: skip
+    ratio = contrasts.to_baseline(campaign, cell, copy) if state == "ok" else None
+    verdict = _verdict(campaign, cell, copy, state, ratio)
+    return {
+        "group": cell.group,
+        "factors": {
+            "workload": cell.workload, "allocator": cell.allocator, "sync": cell.sync, "machine": cell.machine,
+            "threads": cell.threads,
+        },
+        "parameters": dict(cell.parameters),
+        "copy": copy,
+        "runs": len(runs),
+        "failed": sum(run.state != "ok" for run in runs),
+        "state": state,
+        "metrics": metrics,
+        "ratio_to_baseline": None if ratio is None else {
+            "metric": campaign.primary(cell).name, **interval_json(ratio), "n": ratio.n, "p": ratio.p,
+        },
+        "verdict": verdict,
+        "blame": _blame(campaign, cell) if copy == 0 else None,
+        "warnings": warnings.of_cell(campaign, cell, copy, ratio, verdict),
+    }  # fmt: skip
+
+
+def _verdict(campaign: Campaign, cell: Cell, copy: int, state: str, ratio: intervals.Interval | None) -> str:
+    if state == "skipped":
+        # Given up because its allocator was not proven in a sister cell, or not reached before Ctrl-C.
+        return "unproven" if warnings.unproven_elsewhere(campaign, cell) else "skipped"
+    if state != "ok":
+        return state
+    if copy == 0 and cell.allocator == campaign.baseline(cell):
+        return "baseline"
+    if ratio is None:
+        return "inconclusive"
+    study = campaign.study
+    return verdicts.decide(ratio, campaign.primary(cell).better, margin=study.margin, width_max=study.width_max)
+
+
+def estimate(campaign: Campaign, cell: Cell, copy: int, metric: Metric) -> intervals.Interval | None:
+    """A cell's value of a metric: the pooled ratio where counts are divided by counts, else the median over blocks."""
+    if metric.kind == "ratio" and metric.of is not None:
+        kinds = {m.name: m.kind for m in campaign.workload(cell).metrics}
+        if all(kinds.get(part) == "count" for part in metric.of):
+            sums = [totals(run.records) for run in campaign.runs(cell, copy) if run.state == "ok"]
+            above = [found.get(metric.of[0]) for found in sums]
+            below = [found.get(metric.of[1]) for found in sums]
+            if sums and None not in above and None not in below:
+                return intervals.ratio_of_sums([a for a in above if a is not None], [b for b in below if b is not None])
+    values = list(campaign.values(cell, copy, metric).values())
+    return intervals.median(values) if values else None
+
+
+def _blame(campaign: Campaign, cell: Cell) -> dict[str, Any] | None:
+    good = [run for run in campaign.blame.get(cell.key, []) if run.state == "ok"]
+    if not good:
+        return None
+    sums = totals(line for run in good for line in run.records)
+    counts: dict[str, Any] = {
+        name: int(value) for name, value in sums.items()
+        if name in ("attempts", "commits", "aborts") or (name.startswith("aborts_") and name != "aborts_per_attempt")
+    }  # fmt: skip
+    attempts = sums.get("attempts", 0.0)
+    counts["aborts_per_attempt"] = sums.get("aborts", 0.0) / attempts if attempts else None
+    return counts
+
+
+def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> dict[str, Any]:
+    """The allocator with what the probes of all its runs said."""
+    keys = {cell.key for cell in campaign.cells if cell.allocator == allocator["name"]}
+    runs = [run for (key, _), found in campaign.timed.items() if key in keys for run in found]
+    runs += [run for key in keys for run in campaign.blame.get(key, [])]
+    statuses = {str(run.proof.get("status")) for run in runs if run.state in ("ok", "unproven")}
+    worst = next((status for status in ("wrong", "unproven", "proven") if status in statuses), "not measured")
+    reasons = dict.fromkeys(
+        str(reason) for run in runs if run.state == "unproven" for reason in run.proof.get("reasons", [])
+    )
+    return {**allocator, "proof": worst, "reasons": list(reasons)}
+
+
+def _failures(campaign: Campaign) -> list[dict[str, Any]]:
+    """Every kind of failure of every cell, with how often it happened and what the first one said."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for cell in campaign.cells:
+        runs = [run for copy in (0, 1) for run in campaign.runs(cell, copy)] + campaign.blame.get(cell.key, [])
+        for run in runs:
+            if run.state == "ok":
+                continue
+            state = {"killed": "signal", "failed": "exit"}.get(run.state, run.state)
+            if run.failure == "verification":
+                state = run.failure
+            entry = found.setdefault(
+                (cell.key, state), {"cell": cell.as_json(), "state": state, "detail": run.detail, "count": 0}
+            )
+            entry["count"] += 1
+    return list(found.values())

@@ -1,0 +1,154 @@
+"""Warnings, each one fact; its consequence; the next step."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING
+
+from loam_lab.model.records import totals
+from loam_lab.statistics import contrasts, intervals, verdicts
+
+if TYPE_CHECKING:
+    from loam_lab.model.cell import Cell
+    from loam_lab.statistics.data import Campaign
+
+# Share of the timed part in which a thread that never sleeps was not on a CPU.
+STARVED_MAX = 0.02
+UNKNOWN_MAX = 0.01
+
+
+def of_cell(campaign: Campaign, cell: Cell, copy: int, ratio: intervals.Interval | None, verdict: str) -> list[str]:
+    """Warnings about one cell."""
+    found: list[str] = []
+    runs = campaign.runs(cell, copy)
+    if ratio is not None and verdict == "inconclusive":
+        found.append(verdicts.advice(ratio, "inconclusive", width_max=campaign.study.width_max))
+    bad = [run for run in runs if run.state != "ok"]
+    if bad:
+        what = f"{len(bad)} of {len(runs)} runs failed ({bad[0].detail})"
+        found.append(f"{what}; the cell is not compared; see failures in result.json")
+    if not runs:
+        why = "its allocator could not be proven" if unproven_elsewhere(campaign, cell) else "the campaign ended before"
+        found.append(f"never run: {why}; there are no values; see failures, or go on with --resume")
+    starved = starvation(campaign, cell, copy)
+    if starved is not None and starved > STARVED_MAX:
+        found.append(
+            f"its threads were off the CPU for {verdicts.percent(starved)} of the timed part; "
+            "other work or the hypervisor took it; stop other programs and repeat"
+        )
+    asked = dict(cell.parameters).get("mapping")
+    got = {str(run.begin.get("records_mapping", "")) for run in runs if run.state == "ok"}
+    if asked == "shadow" and got - {"", "shadow-full"}:
+        found.append(
+            f"shadow records fell back to {', '.join(sorted(got - {'shadow-full'}))}; "
+            "addresses outside share records as in the table; raise the limit on address space (ulimit -v)"
+        )
+    if copy == 0:
+        found += _of_blame(campaign, cell)
+    texts = dict.fromkeys(text for run in runs for text in run.warnings)
+    return found + list(texts)
+
+
+def _of_blame(campaign: Campaign, cell: Cell) -> list[str]:
+    runs = campaign.blame.get(cell.key, [])
+    good = [run for run in runs if run.state == "ok"]
+    if runs and not good:
+        return [f"its blame run failed ({runs[0].detail}); causes of aborts are not known; see failures in result.json"]
+    sums = totals(line for run in good for line in run.records)
+    aborts, unknown = sums.get("aborts", 0.0), sums.get("aborts_unknown", 0.0)
+    if aborts and unknown / aborts > UNKNOWN_MAX:
+        return [
+            f"{verdicts.percent(unknown / aborts)} of the aborts of its blame run have no known cause; "
+            "the other shares are lower bounds; run longer with --blame"
+        ]
+    return []
+
+
+def starvation(campaign: Campaign, cell: Cell, copy: int) -> float | None:
+    """Median share of the timed part in which a cell's threads were not on a CPU; None where it cannot be told.
+
+    With more threads than the machine has this is the plan, not a disturbance: None
+    """
+    if cell.threads > campaign.manifest["machine"].get("cores", 0):
+        return None
+    shares = []
+    for run in campaign.runs(cell, copy):
+        sums = totals(run.records)
+        if run.state == "ok" and sums.get("elapsed_s") and "thread_cpu_s" in sums:
+            shares.append(1 - sums["thread_cpu_s"] / (sums["elapsed_s"] * cell.threads))
+    return max(0.0, median(shares)) if shares else None
+
+
+def unproven_elsewhere(campaign: Campaign, cell: Cell) -> bool:
+    """Whether the same allocator failed its proof under the same executable."""
+    return any(
+        run.state == "unproven"
+        for other in campaign.cells
+        if (other.allocator, other.sync) == (cell.allocator, cell.sync)
+        for run in (*campaign.runs(other, 0), *campaign.runs(other, 1), *campaign.blame.get(other.key, []))
+    )
+
+
+def of_campaign(campaign: Campaign) -> list[str]:
+    """Warnings about the whole result."""
+    found = list(campaign.manifest["plan"]["notes"])
+    done = sum(len(runs) for runs in campaign.timed.values()) + sum(len(runs) for runs in campaign.blame.values())
+    planned = campaign.manifest["plan"]["runs"]
+    if done < planned:
+        what = f"{done} of {planned} planned runs are in the journal"
+        found.append(f"{what}; the rest was given up or not reached; see failures, or go on with --resume")
+    found += _sentinels(campaign)
+    starved = [
+        share for cell in campaign.cells if (share := starvation(campaign, cell, 0)) is not None and share > STARVED_MAX
+    ]
+    if starved:
+        found.append(
+            f"in {len(starved)} of {len(campaign.cells)} cells threads were off the CPU for up to "
+            f"{verdicts.percent(max(starved))} of the timed part; their throughput is too low and noisy; "
+            "stop other programs (loam doctor) and repeat"
+        )
+    if campaign.manifest["machine"].get("aslr") == 0:
+        found.append(
+            "address space layout is not randomised; every run repeats one layout's accident; "
+            "set kernel.randomize_va_space to 2"
+        )
+    return found
+
+
+def _sentinels(campaign: Campaign) -> list[str]:
+    """What the second copy of the baseline says about this machine."""
+    ratios = [
+        (cell, ratio) for cell in campaign.cells
+        if (cell.key, 1) in campaign.timed and (ratio := contrasts.to_baseline(campaign, cell, 1)) is not None
+    ]  # fmt: skip
+    if not ratios:
+        return []
+    margin = campaign.study.margin
+    adjusted = intervals.holm([ratio.p if ratio.p is not None else 1.0 for _, ratio in ratios])
+    found = []
+    for (cell, ratio), p in zip(ratios, adjusted, strict=True):
+        if p < 0.05 and not 1 - margin < ratio.estimate < 1 + margin:
+            found.append(
+                f"two copies of {cell.words()} differ by {verdicts.percent(abs(ratio.estimate - 1))}; differences of that size "
+                "are noise here; stop other programs (loam doctor) and repeat"
+            )
+    reach = max((_reach(ratio) for _, ratio in ratios), default=0.0)
+    if math.isinf(reach):
+        found.append(
+            "the A/A sentinel has too few blocks for an interval; nobody knows what differences mean here; "
+            "use --blocks 10 or more"
+        )
+    elif reach > margin:
+        found.append(
+            f"two copies of the baseline agree only within {verdicts.percent(reach)}; smaller differences mean nothing here; "
+            "run longer, or on a quieter machine (loam doctor)"
+        )
+    return found
+
+
+def _reach(ratio: intervals.Interval) -> float:
+    """The largest difference from 1 that the interval allows, as a fraction."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return math.inf
+    return max(ratio.high, 1 / ratio.low) - 1

@@ -1,0 +1,95 @@
+"""What the tests of the lab's measuring share: a made-up workload, instruments without a real allocator, tiny studies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loam_lab.allocators.probe import Proof
+from loam_lab.allocators.registry import Allocator
+from loam_lab.errors import LoamError
+from loam_lab.measure import plan as plans
+from loam_lab.measure.campaign import Campaign, Ended
+from loam_lab.measure.execute import Outcome
+from loam_lab.model.study import Study
+from loam_lab.statistics import summarise
+
+FAKES = Path(__file__).parent / "fakes"
+STM = str(FAKES / "fake-stm")
+SEQUENTIAL = str(FAKES / "fake-sequential")
+OTHER = str(FAKES / "fake-other")
+
+
+@dataclass
+class FakeInstruments:
+    """Allocators that are only names, told to the made-up workload through FAKE_ALLOCATOR.
+
+    unproven: names whose proof fails; variables: further environment of every run; cores: of the made-up machine
+    """
+
+    unproven: frozenset[str] = frozenset()
+    variables: dict[str, str] = field(default_factory=dict)
+    cores: int = 2
+    sha256: str = "0" * 64
+
+    def allocator(self, name: str) -> Allocator:
+        if name == "missing":
+            raise LoamError("--allocator", name, "is not installed")
+        return Allocator(
+            name=name, base=name, settings={}, path=None, libraries=(), environment={}, version="1", soname="", package="",
+            forwards=None, default=True, sha256=self.sha256,
+        )  # fmt: skip
+
+    def environment(self, allocator: Allocator, proof_file: Path) -> dict[str, str]:
+        return {"FAKE_ALLOCATOR": allocator.name, **self.variables}
+
+    def proof(self, proof_file: Path, allocator: Allocator, outcome: Outcome, argv: Sequence[str]) -> Proof:
+        if allocator.name in self.unproven:
+            return Proof("unproven", ["made up"], [], [], 0.0)
+        return Proof("proven", [], [], [], 1.0)
+
+    def machine(self) -> dict[str, Any]:
+        return {"cpu": "made up", "cores": self.cores, "fingerprint": "0", "aslr": 2}
+
+
+def study(**changed: Any) -> Study:
+    """A tiny study: two allocators, one structure, four blocks.  Keys of the group: sync, threads, parameters."""
+    group = {"name": "one", "workload": "intset", "sync": [STM], "threads": [1], "parameters": {"structure": "list"}}
+    for key in ("sync", "threads", "parameters", "role", "warmup_ms"):
+        if key in changed:
+            group[key] = changed.pop(key)
+    content = {
+        "schema": 1, "name": "tiny", "title": "tiny", "question": "?", "baseline": "plain",
+        "allocators": ["plain", "fast"], "blocks": 4, "warmup_ms": 0, "groups": [group],
+    }  # fmt: skip
+    return Study.model_validate({**content, **changed})
+
+
+def campaign(made: Study, folder: Path, instruments: FakeInstruments | None = None, **options: Any) -> Campaign:
+    """A campaign of a study into a folder, with made-up instruments."""
+    plan = plans.make(made, oversubscribe=options.pop("oversubscribe", False))
+    return Campaign(made, plan, folder, instruments or FakeInstruments(), "./loam study run tiny", **options)
+
+
+def measure(
+    made: Study, folder: Path, instruments: FakeInstruments | None = None, **options: Any
+) -> tuple[Ended, dict[str, Any]]:
+    """Run a study and summarise it: how it ended, and its Result."""
+    ended = campaign(made, folder, instruments, **options).run()
+    return ended, summarise.write(folder, elapsed_s=0.0)
+
+
+def cells(result: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
+    """Cells of a Result by factor, parameter or copy."""
+    return [
+        cell for cell in result["cells"]
+        if all({**cell["factors"], **cell["parameters"], "copy": cell["copy"]}[key] == value for key, value in wanted.items())
+    ]  # fmt: skip
+
+
+def matches(pattern: str) -> re.Pattern[str]:
+    """A pattern in which blanks match any white space."""
+    return re.compile(pattern.replace(" ", r"\s+"))
