@@ -1,0 +1,84 @@
+// intset on the hand-written sets: the loop of workloads/intset.cpp with direct calls in place of the synchronisation.
+#include "workloads/peers/plain/hash.hpp"
+#include "workloads/peers/plain/list.hpp"
+#include "workloads/peers/plain/tree.hpp"
+#include "workloads/shared/intset.hpp"
+
+namespace loam::workloads::plain {
+namespace {
+
+using namespace intset;
+
+template <class Set, class Keys>
+[[gnu::noinline]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result,
+                                        const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
+  Keys keys = thread_keys;
+  std::int64_t outstanding = result.outstanding;
+  std::uint64_t operations = 0, hits = 0, lost = 0;
+  for (; operations < limit && in(now, phase); ++operations) {
+    if (!keys.next_is_update()) {
+      hits += set.contains(keys.key()) ? 1 : 0;
+    } else if (outstanding == kNoKey) {
+      const std::int64_t key = keys.key();
+      if (set.insert(key)) outstanding = key;
+    } else {
+      if (!set.remove(outstanding)) ++lost;
+      outstanding = kNoKey;
+    }
+  }
+  thread_keys = keys;
+  result.outstanding = outstanding;
+  result.lookup_hits += hits;
+  result.updates_lost += lost;
+  return operations;
+}
+
+template <class Set, class Keys>
+bool run(const Options& options, Recorder& recorder, const Settings& settings) {
+  Set set;
+  Keys filling(settings, 0);
+  for (std::uint64_t filled = 0; filled < settings.elements;)
+    if (set.insert(filling.next_key())) ++filled;
+
+  Team team(options, settings.duration_ms);
+  auto work = [&](Team::Member& member) {
+    Keys keys(settings, member.index() + 1);
+    WorkerResult& result = worker_results()[member.index()];
+    member.wait_for_start();
+    operate(set, keys, result, member.phase(), Phase::warmup, ~std::uint64_t{0});
+    member.begin_timed();
+    result.operations = operate(set, keys, result, member.phase(), Phase::timed, settings.operations);
+    member.end_timed();
+  };
+  team.run(work);
+
+  const auto results = worker_results(options.threads);
+  ContentCheck content(settings);
+  const Check check = content.run(set, results);
+  return report(recorder, results,
+                {.elapsed_s = team.elapsed_s(),
+                 .thread_cpu_s = team.thread_cpu_s(),
+                 .records = {},
+                 .has_histogram = false,
+                 .check = check,
+                 .live_blocks_delta = set.live - static_cast<std::int64_t>(set.verify().elements)});
+}
+
+template <class Set>
+bool run_with_keys(const Options& options, Recorder& recorder, const Settings& settings) {
+  return settings.erand48 ? run<Set, Erand48Keys>(options, recorder, settings)
+                          : run<Set, FastKeys>(options, recorder, settings);
+}
+
+bool run_intset(const Options& options, Recorder& recorder) {
+  const Settings settings(options);
+  if (settings.structure == "list") return run_with_keys<List>(options, recorder, settings);
+  if (settings.structure == "tree") return run_with_keys<Tree>(options, recorder, settings);
+  if (settings.multiplicative) return run_with_keys<Hash<2654435761u>>(options, recorder, settings);
+  return run_with_keys<Hash<1>>(options, recorder, settings);
+}
+
+const base::Registration<Workload> registration{workload(run_intset)};
+
+}  // namespace
+}  // namespace loam::workloads::plain

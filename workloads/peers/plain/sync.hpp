@@ -1,0 +1,18 @@
+// plain: what the harness wants to know of an executable without any synchronisation. The sets of plain/*.cpp touch
+// memory directly; nothing here runs per operation.
+#pragma once
+
+#include "workloads/harness/sync.hpp"
+
+namespace loam::workloads {
+
+struct Sync {
+  static const SyncDescription& description() {
+    static constexpr SyncDescription kDescription{
+        .name = "plain", .summary = "one thread, written by hand without policies", .paper = "", .threads_max = 1};
+    return kDescription;
+  }
+  static void configure(const ParameterValues&, bool) {}
+};
+
+}  // namespace loam::workloads
