@@ -146,20 +146,17 @@ def _print_listing(entries: Sequence[Mapping[str, Any]]) -> None:
 
     rows = []
     for entry in entries:
-        base = ":" not in entry["name"]
-        settings = ", ".join(setting["name"] for setting in entry["settings"]) if base else ""
-        if entry["available"]:
-            version = escape(entry["version"] or "unknown")
-        else:
-            version = "[doubt]missing[/doubt]"
-        about = entry["summary"] if base else "as above, with this setting"
+        about = escape(entry["summary"])
+        if ":" in entry["name"]:
+            about = "as above, with this setting"
+        elif entry["settings"]:
+            about += f"\n[aside]settings: {', '.join(setting['name'] for setting in entry['settings'])}[/aside]"
+        version = escape(entry.get("version") or "unknown")
         if not entry["available"]:
-            about = entry["problem"]
-        rows.append((f"[command]{escape(entry['name'])}[/command]", version, escape(settings), escape(about)))
-    console.out().print(console.table(("name", "version", "settings", "what it is"), rows))
-    console.out().print(
-        "[aside]Settings follow the name: glibc:tcache=0. Your own: ./loam allocators add NAME PATH[/aside]"
-    )
+            version, about = "[doubt]missing[/doubt]", escape(entry["problem"])
+        rows.append((f"[command]{escape(entry['name'])}[/command]", version, about))
+    console.out().print(console.table(("name", "version", "what it is"), rows))
+    console.out().print("Settings follow the name, as in glibc:tcache=0. Your own: ./loam allocators add NAME PATH")
 
 
 def _print(found: Verification) -> None:

@@ -38,7 +38,7 @@ class Proof:
     status: "proven", "wrong" (another allocator served it) or "unproven"
     reasons: why it is not proven, one sentence each, without process ids; empty when proven
     warnings: fact, consequence, next step; they do not change the status
-    processes: one object each: pid, ppid, exe, cpu_s, status, reasons
+    processes: one object each: pid, ppid, exe, cpu_s, rss_peak_bytes (0 where unknown), status, reasons
     cpu_share_proven: CPU time of proven processes over the CPU time of the run, 0 to 1
     notes: like warnings, but true of every run under this allocator (symbols that it leaves to libc)
     """
@@ -317,6 +317,7 @@ def _process(image: _Image) -> dict[str, Any]:
         "ppid": record.get("ppid"),
         "exe": _exe(image),
         "cpu_s": round(image.cpu_s + image.after_exit_s, 6),
+        "rss_peak_bytes": int((image.exit or {}).get("rss_peak_kib", 0)) * 1024,
         "status": image.status,
         "reasons": [*image.wrong, *image.unproven],
     }

@@ -108,6 +108,9 @@ def under(
     environment = {k: v for k, v in os.environ.items() if k not in registry.setting_variables()}
     with tempfile.TemporaryDirectory(prefix="loam-verify-") as folder:
         proof_file = Path(folder) / "proof.jsonl"
+        proof_file.touch()  # open to all: the command may change its user (setpriv, su) and still must report
+        proof_file.chmod(0o666)
+        Path(folder).chmod(0o711)
         environment |= probe.environment(allocator, probe_path, proof_file)
         before = os.times()
         process = subprocess.Popen(command, env=environment, stdout=stdout, text=True)
