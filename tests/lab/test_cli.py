@@ -70,7 +70,7 @@ def test_every_command_has_help_and_json(command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["setpu"], "loam: No such command 'setpu'. Did you mean 'setup'? (loam --help)"),
+        (["repotr"], "loam: No such command 'repotr'. Did you mean 'report'? (loam --help)"),
         (["study"], "loam study: Missing command (loam study --help)"),
         (["list", "alocators"], "list=alocators: not the name of a registry (did you mean allocators?)"),
         (["list"], "loam list: Missing argument 'KIND' (loam list --help)"),

@@ -42,7 +42,8 @@ def report(
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
     from loam_lab.report import commands
 
-    return commands.report(result, out=out, as_json=as_json)
+    commands.report(result, out, as_json)
+    return 0
 
 
 def doctor(
