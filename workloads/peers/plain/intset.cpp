@@ -10,7 +10,7 @@ namespace {
 using namespace intset;
 
 template <class Set, class Keys>
-[[gnu::noinline]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result,
+[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result,
                                         const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
