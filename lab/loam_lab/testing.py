@@ -168,18 +168,18 @@ def _ctest(outcome: Outcome, preset: str, labels: Sequence[str], environment: di
     build.build(preset, names, label="its tests")
     report = _log(outcome.suite).with_suffix(".xml")
     report.unlink(missing_ok=True)
+    prefix = _fixed_layout() if preset == "tsan" else []
     command = [
-        *(_fixed_layout() if preset in ("asan", "tsan") else []),
+        *prefix,
         "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$", "-j", str(len(os.sched_getaffinity(0))),
         "--output-junit", str(report),
     ]  # fmt: skip
     status, output = _logged(outcome, command, environment)
     top = _junit(report, outcome)
-    prefix = "setarch -R " if preset in ("asan", "tsan") else ""
     for case in top.iter("testcase") if top is not None else ():
         if case.get("status") == "fail":
             name = case.get("name", "?")
-            outcome.fail(f"{preset}: {name}", f"{prefix}ctest --preset {preset} -R '^{name}$'")
+            outcome.fail(f"{preset}: {name}", " ".join([*prefix, "ctest", "--preset", preset, "-R", f"'^{name}$'"]))
     if status != 0 and not outcome.failed:
         outcome.fail(f"{preset}: ctest ended with status {status}", " ".join(command))
     if outcome.failed:
