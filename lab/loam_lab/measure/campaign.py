@@ -10,8 +10,8 @@ import contextlib
 import json
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,22 +19,20 @@ from typing import TYPE_CHECKING, Any
 import loam_lab
 from loam_lab.measure import folder as folders
 from loam_lab.measure import journal
-from loam_lab.measure.execute import RECORDS_FD, Outcome, execute
-from loam_lab.measure.instruments import Instruments, revision, scratch_folder, signal_name, workload_environment
+from loam_lab.measure.execute import execute
+from loam_lab.measure.instruments import Instruments, revision, scratch_folder
+from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
 from loam_lab.measure.plan import Plan
 from loam_lab.measure.progress import Progress, Remaining
-from loam_lab.model import records as record_model
-from loam_lab.model.cell import SCHEMA, Cell, PlannedRun, digest, identity
+from loam_lab.model.cell import SCHEMA, PlannedRun, digest, identity
 from loam_lab.model.study import Study
 
 if TYPE_CHECKING:
     from loam_lab.allocators.registry import Allocator
-    from loam_lab.workloads import Executable
 
 TIMEOUT_S = 60.0
 # A cell that hangs is given this many chances; each further one would cost a whole timeout and tell nothing new.
 TIMEOUTS_MAX = 2
-OVERHEAD_GUESS_S = 0.06
 
 
 @dataclass
@@ -52,7 +50,8 @@ class Ended:
 class Campaign:
     """All that is needed to run a plan into a folder.
 
-    kind, command: go into the manifest; timeout_s: None for the default
+    launcher: None for workload executables; kind, command: go into the manifest
+    enough: asked after each block whether the measured blocks suffice; None to run all that are planned
     """
 
     study: Study
@@ -61,10 +60,14 @@ class Campaign:
     instruments: Instruments
     command: str
     preset: str = "release"
-    timeout_s: float | None = None
     resume: bool = False
     kind: str = "study"
+    launcher: Launcher | None = None
+    enough: Callable[[int], bool] | None = None
     _allocators: dict[str, Allocator] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._launcher = self.launcher or WorkloadLauncher(self.plan)
 
     def run(self) -> Ended:
         """Run what is missing.  Ctrl-C ends it with everything kept.
@@ -128,8 +131,10 @@ class Campaign:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
             progress = stack.enter_context(Progress(self.study.name, len(todo), remaining))
             try:
-                for run in todo:
+                for index, run in enumerate(todo):
                     cell = run.cell
+                    if self.enough and (index == 0 or run.block != todo[index - 1].block) and self.enough(run.block):
+                        break
                     if given_up.reason(cell.key, cell.allocator, cell.sync):
                         ended.skipped += 1
                         remaining.done(self._kind(run), None)
@@ -151,50 +156,29 @@ class Campaign:
         allocator = self._allocators[run.cell.allocator]
         return identity(
             run,
-            parameters=self._parameters(run.cell, executable),
+            parameters=self._launcher.parameters(run.cell),
             allocator={"name": allocator.name, "settings": allocator.settings, "sha256": allocator.sha256},
             build_id=executable.build_id,
             machine={"cpu": machine.get("cpu"), "cores": machine.get("cores")},
             preset=executable.description.build.preset,
         )
 
-    @staticmethod
-    def _parameters(cell: Cell, executable: Executable) -> dict[str, int | str]:
-        defaults = {name: p.default for name, p in executable.parameters(cell.workload).items()}
-        return {**defaults, **dict(cell.parameters)}
-
-    def _duration_s(self, run: PlannedRun) -> float:
-        parameters = self._parameters(run.cell, self.plan.executables[run.cell.sync])
-        timed = parameters.get("duration_ms", 0)
-        return ((timed if isinstance(timed, int) else 0) + run.cell.warmup_ms) / 1000
-
     def _guess_s(self, run: PlannedRun) -> float:
-        return self._duration_s(run) + OVERHEAD_GUESS_S
+        return self._launcher.duration_s(run) + OVERHEAD_GUESS_S
 
     @staticmethod
     def _kind(run: PlannedRun) -> tuple[object, ...]:
         return (run.cell.group, run.cell.sync, run.cell.parameters, run.cell.threads, run.blame)
 
-    def argv(self, run: PlannedRun) -> list[str]:
-        """The command line of a run, records on the inherited descriptor."""
-        cell = run.cell
-        arguments = [str(self.plan.executables[cell.sync].path), cell.workload, "--threads", str(cell.threads)]
-        arguments += ["--seed", str(run.seed), "--warmup-ms", str(cell.warmup_ms), "--records", str(RECORDS_FD)]
-        if run.blame:
-            arguments.append("--blame")
-        for name, value in cell.parameters:
-            arguments += ["-p", f"{name}={value}"]
-        return arguments
-
     def _one(self, run: PlannedRun, run_identity: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
         allocator = self._allocators[run.cell.allocator]
         proof_file = scratch / "proof"
         proof_file.unlink(missing_ok=True)
-        environment = workload_environment()
+        environment = self._launcher.environment()
         environment.update(self.instruments.environment(allocator, proof_file))
         # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
         environment["LOAM_PADDING"] = "x" * run.padding
-        timeout_s = self.timeout_s or self.study.timeout_s or max(TIMEOUT_S, 5 * self._duration_s(run))
+        timeout_s = self.study.timeout_s or max(TIMEOUT_S, 5 * self._launcher.duration_s(run))
         line: dict[str, Any] = {
             "schema": journal.SCHEMA,
             "id": digest(run_identity),
@@ -205,18 +189,20 @@ class Campaign:
             "blame": run.blame,
             "order": run.order,
         }
-        argv = self.argv(run)
+        argv, records = self._launcher.argv(run), self._launcher.speaks_records
         try:
-            outcome = execute(argv, environment, timeout_s=timeout_s, records=True, keep_stdout=True)
+            outcome = execute(argv, environment, timeout_s=timeout_s, records=records, keep_stdout=records)
         except OSError as problem:
             return {**line, **_not_started(problem)}
-        parsed = record_model.parse(outcome.records)
         proof = self.instruments.proof(proof_file, allocator, outcome, argv)
-        state, failure, detail = judge(outcome, parsed, run)
+        judged = self._launcher.judge(outcome, run)
+        state, failure, detail = judged.state, judged.failure, judged.detail
         if state == "ok" and proof.status != "proven":
             state, failure, detail = "unproven", "unproven", "; ".join(proof.reasons) or proof.status
-        return {**line, **outcome_json(outcome), "state": state, "failure": failure, "detail": detail,
-                "proof": proof_json(proof), "records": parsed.lines, "warnings": list(proof.warnings)}  # fmt: skip
+        return {
+            **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
+            "proof": proof_json(proof), "records": judged.records, "warnings": list(proof.warnings),
+        }  # fmt: skip
 
 
 class _GivenUp:
@@ -236,50 +222,6 @@ class _GivenUp:
         if (allocator, sync) in self._unproven:
             return "unproven"
         return "timeout" if self._timeouts.get(cell, 0) >= TIMEOUTS_MAX else ""
-
-
-def judge(outcome: Outcome, parsed: record_model.Records, run: PlannedRun) -> tuple[str, str, str]:
-    """(state, failure, detail) of a run without regard to the allocator's proof.
-
-    state: ok | failed | timeout | killed; failure: "" | timeout | signal | verification | exit | records
-    """
-    said = outcome.stderr_tail.strip().splitlines()
-    tail = f": {said[-1][:300]}" if said else ""
-    if outcome.timed_out:
-        return "timeout", "timeout", f"did not end within {outcome.wall_s:.0f} s{tail}"
-    if outcome.signal is not None:
-        return "killed", "signal", f"ended by {signal_name(outcome.signal)}{tail}"
-    if not parsed.problem and not parsed.verified:
-        return "failed", "verification", parsed.message or "the workload's verification failed"
-    if outcome.exit_code != 0:
-        return "failed", "exit", f"ended with status {outcome.exit_code}{tail}"
-    if parsed.problem:
-        return "failed", "records", parsed.problem
-    begin = parsed.first("begin") or {}
-    for name, asked in (
-        ("workload", run.cell.workload),
-        ("threads", run.cell.threads),
-        ("seed", run.seed),
-        ("blame", run.blame),
-    ):
-        if begin.get(name, asked) != asked:
-            return "failed", "records", f"the records say {name}={begin[name]}, asked was {asked}"
-    return "ok", "", ""
-
-
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
-    """What a process used, as the journal has it."""
-    fields = asdict(outcome)
-    del fields["records"], fields["timed_out"], fields["pid"]
-    return fields
-
-
-def proof_json(proof: Any) -> dict[str, Any]:
-    """A proof as the journal has it; the list of processes only where something is amiss (it is long)."""
-    fields = {"status": proof.status, "reasons": list(proof.reasons), "cpu_share_proven": proof.cpu_share_proven}
-    if proof.status != "proven" or len(proof.processes) > 1:
-        fields["processes"] = proof.processes
-    return fields
 
 
 def _not_started(problem: OSError) -> dict[str, Any]:

@@ -223,9 +223,9 @@ def perform(
     ]
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=commands)
     if report and ended.done:
-        _report(result, folder)
-    _print(result, folder, as_json=as_json)
-    return _finish(ended, result, folder, command, time.monotonic() - began)
+        make_report(result, folder)
+    _print(result, as_json=as_json)
+    return finish(ended, result, folder, command, time.monotonic() - began)
 
 
 def _build(study: Study, preset: str) -> None:
@@ -235,8 +235,11 @@ def _build(study: Study, preset: str) -> None:
     build.ensure_built([*own, "probe"], preset)
 
 
-def _report(result: dict[str, Any], folder: Path) -> None:
-    """The report is made from result.json and can be made again; its failure loses nothing and is only told."""
+def make_report(result: dict[str, Any], folder: Path) -> None:
+    """Write the report into the folder.
+
+    The report is made from result.json and can be made again; its failure loses nothing and is only told.
+    """
     try:
         from loam_lab import report
 
@@ -245,17 +248,24 @@ def _report(result: dict[str, Any], folder: Path) -> None:
         console.warn(f"no report: {problem.line()}; the measurements are kept; run loam report {folder}")
 
 
-def _print(result: dict[str, Any], folder: Path, *, as_json: bool) -> None:
+def _print(result: dict[str, Any], *, as_json: bool) -> None:
     from loam_lab.measure import tables
 
     if as_json:
         console.print_json(result)
     else:
         tables.show(result)
-    tables.warnings(result)
+    show_warnings(result)
 
 
-def _finish(ended: Ended, result: dict[str, Any], folder: Path, command: str, elapsed_s: float) -> int:
+def show_warnings(result: dict[str, Any]) -> None:
+    """Print the warnings of a Result on standard error."""
+    for text in result["warnings"]:
+        console.warn(text)
+
+
+def finish(ended: Ended, result: dict[str, Any], folder: Path, command: str, elapsed_s: float) -> int:
+    """Say where the result is and how to go on; returns the exit status."""
     if ended.interrupted:
         again = f"{command} --resume --out {shlex.quote(str(folder))}"
         console.note(f"interrupted: {ended.done} of {ended.total} runs are kept; go on with: {again}")

@@ -43,20 +43,27 @@ class Plan:
     _cells: list[Cell] = field(default_factory=list)
 
 
-def make(study: Study, *, oversubscribe: bool = False, preset: str = "release", where: str = "-p") -> Plan:
+def make(
+    study: Study,
+    *,
+    oversubscribe: bool = False,
+    preset: str = "release",
+    where: str = "-p",
+    executables: Sequence[Executable] | None = None,
+) -> Plan:
     """The plan of a study, after every name, value and thread count has been checked.
 
-    where: how errors call the place of a parameter
+    where: how errors call the place of a parameter; executables: of every group, None to find them by their names
     raises: LoamError
     """
     plan = Plan()
     blocks: list[list[list[PlannedRun]]] = []
     for group in study.groups:
-        executables = workloads.resolve_syncs(group.sync, preset)
-        for executable in executables:
+        found = workloads.resolve_syncs(group.sync, preset) if executables is None else list(executables)
+        for executable in found:
             executable.workload(group.workload)
             plan.executables.setdefault(executable.label, executable)
-        workloads.check_threads(group.threads, executables, oversubscribe=oversubscribe)
+        workloads.check_threads(group.threads, found, oversubscribe=oversubscribe)
         if any(count > _hardware_threads() for count in group.threads):
             plan.notes.append(
                 f"group {group.name} has more threads than this machine; its times describe the scheduler; "
@@ -65,12 +72,12 @@ def make(study: Study, *, oversubscribe: bool = False, preset: str = "release", 
         allocators = study.allocators_of(group)
         if not allocators:
             raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
-        levels = workloads.check_parameters(group.levels(), group.workload, executables, where)
-        if study.blame_of(group) and not any(e.description.sync.blame for e in executables):
+        levels = workloads.check_parameters(group.levels(), group.workload, found, where)
+        if study.blame_of(group) and not any(e.description.sync.blame for e in found):
             plan.notes.append(
                 f"group {group.name}: {', '.join(group.sync)} cannot tell causes of aborts apart; no blame runs"
             )
-        made = _group(study, group, executables, allocators, levels, plan)
+        made = _group(study, group, found, allocators, levels, plan)
         blocks.extend(made)
     order = 0
     for index in range(max(len(column) for column in blocks)):

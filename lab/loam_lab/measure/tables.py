@@ -34,17 +34,16 @@ def show(result: Mapping[str, Any]) -> None:
     for cells in families.values():
         _family(result, cells)
     _contrasts(result)
+    failures(result)
+
+
+def failures(result: Mapping[str, Any]) -> None:
+    """Print what failed, how often, and what the first one said."""
     for failure in result["failures"]:
         cell = failure["cell"]
         what = " ".join(str(cell[key]) for key in ("workload", "sync", "allocator") if key in cell)
         line = f"{failure['state']}: {what} ({failure['count']} times): {failure['detail']}"
-        out.print(_text(line, "bad"), soft_wrap=True)
-
-
-def warnings(result: Mapping[str, Any]) -> None:
-    """Print the warnings of a Result on standard error."""
-    for text in result["warnings"]:
-        console.warn(text)
+        console.out().print(_text(line, "bad"), soft_wrap=True)
 
 
 def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:

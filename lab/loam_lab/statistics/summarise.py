@@ -56,7 +56,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         "primary_metrics": {cell.workload: campaign.primary(cell).name for cell in campaign.cells},
         "command": manifest["command"],
         "commands": commands if commands is not None else [manifest["command"]],
-        "blocks": study.blocks,
+        "blocks": max((len(runs) for runs in campaign.timed.values()), default=0),
         "elapsed_s": round(elapsed_s, 2),
         "machine": manifest["machine"],
         "build": {

@@ -1,0 +1,206 @@
+"""bench: a command of the user's under every allocator, in the same paired blocks as everything else.
+
+The command is run once to see that it works and how long it takes; then at least BLOCKS_MIN blocks, and further ones
+until the widest interval is narrow enough or the time budget is used up (never until something looks significant).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab import console, workloads
+from loam_lab.errors import LoamError
+from loam_lab.measure import recommend
+from loam_lab.measure.instruments import Instruments, Machine, scratch_folder
+from loam_lab.model.description import SCHEMA, Description
+
+if TYPE_CHECKING:
+    from loam_lab.measure.launch import CommandLauncher
+    from loam_lab.model.study import Study
+
+BLOCKS_MIN, BLOCKS_MAX, BLOCKS_STEP = 10, 60, 5
+BUDGET_S = 90.0
+TIMEOUT_S = 600.0
+AGAIN_S = 2.0
+SYNC = "command"
+
+
+def bench(
+    command: Sequence[str],
+    *,
+    allocators: Sequence[str] = (),
+    blocks: int | None = None,
+    seed: int = 1,
+    timeout_s: float | None = None,
+    budget_s: float = BUDGET_S,
+    resume: bool = False,
+    out: Path | None = None,
+    as_json: bool = False,
+    instruments: Instruments | None = None,
+    report: bool = True,
+) -> int:
+    """Measure a command and recommend an allocator.
+
+    command: program and arguments; blocks: exactly that many, None to let intervals and budget_s decide
+    returns: 0, 1 if a run failed, 130 after Ctrl-C
+    raises: LoamError if the command is not found or fails under the baseline
+    """
+    from loam_lab.measure import commands
+    from loam_lab.measure import folder as folders
+    from loam_lab.measure.campaign import Campaign
+    from loam_lab.statistics import summarise
+
+    began = time.monotonic()
+    argv = [_program(command[0]), *command[1:]]
+    if instruments is None:
+        from loam_lab.setup import build
+
+        build.ensure_built(["probe"])
+        instruments = Machine()
+    text = shlex.join(command)
+    study, absent = _study(argv, text, allocators, seed, timeout_s)
+    launcher, run_s = _preview(argv, text, study.baseline, instruments, timeout_s or TIMEOUT_S)
+    folder = folders.started("bench", out) if resume else folders.new("bench", out)
+    if resume:
+        planned = int(folders.read_manifest(folder)["plan"]["study"]["blocks"])
+    else:
+        planned = blocks or _blocks(budget_s, run_s * (len(study.allocators) + 1))
+    study = study.model_copy(update={"blocks": planned})
+    plan = _plan(study, argv)
+    plan.notes += [*absent, *_dropped(launcher.dropped)]
+    repeat = shlex.join(
+        ["./loam", "bench", *(["--allocator", ",".join(allocators)] if allocators else []), "--", *command]
+    )
+    campaign = Campaign(
+        study, plan, folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
+        enough=None if blocks else _narrow_enough(folder),
+    )  # fmt: skip
+    ended = campaign.run()
+    result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat])
+    recommend.add(result, text)
+    recommend.save(result, folder)
+    if report and ended.done:
+        commands.make_report(result, folder)
+    if as_json:
+        console.print_json(result)
+    else:
+        recommend.show(result)
+    commands.show_warnings(result)
+    return commands.finish(ended, result, folder, repeat, time.monotonic() - began)
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        exists = Path(name).exists()
+        limit = "is not executable" if exists else "no such program"
+        raise LoamError("bench", name, limit, "name a program on PATH, or a path; a shell line is: sh -c '...'")
+    return str(Path(found).absolute())
+
+
+def _study(
+    argv: Sequence[str], text: str, allocators: Sequence[str], seed: int, timeout_s: float | None
+) -> tuple[Study, list[str]]:
+    from loam_lab.allocators import registry
+    from loam_lab.measure.commands import present
+    from loam_lab.model.study import Group, Study
+
+    chosen = tuple(dict.fromkeys(allocators or registry.defaults()))
+    study = Study(
+        schema=1,
+        name="bench",
+        title=f"{Path(argv[0]).name} under {len(chosen)} allocators",
+        question=f"Which allocator suits {text}?",
+        baseline="glibc" if "glibc" in chosen else chosen[0],
+        allocators=chosen,
+        blocks=BLOCKS_MIN,
+        seed=seed,
+        timeout_s=timeout_s,
+        groups=(Group(name="bench", workload=Path(argv[0]).name, sync=(SYNC,), parameters={"command": text}),),
+    )
+    return (study, []) if allocators else present(study)
+
+
+def _plan(study: Study, argv: Sequence[str]) -> Any:
+    """The plan of one command: it looks like an executable with one workload whose metrics the lab measures itself."""
+    from loam_lab.measure import plan as plans
+    from loam_lab.statistics.data import PROCESS_METRICS
+
+    group = study.groups[0]
+    text = group.levels()["command"][0]
+    parameter = {"name": "command", "type": "choice", "choices": [text], "default": text, "help": "the command line"}
+    description = Description.model_validate({
+        "schema": SCHEMA,
+        "sync": {"name": SYNC, "summary": text, "threads_max": 1},
+        "workloads": [{
+            "name": group.workload, "summary": text, "parameters": [parameter],
+            "metrics": [metric.model_dump() for metric in PROCESS_METRICS],
+        }],
+    })  # fmt: skip
+    program = Path(argv[0])
+    executable = workloads.Executable(SYNC, program, description, workloads.build_id(program))
+    return plans.make(study, executables=[executable])
+
+
+def _preview(
+    argv: Sequence[str], text: str, baseline: str, instruments: Instruments, timeout_s: float
+) -> tuple[CommandLauncher, float]:
+    """Runs that do not count: fill the page cache, show that the command works and how long it takes.
+
+    raises: LoamError if it fails
+    """
+    from loam_lab.measure.execute import execute
+    from loam_lab.measure.launch import CommandLauncher
+
+    launcher = CommandLauncher(argv, os.environ, 0.0)
+    allocator = instruments.allocator(baseline)
+    with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
+        environment = {**launcher.environment(), **instruments.environment(allocator, Path(scratch) / "proof")}
+        try:
+            outcome = execute(argv, environment, timeout_s=timeout_s)
+            if outcome.wall_s < AGAIN_S and outcome.exit_code == 0:  # the first one also read the program from disk
+                outcome = execute(argv, environment, timeout_s=timeout_s)
+        except OSError as problem:
+            raise LoamError("bench", text, f"does not start: {problem.strerror}", "try it without loam first") from None
+    ended = launcher.judge(outcome, None)
+    if ended.state != "ok":
+        raise LoamError("bench", text, ended.detail, "it must end with status 0 before it can be compared", exit_code=1)
+    return CommandLauncher(argv, os.environ, outcome.wall_s), outcome.wall_s
+
+
+def _blocks(budget_s: float, block_s: float) -> int:
+    return min(BLOCKS_MAX, max(BLOCKS_MIN, int(budget_s / max(block_s, 1e-3))))
+
+
+def _dropped(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    return [
+        f"{', '.join(sorted(names))} of your environment is not passed on; it would change the allocator under test; none"
+    ]
+
+
+def _narrow_enough(folder: Path) -> Any:
+    """A question to ask before each block: are all intervals narrower than the margin of equivalence?
+
+    It depends on widths alone.  Asked every BLOCKS_STEP blocks from BLOCKS_MIN on
+    """
+
+    def enough(block: int) -> bool:
+        if block < BLOCKS_MIN or block % BLOCKS_STEP:
+            return False
+        from loam_lab.statistics import contrasts, data
+
+        campaign = data.load(folder)
+        ratios = [contrasts.to_baseline(campaign, cell) for cell in campaign.cells]
+        widths = [ratio.width for ratio in ratios if ratio is not None]
+        return bool(widths) and max(widths) <= campaign.study.margin
+
+    return enough
