@@ -43,7 +43,7 @@ BUMP = """
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-static char arena[256 << 20];
+static char arena[256 << 20] __attribute__((aligned(4096)));
 static size_t used;
 #ifndef EXPORT
 #define EXPORT

@@ -69,7 +69,7 @@ def read(path: Path) -> Elf:
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
             try:
                 return _Reader(path, data).decode()
-            except (struct.error, IndexError, UnicodeDecodeError, ValueError) as problem:
+            except (struct.error, IndexError, OverflowError, ValueError) as problem:
                 if isinstance(problem, NotElf):
                     raise
                 raise NotElf(f"damaged ELF file: {problem}") from None

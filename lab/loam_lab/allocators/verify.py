@@ -22,6 +22,7 @@ from loam_lab.allocators.registry import Allocator
 from loam_lab.errors import LoamError
 
 _TIMEOUT_S = 60.0
+_STDERR = 2  # the descriptor, whatever sys.stderr was replaced by
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ def run(allocator: Allocator, probe_path: Path, command: Sequence[str] = (), *, 
     allocator: as loaded; probe_path: libloam-probe.so; quiet: send the command's standard output to standard error
     raises: LoamError if the command does not exist
     """
+    if command and preflight.executable(command[0]) is None:
+        raise LoamError("command", command[0], "no such program", "give its path, or check PATH")
     checks, proof, exit_code = _growth(allocator, probe_path)
     if command and all(check.passed for check in checks):
-        if preflight.executable(command[0]) is None:
-            raise LoamError("command", command[0], "no such program", "give its path, or check PATH")
         proof, _, exit_code = under(
-            allocator, probe_path, list(command), stdout=sys.stderr.fileno() if quiet else None, timeout_s=None
+            allocator, probe_path, list(command), stdout=_STDERR if quiet else None, timeout_s=None
         )
     failed = [check for check in checks if not check.passed]
     reasons = [*proof.reasons, *(f"{check.what}: {check.detail}" for check in failed)]
