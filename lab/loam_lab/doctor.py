@@ -197,7 +197,7 @@ def _build() -> Iterator[Finding]:
             if debian.present(package):
                 yield Finding("tests", package.name, "good", package.why)
             else:
-                yield Finding("tests", package.name, "note", "not installed", f"no test that {package.why}",
+                yield Finding("tests", package.name, "note", "not installed", "the tests that need it are skipped",
                               f"./loam setup --tests, or as root: apt-get install {package.name}")  # fmt: skip
 
 

@@ -57,8 +57,8 @@ PACKAGES = (
     Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
     Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
     Package("valgrind", "command:valgrind", ("test",), "counts instructions of fast paths"),
-    Package("chromium", "command:chromium", ("test",), "opens the report in the tests", optional=True),
-    Package("chromium-driver", "command:chromedriver", ("test",), "opens the report in the tests", optional=True),
+    Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
+    Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
 )
 
 
