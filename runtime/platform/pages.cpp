@@ -14,6 +14,9 @@
 namespace loam::platform {
 namespace {
 
+// Behind each mapping: keeps it an entry of its own in the kernel's account, and stops a run over its end.
+constexpr std::size_t kGuardBytes = kPageBytes;
+
 std::atomic<std::int64_t> requests_until_failure{-1};
 
 constexpr std::size_t round_to_pages(std::size_t bytes) noexcept { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
@@ -29,9 +32,11 @@ bool refused_by_test() noexcept {
 void* map_lazy(std::size_t bytes, MapOptions options) noexcept {
   if (refused_by_test()) return nullptr;
   const std::size_t rounded = round_to_pages(bytes);
-  void* const start =
-      mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const start = mmap(nullptr, rounded + kGuardBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
+  // The kernel joins neighbouring mappings of one kind; resident_bytes() could not tell them apart then.
+  mprotect(static_cast<char*>(start) + rounded, kGuardBytes, PROT_NONE);
   // Advice only: a kernel without these options is slower or dumps more, and still right.
   if (!options.huge_pages) madvise(start, rounded, MADV_NOHUGEPAGE);
   if (!options.core_dump) madvise(start, rounded, MADV_DONTDUMP);
@@ -45,7 +50,7 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) n
   return start;
 }
 
-void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes)); }
+void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + kGuardBytes); }
 
 void purge(void* start, std::size_t bytes) noexcept {
   const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
