@@ -1,0 +1,92 @@
+#include "runtime/platform/pages.hpp"
+
+#include "tests/harness/child.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include <sys/resource.h>
+
+namespace loam::platform {
+namespace {
+
+TEST(MapLazy, IsZeroedWritableAndRoundedUpToPages) {
+  auto* const start = static_cast<unsigned char*>(map_lazy(kPageBytes + 1));
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(start) % kPageBytes, 0u);
+  for (std::size_t i = 0; i < 2 * kPageBytes; ++i) ASSERT_EQ(start[i], 0);
+  std::memset(start, 0xab, 2 * kPageBytes);
+  EXPECT_EQ(start[2 * kPageBytes - 1], 0xab);
+  unmap(start, kPageBytes + 1);
+}
+
+TEST(MapLazy, ARefusedSizeIsNull) { EXPECT_EQ(map_lazy(std::size_t{1} << 62), nullptr); }
+
+TEST(MapLazy, AddressSpaceLimitIsNullAndOrDieNamesWhatAndHowMuch) {
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+  GTEST_SKIP() << "the sanitizer's own range is over any limit";
+#endif
+  tests::in_child([] {
+    rlimit limit{1ULL << 30, 1ULL << 30};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    EXPECT_EQ(map_lazy(std::size_t{1} << 31), nullptr);
+    EXPECT_NE(map_lazy(std::size_t{1} << 20), nullptr);
+  });
+  EXPECT_DEATH(map_lazy_or_die(std::size_t{1} << 62, "the test's log"),
+               "the test's log: the system refused 4611686018427387904 bytes.*ulimit -v");
+}
+
+TEST(FailMapAfter, RefusesExactlyTheNthRequestOnce) {
+  for (int n = 0; n < 4; ++n) {
+    fail_map_after(n);
+    for (int request = 0; request < 8; ++request) {
+      void* const start = map_lazy(kPageBytes);
+      EXPECT_EQ(start == nullptr, request == n) << "n=" << n << " request=" << request;
+      if (start != nullptr) unmap(start, kPageBytes);
+    }
+  }
+  fail_map_after(-1);
+}
+
+TEST(ResidentBytes, CountsTouchedPagesOfItsRangeOnly) {
+  constexpr std::size_t kPages = 64;
+  auto* const start = static_cast<unsigned char*>(map_lazy(kPages * kPageBytes, {.huge_pages = false}));
+  ASSERT_NE(start, nullptr);
+  EXPECT_EQ(resident_bytes(start, kPages * kPageBytes), 0u);
+  for (std::size_t page = 0; page < 16; ++page) start[page * kPageBytes] = 1;
+  EXPECT_EQ(resident_bytes(start, kPages * kPageBytes), 16 * kPageBytes);
+  unmap(start, kPages * kPageBytes);
+}
+
+TEST(ResidentBytes, AMappingNextToItDoesNotCount) {
+  // The kernel joins neighbouring mappings of the same kind into one entry of its account.
+  constexpr std::size_t kBytes = 64 * kPageBytes;
+  constexpr MapOptions kSparse{.huge_pages = false, .core_dump = false};
+  auto* const records = static_cast<unsigned char*>(map_lazy(kBytes, kSparse));
+  auto* const log = static_cast<unsigned char*>(map_lazy(kBytes, kSparse));
+  auto* const other = static_cast<unsigned char*>(map_lazy(kBytes, kSparse));
+  for (auto* range : {log, other}) std::memset(range, 1, kBytes);
+  EXPECT_EQ(resident_bytes(records, kBytes), 0u);
+  records[0] = 1;
+  EXPECT_EQ(resident_bytes(records, kBytes), kPageBytes);
+  EXPECT_EQ(resident_bytes(log, kBytes), kBytes);
+  for (auto* range : {records, log, other}) unmap(range, kBytes);
+}
+
+TEST(Purge, GivesBackWholePagesAndKeepsTheRest) {
+  constexpr std::size_t kPages = 8;
+  auto* const start = static_cast<unsigned char*>(map_lazy(kPages * kPageBytes, {.huge_pages = false}));
+  std::memset(start, 7, kPages * kPageBytes);
+  purge(start + 100, 3 * kPageBytes);  // only pages 1 and 2 lie inside as a whole
+  EXPECT_EQ(start[100], 7);
+  EXPECT_EQ(start[kPageBytes], 0);
+  EXPECT_EQ(start[3 * kPageBytes - 1], 0);
+  EXPECT_EQ(start[3 * kPageBytes], 7);
+  purge(start + 1, 10);  // no whole page: nothing happens
+  EXPECT_EQ(start[1], 7);
+  unmap(start, kPages * kPageBytes);
+}
+
+}  // namespace
+}  // namespace loam::platform

@@ -1,0 +1,219 @@
+#include "runtime/platform/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace loam::platform {
+namespace {
+
+// ---- run_attempt and restart
+
+struct Attempt {
+  Checkpoint checkpoint{};
+  int entered = 0;
+  int restarts = 0;  // wanted
+  int depth = 0;     // frames between the attempt and restart()
+};
+
+// Not a tail call: each level really has a frame.
+[[gnu::noinline]] int restart_at(Attempt& attempt, int depth) {
+  if (depth == 0) {
+    if (attempt.depth < 0) return 0;
+    restart(attempt.checkpoint, 100 + attempt.entered);
+  }
+  return restart_at(attempt, depth - 1) + depth;
+}
+
+void attempt_body(void* argument) {
+  auto& attempt = *static_cast<Attempt*>(argument);
+  if (attempt.entered++ < attempt.restarts) restart_at(attempt, attempt.depth);
+}
+
+TEST(RunAttempt, ReturnsZeroWhenTheBodyReturns) {
+  Attempt attempt;
+  EXPECT_EQ(run_attempt(attempt.checkpoint, attempt_body, &attempt), 0);
+  EXPECT_EQ(attempt.entered, 1);
+}
+
+TEST(RunAttempt, RestartReturnsItsCodeFromAnyDepth) {
+  for (int depth : {0, 1, 10, 1000, 20000}) {
+    Attempt attempt{.restarts = 3, .depth = depth};
+    for (int round = 0; round < 3; ++round)
+      EXPECT_EQ(run_attempt(attempt.checkpoint, attempt_body, &attempt), 101 + round) << "depth " << depth;
+    EXPECT_EQ(run_attempt(attempt.checkpoint, attempt_body, &attempt), 0);
+  }
+}
+
+// Fills every callee-saved register with something else, then restarts.
+void clobber_and_restart(void* argument) {
+#if defined(__x86_64__)
+  asm volatile(
+      "xorl %%ebx, %%ebx\n\txorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d\n\txorl %%r14d, %%r14d\n\txorl %%r15d, %%r15d" ::
+          : "rbx", "r12", "r13", "r14", "r15", "memory");
+#endif
+  restart(*static_cast<Checkpoint*>(argument), 1);
+}
+
+TEST(RunAttempt, CallersRegistersAreRestored) {
+  Checkpoint checkpoint;
+  // More live values across the call than there are callee-saved registers: all of these are in use.
+  volatile std::uint64_t seed = 17;
+  std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 19, g = seed * 23;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(run_attempt(checkpoint, clobber_and_restart, &checkpoint), 1);
+    a += 1, b += 2, c += 3, d += 4, e += 5, f += 6, g += 7;
+  }
+  EXPECT_EQ(a, 17u * 3 + 100);
+  EXPECT_EQ(b, 17u * 5 + 200);
+  EXPECT_EQ(c, 17u * 7 + 300);
+  EXPECT_EQ(d, 17u * 11 + 400);
+  EXPECT_EQ(e, 17u * 13 + 500);
+  EXPECT_EQ(f, 17u * 19 + 600);
+  EXPECT_EQ(g, 17u * 23 + 700);
+}
+
+struct Nested {
+  Checkpoint outer, inner;
+  bool to_outer = false;
+  int after_inner = -1;
+};
+
+TEST(RunAttempt, NestedAttemptsRestartTheOneThatIsNamed) {
+  const AttemptBody inner = [](void* argument) {
+    auto& nested = *static_cast<Nested*>(argument);
+    restart(nested.to_outer ? nested.outer : nested.inner, 7);
+  };
+  static AttemptBody inner_body;
+  inner_body = inner;
+  const AttemptBody outer = [](void* argument) {
+    auto& nested = *static_cast<Nested*>(argument);
+    nested.after_inner = run_attempt(nested.inner, inner_body, argument);
+  };
+  Nested nested;
+  EXPECT_EQ(run_attempt(nested.outer, outer, &nested), 0);
+  EXPECT_EQ(nested.after_inner, 7);
+  nested = {};
+  nested.to_outer = true;
+  EXPECT_EQ(run_attempt(nested.outer, outer, &nested), 7);
+  EXPECT_EQ(nested.after_inner, -1);
+}
+
+TEST(RunAttempt, AnExceptionPassesThrough) {
+  struct Payload {
+    Checkpoint checkpoint;
+    bool destroyed = false;
+  } payload;
+  const AttemptBody thrower = [](void* argument) {
+    struct Guard {
+      bool& flag;
+      ~Guard() { flag = true; }
+    } guard{static_cast<Payload*>(argument)->destroyed};
+    throw std::runtime_error("through");
+  };
+  for (int round = 0; round < 10; ++round) {
+    payload.destroyed = false;
+    EXPECT_THROW(run_attempt(payload.checkpoint, thrower, &payload), std::runtime_error);
+    EXPECT_TRUE(payload.destroyed);
+  }
+}
+
+TEST(RunAttempt, TheStackIsAlignedInsideTheBody) {
+  Checkpoint checkpoint;
+  std::uintptr_t remainder = 99;
+  const AttemptBody body = [](void* argument) {
+    alignas(64) volatile char aligned[64];
+    *static_cast<std::uintptr_t*>(argument) = reinterpret_cast<std::uintptr_t>(&aligned) % 64;
+    // An SSE store to a misaligned frame would fault here.
+    std::array<double, 8> values{};
+    asm volatile("" : : "r"(&values) : "memory");
+  };
+  EXPECT_EQ(run_attempt(checkpoint, body, &remainder), 0);
+  EXPECT_EQ(remainder, 0u);
+}
+
+// ---- asymmetric barrier
+
+TEST(Announce, NeverDoBothSidesMissEachOther) {
+  // Dekker, many times: the frequent side announces and looks, the rare side changes and looks.
+  constexpr int kRounds = 3000;
+  std::atomic<std::uint64_t> slot{0};
+  std::atomic<int> changed{0}, round_light{0}, round_heavy{0};
+  std::atomic<bool> light_saw{false};
+  int missed = 0;
+  std::thread light([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      for (int spins = 0; round_heavy.load(std::memory_order_acquire) != round; ++spins) spins < 500 ? pause() : yield();
+      announce_light(slot, 1);
+      light_saw.store(changed.load(std::memory_order_relaxed) == 1, std::memory_order_relaxed);
+      round_light.store(round, std::memory_order_release);
+    }
+  });
+  for (int round = 1; round <= kRounds; ++round) {
+    slot.store(0, std::memory_order_relaxed);
+    changed.store(0, std::memory_order_relaxed);
+    round_heavy.store(round, std::memory_order_release);
+    for (int i = 0; i < round % 64; ++i) pause();
+    changed.store(1, std::memory_order_relaxed);
+    announce_heavy();
+    const bool heavy_saw = slot.load(std::memory_order_relaxed) == 1;
+    for (int spins = 0; round_light.load(std::memory_order_acquire) != round; ++spins) spins < 500 ? pause() : yield();
+    missed += !heavy_saw && !light_saw.load(std::memory_order_relaxed);
+  }
+  light.join();
+  EXPECT_EQ(missed, 0);
+}
+
+// ---- futex, time, the rest
+
+TEST(Futex, WakesAWaiterAndReturnsAtOnceOnAnotherValue) {
+  std::atomic<std::uint32_t> word{0};
+  futex_wait(word, 1);  // the value differs
+  std::thread waiter([&] {
+    while (word.load(std::memory_order_acquire) == 0) futex_wait(word, 0);
+  });
+  sleep_ns(1'000'000);
+  word.store(1, std::memory_order_release);
+  futex_wake(word, 1);
+  waiter.join();
+}
+
+TEST(Futex, TimesOut) {
+  std::atomic<std::uint32_t> word{0};
+  const auto start = monotonic_ns();
+  futex_wait(word, 0, 2'000'000);
+  EXPECT_GE(monotonic_ns() - start, 1'900'000u);
+}
+
+TEST(Clocks, AdvanceAndSleepLastsAtLeastAsLongAsAsked) {
+  const auto start = monotonic_ns();
+  sleep_ns(2'000'000);
+  EXPECT_GE(monotonic_ns() - start, 2'000'000u);
+  const auto cpu = thread_cpu_ns();
+  while (thread_cpu_ns() == cpu) pause();
+  EXPECT_GT(thread_cpu_ns(), cpu);
+}
+
+TEST(Machine, IdentitiesAndRandomness) {
+  EXPECT_LT(cpu_number(), 4096u);
+  unsigned other = 0;
+  std::thread([&] { other = thread_id(); }).join();
+  EXPECT_NE(other, thread_id());
+  std::array<std::byte, 64> first{}, second{};
+  random_bytes(first);
+  random_bytes(second);
+  EXPECT_NE(first, second);
+  random_bytes({});
+}
+
+TEST(Machine, RtmStatusIsOneOfThreeAndDoesNotCrash) {
+  const RtmStatus status = rtm_status();
+  EXPECT_TRUE(status == RtmStatus::absent || status == RtmStatus::listed_but_aborts || status == RtmStatus::works);
+}
+
+}  // namespace
+}  // namespace loam::platform
