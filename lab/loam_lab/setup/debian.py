@@ -138,10 +138,17 @@ def _install(lacking: Sequence[Package]) -> None:
                             f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
 
 
-def _apt(arguments: Sequence[str]) -> int:
+def _apt(arguments: Sequence[str], folder: Path | None = None) -> int:
+    """Run apt-get with its chatter in .loam/setup.log; where it fails, the end of it is shown."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", *arguments]
-    return subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode
+    log = paths.dot_loam() / "setup.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as file:
+        done = subprocess.run(["apt-get", *arguments], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=file,
+                              stderr=subprocess.STDOUT, check=False)  # fmt: skip
+    if done.returncode != 0:
+        note("\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-20:]))
+    return done.returncode
 
 
 def _unpack(lacking: Sequence[Package]) -> None:
@@ -169,13 +176,12 @@ def _unpack(lacking: Sequence[Package]) -> None:
     if _apt([*options, "update", "-q"]) != 0:
         raise LoamError("apt-get update", None, "failed, see above", f"is there a network? as root: {_command(wanted)}")
     names = _closure(options, wanted)
-    fetched = subprocess.run(["apt-get", *options, "download", "-q", *names], cwd=debs, stdin=subprocess.DEVNULL,
-                             stdout=sys.stderr, check=False)  # fmt: skip
+    fetched = _apt([*options, "download", "-q", *names], folder=debs)
     for deb in sorted(debs.glob("*.deb")):
         subprocess.run(["dpkg", "-x", deb, paths.unpacked_root()], check=True, stdout=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
     absent = [package for package in wanted if not present(package)]
-    if fetched.returncode != 0 or absent:
+    if fetched != 0 or absent:
         raise LoamError("apt-get download", None, f"{_names(absent or wanted)} could not be unpacked, see above",
                         f"as root: {_command(absent or wanted)}")  # fmt: skip
 
