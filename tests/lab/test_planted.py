@@ -1,0 +1,167 @@
+"""Proof of the instrument: allocators with a planted slow-down are ranked where they belong, by the right amount.
+
+Two measurements that share nothing: the lab's study of threadtest, and planted-calibrate (a C program with a loop of
+its own) with intervals computed here. Where other work disturbs the machine so much that either interval is wide,
+nothing is decided, and the test says so instead of passing.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from interposing import compile_c, custom, prove
+
+from loam_lab import paths
+from loam_lab.allocators import registry
+from loam_lab.measure import commands
+from loam_lab.measure.instruments import Machine
+from loam_lab.model.study import Group, Study
+from loam_lab.setup import build
+
+PLANTED = {"planted-10": 1.10, "planted-30": 1.30, "planted-100": 2.00}
+SIZE, RUN_MS, WARM_UP_MS = 16, 60, 20
+ATTEMPTS = 3
+WIDTH_MAX = 0.12  # upper over lower end, minus 1: wider, and 10 % cannot be told from 30 %
+
+
+@pytest.fixture(autouse=True)
+def planted_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LOAM_ALLOCATOR_PATH", str(paths.root() / "tests/planted/allocators"))
+    yield
+
+
+@pytest.fixture(scope="module")
+def libraries() -> dict[str, str]:
+    found: dict[str, str] = build.ensure_built([*PLANTED, "planted-calibrate", "probe", "sequential"])["libraries"]
+    return found
+
+
+Interval = tuple[float, float, float]  # estimate, low, high
+
+
+def calibrated(libraries: dict[str, str], rounds: int) -> dict[str, Interval]:
+    """Slow-down of each library by the C program alone: median of paired ratios, 95 % interval by order statistics."""
+    pairs: dict[str, list[float]] = {name: [] for name in PLANTED}
+    order = ["", *PLANTED]
+    for turn in range(rounds):
+        random.Random(turn).shuffle(order)
+        rate = {name: _rate(libraries, name) for name in order}
+        for name, found in pairs.items():
+            found.append(rate[""] / rate[name])
+    # For a median the ends are at n/2 -+ 0.98 sqrt(n): normal approximation of the binomial distribution.
+    cut = max(0, int(rounds / 2 - 0.98 * rounds**0.5))
+    return {
+        name: (statistics.median(found), sorted(found)[cut], sorted(found)[-1 - cut]) for name, found in pairs.items()
+    }
+
+
+def _rate(libraries: dict[str, str], name: str) -> float:
+    environment = {key: value for key, value in os.environ.items() if key not in registry.setting_variables()}
+    if name:
+        environment["LD_PRELOAD"] = libraries[name]
+    command = [libraries["planted-calibrate"], "1", str(SIZE), str(RUN_MS)]
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+def studied(folder: Path, blocks: int) -> dict[str, Interval]:
+    """Slow-down of each library as the lab's study finds it: the inverse of the ratio of pairs per second."""
+    group = Group(
+        name="planted", workload="threadtest", sync=("sequential",), threads=(1,),
+        parameters={"size": str(SIZE), "duration_ms": str(RUN_MS)},
+    )  # fmt: skip
+    study = Study(
+        schema=1, name="planted", title="planted slow-downs", question="Does the lab find them?", baseline="glibc",
+        allocators=("glibc", *PLANTED), blocks=blocks, seed=1, timeout_s=None, blame=False, groups=(group,),
+        warmup_ms=WARM_UP_MS,
+    )  # fmt: skip
+    status = commands.perform(
+        study, command="tests/lab/test_planted.py", out=folder, as_json=False, instruments=Machine(), report=False
+    )
+    assert status == 0
+    result = _result(folder)
+    assert {entry["proof"] for entry in result["allocators"]} == {"proven"}
+    found = {}
+    for cell in result["cells"]:
+        ratio = cell["ratio_to_baseline"]
+        if cell["factors"]["allocator"] in PLANTED:
+            found[cell["factors"]["allocator"]] = (1 / ratio["estimate"], 1 / ratio["high"], 1 / ratio["low"])
+    return found
+
+
+def _result(folder: Path) -> dict[str, Any]:
+    import json
+
+    content: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return content
+
+
+def _widest(intervals: dict[str, Interval]) -> float:
+    return max(high / low - 1 for _, low, high in intervals.values())
+
+
+@pytest.mark.slow
+def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: dict[str, str], tmp_path: Path) -> None:
+    seen = ""
+    for attempt in range(ATTEMPTS):
+        blocks = 15 * (attempt + 1)
+        study = studied(tmp_path / f"study-{attempt}", blocks)
+        calibration = calibrated(libraries, blocks)
+        seen = f"study {_shown(study)}, calibration {_shown(calibration)}"
+        if max(_widest(study), _widest(calibration)) <= WIDTH_MAX:
+            break
+    else:
+        pytest.skip(f"other work disturbs this machine, nothing can be decided: {seen}")
+    ranked = sorted(PLANTED, key=lambda name: study[name][0])
+    assert ranked == list(PLANTED), seen
+    assert study["planted-10"][0] > 1 and study["planted-30"][1] > 1 and study["planted-100"][1] > 1.5, seen
+    for name in PLANTED:
+        _, low, high = study[name]
+        _, calibrated_low, calibrated_high = calibration[name]
+        assert low <= calibrated_high and calibrated_low <= high, f"{name}: the intervals are apart; {seen}"
+
+
+def _shown(intervals: dict[str, Interval]) -> str:
+    return ", ".join(f"{name} {mid:.3f} [{low:.3f}, {high:.3f}]" for name, (mid, low, high) in intervals.items())
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_libraries_are_whole_allocators(name: str, libraries: dict[str, str], tmp_path: Path) -> None:
+    source = """
+    #include <malloc.h>
+    #include <stdint.h>
+    #include <stdlib.h>
+    #include <string.h>
+    int main(void) {
+      for (size_t n = 0; n < 100000; n = n * 3 / 2 + 1) {
+        void* blocks[6] = {malloc(n), calloc(n, 1), realloc(malloc(7), n + 1), memalign(64, n), aligned_alloc(128, 128), 0};
+        if (posix_memalign(&blocks[5], 256, n) != 0 || (uintptr_t)blocks[5] % 256 || (uintptr_t)blocks[3] % 64) return 1;
+        if (n > 0 && malloc_usable_size(blocks[0]) < n) return 2;
+        for (int i = 0; i < 6; ++i) free(blocks[i]);
+      }
+      void* none = 0;
+      return posix_memalign(&none, 3, 10) == 22 && malloc((size_t)-1) == 0 ? 0 : 3;
+    }"""
+    program = compile_c(tmp_path, "family", source)
+    done = subprocess.run([str(program)], env={"LD_PRELOAD": libraries[name]}, check=False)
+    assert done.returncode == 0
+
+
+def test_a_planted_forwarder_is_proven_only_because_it_says_so(libraries: dict[str, str], tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", "#include <stdlib.h>\nint main(void) { free(malloc(10)); return 0; }")
+    declared = registry.load("planted-10")
+    assert declared.forwards == "glibc" and not declared.default
+    assert prove(declared, program).status == "proven"
+    assert prove(custom(Path(libraries["planted-10"])), program).status == "wrong"
+
+
+def test_planted_allocators_are_not_offered_without_their_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "planted-10" in registry.all_names() and "planted-10" not in registry.defaults()
+    monkeypatch.delenv("LOAM_ALLOCATOR_PATH")
+    assert "planted-10" not in registry.all_names()
