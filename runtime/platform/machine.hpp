@@ -57,8 +57,9 @@ inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value
 #ifdef LOAM_TSAN
   slot.exchange(value, std::memory_order_seq_cst);
 #else
-  // relaxed: announce_heavy() interrupts every core that runs this process, which orders this store for it.
-  slot.store(value, std::memory_order_relaxed);
+  // release: earlier reads happen before the announcement. The store-load order that the reader needs as well comes from
+  // announce_heavy(), which interrupts every core that runs this process.
+  slot.store(value, std::memory_order_release);
   compiler_barrier();
 #endif
 }

@@ -15,19 +15,24 @@ namespace loam::reclaim {
 unsigned Domain::acquire_slot() noexcept {
   const auto slot = slots_.acquire();
   LOAM_CHECK(slot.has_value(), "reclaim: {} threads are registered already, the most that one process may have", kSlots);
+  // E2: a scan that still finds the slot detached has advanced the epoch before this exchange (both are read-modify-
+  // writes, seq_cst for the StoreLoad on either side), so this thread will see what that scan frees as unlinked.
+  participants_[*slot].slot.exchange(global_.load(std::memory_order_seq_cst) | kIdleBit, std::memory_order_seq_cst);
   return *slot;
 }
 
 void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
-  LOAM_ASSERT(participants_[slot].epoch.load(std::memory_order_relaxed) == kIdle,
-              "reclaim: slot {} is released inside a read section", slot);
-  if (reclaim(limbo) > 0) {
+  Participant& self = participants_[slot];
+  LOAM_ASSERT(is_idle(self.slot.load(std::memory_order_relaxed)), "reclaim: slot {} is released inside a read section",
+              slot);
+  if (reclaim(self, limbo) > 0) {
     const std::lock_guard guard(orphans_lock_);
     for (; limbo.head_ != limbo.tail_; ++limbo.head_) append(orphans_, limbo.at(limbo.head_));
     orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
   }
   if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, Limbo::kCapacity * sizeof(Retired));
   limbo = Limbo{};
+  self.slot.store(kDetached, std::memory_order_release);  // epoch.B
   slots_.release(slot);
 }
 
@@ -44,36 +49,50 @@ void Domain::append(Limbo& limbo, const Retired& entry) noexcept {
 
 void Domain::retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept {
   append(limbo, {block, deleter, 0, bytes});  // E1: the stamp comes with the next advance
-  // Large blocks make a batch due sooner: 512 of 4 KiB weigh as much as 1024 small ones.
+  // Large blocks make a batch due sooner: 64 of 4 KiB weigh as much as 128 small ones.
   limbo.since_scan_ += 1 + bytes / platform::kPageBytes;
+  ++limbo.since_settle_;
 }
 
-std::uint64_t Domain::oldest_announced() noexcept {
-  platform::announce_heavy();  // epoch.A: every reader's announcement is visible, or the reader began after this
-  std::uint64_t oldest = kIdle;
+// The oldest epoch that a thread other than `self` has announced last; idle ones are passed over unless they count.
+std::uint64_t Domain::oldest_epoch(const Participant& self, bool idle_counts) const noexcept {
+  std::uint64_t oldest = announced_epoch(kDetached);
   const unsigned end = slots_.high_water();
-  for (unsigned slot = 0; slot < end; ++slot)
-    oldest = std::min(oldest, participants_[slot].epoch.load(std::memory_order_acquire));  // epoch.B
+  for (unsigned slot = 0; slot < end; ++slot) {
+    if (&participants_[slot] == &self) continue;
+    const std::uint64_t value = participants_[slot].slot.load(std::memory_order_seq_cst);  // epoch.B; acquire_slot()
+    if (idle_counts || !is_idle(value)) oldest = std::min(oldest, announced_epoch(value));
+  }
   return oldest;
 }
 
-std::size_t Domain::reclaim(Limbo& limbo) noexcept {
+void Domain::ripen(Limbo& limbo, std::uint64_t oldest) noexcept {
+  while (limbo.ripe_ != limbo.stamped_ && limbo.at(limbo.ripe_).stamp <= oldest) ++limbo.ripe_;  // E2
+}
+
+void Domain::scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept {
   limbo.since_scan_ = 0;
   if (orphan_blocks_.load(std::memory_order_relaxed) > 0) adopt_orphans(limbo);  // relaxed: a hint
-  if (limbo.blocks() == 0) return 0;
-  // epoch.A: release publishes the unlinking of all that is in the list; acquire carries on what earlier advances did.
-  const std::uint64_t now = global_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  const std::uint64_t stamped_before = limbo.stamped_;
+  // epoch.A: release publishes the unlinking of all that is in the list; acquire carries on what earlier advances did;
+  // seq_cst for the StoreLoad against acquire_slot().
+  const std::uint64_t now = global_.fetch_add(1, std::memory_order_seq_cst) + 1;
   for (; limbo.stamped_ != limbo.tail_; ++limbo.stamped_) limbo.at(limbo.stamped_).stamp = now;  // E1, E3
   LOAM_POINT("reclaim.advanced");
-  const std::uint64_t oldest = oldest_announced();
-  std::uint64_t freed = 0;
-  while (limbo.head_ != limbo.tail_ && limbo.at(limbo.head_).stamp <= oldest) {  // E2
-    const Retired entry = limbo.at(limbo.head_++);
-    limbo.bytes_ -= entry.bytes;
-    entry.deleter(entry.block);
-    ++freed;
+  ripen(limbo, oldest_epoch(self, true));
+  // What was stamped a whole batch ago and is still not ripe waits for a thread that does not move: idle, or inside for
+  // long. Only then the interruption is worth its price.
+  if (barrier == Barrier::use || limbo.ripe_ < stamped_before) {
+    platform::announce_heavy();  // epoch.A: from here on, an idle slot means an idle thread, or one that began later
+    ripen(limbo, oldest_epoch(self, false));
   }
-  freed_.fetch_add(freed, std::memory_order_relaxed);  // relaxed: a statistic
+}
+
+std::size_t Domain::reclaim(Participant& self, Limbo& limbo) noexcept {
+  LOAM_ASSERT(is_idle(self.slot.load(std::memory_order_relaxed)), "reclaim: called inside a read section");
+  scan(self, limbo, Barrier::use);
+  const std::uint64_t ripe = limbo.ripe_ - limbo.head_;
+  free_ripe(limbo, ripe);
   return limbo.blocks();
 }
 
@@ -85,6 +104,7 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
     orphans_.bytes_ -= orphans_.at(orphans_.head_).bytes;
     append(limbo, orphans_.at(orphans_.head_));
   }
+  orphans_.ripe_ = orphans_.stamped_ = orphans_.head_;
   orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
 }
 
@@ -92,14 +112,13 @@ bool Domain::over_limit(const Limbo& limbo) const noexcept {
   return limbo.bytes_ > held_bytes_max_.load(std::memory_order_relaxed);  // relaxed: a bound, not a promise
 }
 
-void Domain::settle_slow(Limbo& limbo) noexcept {
-  reclaim(limbo);
+void Domain::settle_slow(Participant& self, Limbo& limbo) noexcept {
+  scan(self, limbo, Barrier::avoid);
   if (!over_limit(limbo)) return;
   const std::uint64_t deadline = platform::monotonic_ns() + limits_.wait_ns_max;
   sync::Backoff backoff;
-  while (over_limit(limbo)) {
+  while (reclaim(self, limbo) > 0 && over_limit(limbo)) {
     backoff.wait();
-    reclaim(limbo);
     if (platform::monotonic_ns() < deadline) continue;
     stalls_.fetch_add(1, std::memory_order_relaxed);
     char buffer[256];

@@ -1,18 +1,22 @@
 // epoch: memory that other threads may still read is freed when every reader of its age is gone.
 //   A reader enters (announces the current epoch in a slot of its own) and leaves. Memory that was unlinked is retired
-//   into a list of the thread; a scan advances the epoch, stamps what the list holds with the new value, and frees what
-//   is stamped with a value that every announced epoch has reached.
+//   into a list of the thread; a scan advances the epoch, stamps what the list holds with the new value, and finds what
+//   is stamped with a value that every thread has reached. What is ripe is freed a few blocks at a time, as much as is
+//   retired: a flood of frees would run through the allocator's thread cache into its slow paths.
+//   Source      epochs: Fraser's thesis, 2004; freeing in portions: "Are your epochs too epic?", PPoPP 2024.
 //   Guarantees  a block retired while a reader is inside is not freed before that reader leaves. An idle thread holds
-//               nothing back. What one thread may hold back is bounded (limits below).
-//   Cost        enter: one load, one store, no fence (asymmetric barrier); leave: one store; retire: an append; the
-//               scan and its membarrier are paid once per batch.
+//               nothing back. What one thread may hold back is bounded (Limits).
+//   Cost        enter: one load, one store, no fence; leave: one load, one store; retire: an append; a scan per batch.
+//               A thread that has entered since the advance is known to be past it; only for threads that have not
+//               moved at all a scan must interrupt them (announce_heavy), so busy threads never pay it.
 //   When not    readers that stay inside for long while much is retired: see Limits for what happens then.
 // Invariants
 //   E1 an entry's stamp is the result of an advance of the global epoch that came after the unlinking. (A stamp read at
 //      retirement could be too old: the load may overtake the unlinking stores.)
-//   E2 an entry is freed only after an announce_heavy() and a scan that found no slot below its stamp. A reader that
-//      announces the stamp or more has acquired the advance, hence sees the unlinking.
-//   E3 stamps do not decrease along a limbo list; entries from stamped_ on have none yet.
+//   E2 an entry is ripe once each registered thread either has announced its stamp or more, now or before (then it has
+//      acquired the advance, hence saw the unlinking, and what it read earlier is over), or was seen idle after an
+//      announce_heavy(). (Without the barrier an idle thread may be inside already, its announcement under way.)
+//   E3 stamps do not decrease along a limbo list: [head_, ripe_) may be freed, [ripe_, stamped_) have stamps.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
@@ -29,16 +33,21 @@ namespace loam::reclaim {
 
 using Deleter = void (*)(void* block);
 
-inline constexpr std::uint64_t kIdle = ~0ULL;
+// A slot holds the epoch announced last, with this bit while the thread is outside.
+inline constexpr std::uint64_t kIdleBit = 1ULL << 63;
+inline constexpr std::uint64_t kDetached = ~0ULL;  // no thread: idle, and past every epoch
+
+constexpr std::uint64_t announced_epoch(std::uint64_t slot) noexcept { return slot & ~kIdleBit; }
+constexpr bool is_idle(std::uint64_t slot) noexcept { return (slot & kIdleBit) != 0; }
 
 // Where a reader announces itself. One writer, and a line pair of its own: scans of others must not slow its stores.
 struct alignas(platform::kApartBytes) Participant {
-  std::atomic<std::uint64_t> epoch{kIdle};
+  std::atomic<std::uint64_t> slot{kDetached};
 };
 
 struct Limits {
-  std::size_t batch_blocks = 512;              // retirements between two scans: bounds the membarriers per free
-  std::size_t held_bytes_max = 64ULL << 20;    // of one thread; over this, retirers wait (outside of any read section)
+  std::size_t batch_blocks = 64;              // retirements between two scans
+  std::size_t held_bytes_max = 64ULL << 20;   // of one thread; over it, retirers wait (outside of any read section)
   std::uint64_t wait_ns_max = 1'000'000'000;  // and after this long they report the stall and go on: the bound doubles
 };
 
@@ -64,10 +73,12 @@ class Limbo {
 
   Retired* ring_ = nullptr;
   std::uint64_t head_ = 0;     // oldest entry
+  std::uint64_t ripe_ = 0;     // first entry that may not be freed yet
   std::uint64_t stamped_ = 0;  // first entry without a stamp
   std::uint64_t tail_ = 0;     // one past the newest
   std::size_t bytes_ = 0;
-  std::size_t since_scan_ = 0;
+  std::size_t since_scan_ = 0;    // weight retired since the last scan
+  std::size_t since_settle_ = 0;  // blocks retired since the last settle()
 };
 
 // One set of readers and the memory they guard. Every member function but the counters is called by registered threads.
@@ -79,7 +90,7 @@ class Domain {
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
-  // Registers the calling thread; fatal when kSlots threads are registered. Slots are reused after release().
+  // Registers the calling thread; fatal when kSlots threads are registered. Slots are reused after release_slot().
   unsigned acquire_slot() noexcept;
   // Hands the thread's limbo over to the domain (others free it later) and gives the slot back.
   void release_slot(unsigned slot, Limbo& limbo) noexcept;
@@ -87,37 +98,56 @@ class Domain {
   Participant& participant(unsigned slot) noexcept { return participants_[slot]; }
 
   void enter(Participant& self) noexcept {
-    // epoch.A: acquire pairs with the advance in reclaim(): a reader that announces an epoch sees every unlinking before
-    // it (E2). The announcement itself pairs with announce_heavy() in oldest_announced().
-    platform::announce_light(self.epoch, global_.load(std::memory_order_acquire));
+    // epoch.A: acquire pairs with the advance in scan(): a reader that announces an epoch sees every unlinking before it
+    // (E2). The announcement pairs with announce_heavy() in scan().
+    platform::announce_light(self.slot, global_.load(std::memory_order_acquire));
   }
 
   void leave(Participant& self) noexcept {
-    // epoch.B: release pairs with the acquire scan: the reads of this section happen before the free.
-    self.epoch.store(kIdle, std::memory_order_release);
+    // relaxed load: own slot.   epoch.B: release pairs with the acquire in scan(): the reads of this section happen
+    // before the free.
+    self.slot.store(self.slot.load(std::memory_order_relaxed) | kIdleBit, std::memory_order_release);
   }
 
   // Hands over a block that no new reader can find. Call inside or outside a read section.
   void retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept;
 
-  // Frees what has become free if a batch is due; waits if too much is held back. Call outside any read section, holding
-  // nothing that a reader may wait for.
-  void settle(Limbo& limbo) noexcept {
-    if (limbo.since_scan_ >= limits_.batch_blocks) [[unlikely]] settle_slow(limbo);
+  // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,
+  // scans when a batch is full, waits if too much is held back.
+  void settle(Participant& self, Limbo& limbo) noexcept {
+    // As many as were retired, so that the allocator's thread cache hands out what it has just been given; a few more
+    // while there is a backlog.
+    free_ripe(limbo, limbo.since_settle_ + (limbo.ripe_ - limbo.head_) / kBacklogShare);
+    limbo.since_settle_ = 0;
+    if (limbo.since_scan_ >= limits_.batch_blocks) [[unlikely]] settle_slow(self, limbo);
   }
 
-  // Frees what can be freed now. returns how many blocks of `limbo` are still held back
-  std::size_t reclaim(Limbo& limbo) noexcept;
+  // Frees all that can be freed now. Call outside any read section.
+  // returns how many blocks of `limbo` are still held back
+  std::size_t reclaim(Participant& self, Limbo& limbo) noexcept;
 
-  // Blocks freed so far, and stalls that outlasted Limits::wait_ns_max, over all threads.
-  std::uint64_t freed_blocks() const noexcept { return freed_.load(std::memory_order_relaxed); }
+  // Stalls that outlasted Limits::wait_ns_max, over all threads.
   std::uint64_t stalls_reported() const noexcept { return stalls_.load(std::memory_order_relaxed); }
 
  private:
+  // A backlog of ripe blocks shrinks by this share at each settle(); two batches and less are no backlog.
+  static constexpr std::size_t kBacklogShare = 2 * Limits{}.batch_blocks;
+
+  enum class Barrier { avoid, use };
+
   void append(Limbo& limbo, const Retired& entry) noexcept;
-  void settle_slow(Limbo& limbo) noexcept;
+  void free_ripe(Limbo& limbo, std::size_t blocks_max) noexcept {
+    for (; blocks_max > 0 && limbo.head_ != limbo.ripe_; --blocks_max) {
+      const Retired entry = limbo.at(limbo.head_++);
+      limbo.bytes_ -= entry.bytes;
+      entry.deleter(entry.block);
+    }
+  }
+  void scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept;
+  std::uint64_t oldest_epoch(const Participant& self, bool idle_counts) const noexcept;
+  void ripen(Limbo& limbo, std::uint64_t oldest) noexcept;
+  void settle_slow(Participant& self, Limbo& limbo) noexcept;
   bool over_limit(const Limbo& limbo) const noexcept;
-  std::uint64_t oldest_announced() noexcept;
   void adopt_orphans(Limbo& limbo) noexcept;
 
   const Limits limits_;
@@ -127,9 +157,8 @@ class Domain {
   alignas(platform::kApartBytes) std::array<Participant, kSlots> participants_{};
   sync::ThreadSlots<kSlots> slots_;
   sync::SpinLock orphans_lock_;
-  Limbo orphans_;                             // guarded by orphans_lock_
+  Limbo orphans_;                              // guarded by orphans_lock_
   std::atomic<std::size_t> orphan_blocks_{0};  // a hint, so that most scans do not take the lock
-  std::atomic<std::uint64_t> freed_{0};
   std::atomic<std::uint64_t> stalls_{0};
 };
 

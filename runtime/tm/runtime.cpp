@@ -106,7 +106,11 @@ void thread_exit() noexcept {
   Descriptor::current_ = nullptr;
 }
 
-std::size_t quiesce() noexcept { return domain.reclaim(Descriptor::current().limbo); }
+std::size_t quiesce() noexcept {
+  Descriptor& d = Descriptor::current();
+  LOAM_CHECK(d.mode == Mode::idle, "tm: quiesce() inside a transaction");
+  return domain.reclaim(*d.participant, d.limbo);
+}
 
 Statistics statistics() noexcept {
   Statistics copy = Descriptor::current().statistics;

@@ -145,7 +145,7 @@ struct EtlWb {
     const bool memory = d.memory_count != 0;
     if (memory) memory::commit(d);
     commit_read_only(d);
-    if (memory) domain.settle(d.limbo);
+    if (memory) domain.settle(*d.participant, d.limbo);
   }
 
   // Leaves no trace of the attempt but the count of its cause.
