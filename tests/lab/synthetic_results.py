@@ -47,7 +47,7 @@ def _ratio(values: list[float], base: list[float]) -> dict[str, float]:
 
 
 def _verdict(ratio: dict[str, float]) -> str:
-    if 0.98 <= ratio["low"] and ratio["high"] <= 1.02:
+    if ratio["low"] >= 0.98 and ratio["high"] <= 1.02:
         return "equivalent"
     if ratio["high"] / ratio["low"] - 1 > 0.05:
         return "inconclusive"
@@ -95,6 +95,8 @@ class Maker:
                 "rss_peak_bytes": _metric([float(rng.randrange(9_000, 12_000) * 1024) for _ in drift], "B", "lower"),
             }
             blame = None
+            for extra, unit in (("user_s", "s"), ("system_s", "s"), ("faults_minor", "1"), ("faults_major", "1")):
+                metrics[extra] = _metric([float(rng.randrange(0, 900)) for _ in drift], unit, "lower")
             if aborts is not None:
                 if copy == 0:
                     blame = _blame(rng, aborts[0], aborts[1], index)
@@ -105,6 +107,7 @@ class Maker:
             first = name == self.allocators[0] and copy == 0
             ratio = None if first else {"metric": metric, **_ratio(values, baseline), "n": self.blocks}
             made.append({
+                "group": sync,
                 "factors": {"workload": workload, "allocator": name, "sync": sync, "machine": "host", "threads": threads},
                 "parameters": parameters, "copy": copy, "runs": self.blocks, "failed": 0, "state": "ok", "metrics": metrics,
                 "ratio_to_baseline": ratio, "verdict": "baseline" if ratio is None else _verdict(ratio), "blame": blame,
@@ -122,10 +125,11 @@ def _headline(cells: list[dict[str, Any]], metric: str) -> dict[str, Any]:
     factors = best["factors"]
     names = factors["allocator"], worst["factors"]["allocator"]
     return {
-        "workload": factors["workload"], "parameters": best["parameters"], "sync": factors["sync"],
-        "threads": factors["threads"], "best": names[0], "worst": names[1], "ratio": ratio, "verdict": verdict,
-        "text": f"{names[0]} runs at {ratio['estimate']:.3g} times the rate of {names[1]} "
-                f"(95 % interval {ratio['low']:.3g} to {ratio['high']:.3g}).",
+        "workload": factors["workload"], "sync": factors["sync"], "threads": factors["threads"],
+        "parameters": {k: v for k, v in best["parameters"].items() if k in ("structure", "mapping", "size")},
+        "best": names[0], "worst": names[1], "ratio": ratio, "verdict": verdict, "p_holm": 0.001, "comparisons": 15,
+        "text": f"{factors['workload']}, some case, 2 threads: {names[0]} is best, {ratio['estimate']:.2f} times "
+                f"[{ratio['low']:.2f}, {ratio['high']:.2f}] as good as {names[1]}, the worst.",
     }  # fmt: skip
 
 
@@ -138,11 +142,23 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for table in cells:
             if table["parameters"] == wanted and table["factors"] == shadow["factors"] and table["copy"] == 0:
                 ratio = _ratio(shadow["metrics"]["ops_per_s"]["values"], table["metrics"]["ops_per_s"]["values"])
-                rest = {key: value for key, value in wanted.items() if key != "mapping"}
                 found.append({
-                    "what": "shadow against table", "workload": "intset", "parameters": rest,
+                    "what": "shadow against table", "factor": "mapping", "workload": "intset", "sync": "etl-wb", "threads": 2,
+                    "parameters": {"structure": wanted["structure"]},
                     "allocator": shadow["factors"]["allocator"], "metric": "ops_per_s", **ratio,
                 })  # fmt: skip
+    for cell in cells:
+        if (
+            cell["factors"]["sync"] == "sequential"
+            and cell["ratio_to_baseline"]
+            and cell["factors"]["workload"] == "intset"
+        ):
+            name = cell["factors"]["allocator"]
+            found.append({
+                "what": f"{name} against glibc, without synchronisation", "factor": "sequential", "workload": "intset",
+                "sync": "sequential", "threads": 1, "parameters": {"structure": cell["parameters"]["structure"]},
+                "allocator": name, "metric": "ops_per_s", **_ratio([1.01], [1.0]),
+            })  # fmt: skip
     return found
 
 
@@ -188,15 +204,25 @@ def tour(seed: int = 7) -> dict[str, Any]:
     headlines = []
     for structure, (base, effects) in SPEED.items():
         for mapping in ("table", "shadow"):
-            parameters = {"structure": structure, "mapping": mapping, "update_percent": 60}
+            parameters = {"structure": structure, "mapping": mapping, "update_percent": 60, "duration_ms": 100}
             level = base * (1.0 if mapping == "table" else 1.06)
             shown = effects if mapping == "table" else tuple(1 + (e - 1) * 0.4 for e in effects)
             cells = maker.group("intset", "etl-wb", 2, parameters, "ops_per_s", level, shown, (structure, mapping))
             headlines.append(_headline(cells, "ops_per_s"))
         plain = tuple(1 + (e - 1) * 0.35 for e in effects)
-        maker.group("intset", "sequential", 1, {"structure": structure, "update_percent": 60}, "ops_per_s", base * 0.9, plain)
+        maker.group(
+            "intset",
+            "sequential",
+            1,
+            {"structure": structure, "update_percent": 60, "duration_ms": 50},
+            "ops_per_s",
+            base * 0.9,
+            plain,
+        )
     for size, (base, effects) in PAIRS.items():
-        cells = maker.group("threadtest", "sequential", 2, {"size": size}, "pairs_per_s", base, effects, noise=0.02)
+        cells = maker.group(
+            "threadtest", "sequential", 2, {"size": size, "duration_ms": 100}, "pairs_per_s", base, effects, noise=0.02
+        )
         headlines.append(_headline(cells, "pairs_per_s"))
     thp = "transparent huge pages are on request only; allocators that ask for them gain; compare with ./loam doctor"
     noisy = "the interval is 6.1 % wide; small differences do not show; run longer with --blocks 30"
@@ -211,7 +237,15 @@ def ad_hoc(seed: int = 8) -> dict[str, Any]:
     for threads in (1, 2):
         parameters = {"structure": "list", "mapping": "table"}
         maker.group(
-            "intset", "etl-wb", threads, parameters, "ops_per_s", 7e4 * threads, (1.0, 1.1), ("list", "table"), sentinel=False
+            "intset",
+            "etl-wb",
+            threads,
+            parameters,
+            "ops_per_s",
+            7e4 * threads,
+            (1.0, 1.1),
+            ("list", "table"),
+            sentinel=False,
         )
     return _result(
         maker, study="run", title="intset", question="", command="./loam run intset --allocator glibc,jemalloc --threads 1,2",
@@ -225,7 +259,9 @@ def bench(seed: int = 9) -> dict[str, Any]:
     cells = maker.group("command", "none", 1, {}, "ops_per_s", 1.0, (1.0,) * 6)
     for cell in cells:
         slow = 0.41 * (1 + 0.03 * ALLOCATORS.index(cell["factors"]["allocator"]))
-        cell["metrics"] = {"wall_s": _metric([slow * math.exp(maker.rng.gauss(0, 0.004)) for _ in range(10)], "s", "lower")}
+        cell["metrics"] = {
+            "wall_s": _metric([slow * math.exp(maker.rng.gauss(0, 0.004)) for _ in range(10)], "s", "lower")
+        }
         if cell["ratio_to_baseline"] is not None:
             ratio = _ratio(cell["metrics"]["wall_s"]["values"], cells[0]["metrics"]["wall_s"]["values"])
             cell["ratio_to_baseline"] = {"metric": "wall_s", **ratio, "n": 10}
@@ -249,9 +285,11 @@ def troubled(seed: int = 10) -> dict[str, Any]:
     cells[10]["metrics"]["ops_per_s"].update(low=None, high=None)
     cells[11]["metrics"] = {"wall_s": cells[11]["metrics"]["wall_s"]}
     cells[12]["blame"] = {"attempts": 0, "aborts": 0}
-    result["allocators"][4].update(proof="unproven", reasons=["malloc is provided by libc.so.6"], build_id=None, sha256=None)
+    result["allocators"][4].update(
+        proof="unproven", reasons=["malloc is provided by libc.so.6"], build_id=None, sha256=None
+    )
     result["failures"] = [
-        {"cell": {"factors": factors, "parameters": cells[2]["parameters"]}, "state": "signal",
+        {"cell": {**factors, "parameters": cells[2]["parameters"], "group": "transactions"}, "state": "signal",
          "detail": "killed by signal 11 (SIGSEGV) after 0.08 s", "count": 10},
         {"cell": {"factors": cells[4]["factors"], "parameters": cells[4]["parameters"]}, "state": "unproven",
          "detail": "malloc is provided by libc.so.6", "count": 10},
@@ -276,7 +314,13 @@ def hostile() -> dict[str, Any]:
     for allocator in result["allocators"]:
         allocator.update(version=HOSTILE, path=f"/tmp/{HOSTILE}.so", soname=HOSTILE, reasons=[HOSTILE])
     result["allocators"][2]["name"] = HOSTILE
-    result.update(title=HOSTILE, question=HOSTILE, command=f"./loam bench -- sh -c '{HOSTILE}'", commands=[HOSTILE], warnings=[HOSTILE])
+    result.update(
+        title=HOSTILE,
+        question=HOSTILE,
+        command=f"./loam bench -- sh -c '{HOSTILE}'",
+        commands=[HOSTILE],
+        warnings=[HOSTILE],
+    )
     result["machine"]["cpu"] = HOSTILE
     result["build"]["compiler"] = HOSTILE
     result["failures"] = [{"cell": result["cells"][0], "state": "exit", "detail": f"stderr: {HOSTILE}", "count": 1}]

@@ -23,9 +23,13 @@ def load(folder: Path) -> dict[str, Any]:
         hint = "name the folder of a result, or finish its measurement with --resume"
         raise LoamError(str(folder), None, "holds no result.json", hint) from None
     except (OSError, ValueError) as problem:
-        raise LoamError(str(file), None, f"cannot be read: {problem}", "measure again, or restore the file") from problem
+        raise LoamError(
+            str(file), None, f"cannot be read: {problem}", "measure again, or restore the file"
+        ) from problem
     if not isinstance(content, dict):
-        raise LoamError(str(file), None, "not a result of loam: it is not an object", "name a folder that holds result.json")
+        raise LoamError(
+            str(file), None, "not a result of loam: it is not an object", "name a folder that holds result.json"
+        )
     return content
 
 

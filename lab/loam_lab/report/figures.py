@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from loam_lab.report import charts, findings, palette, svg, words
-from loam_lab.report.view import Case, Group, Study, mapping_title
+from loam_lab.report.view import Case, Study
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,6 @@ class Names:
 
 
 CAUSE_LEGEND = tuple(svg.Key(label, palette.CAUSES[key]) for key, label, _ in words.CAUSES)
-EFFECT_LEGEND = (
-    svg.Key("sequential", "#808080", "diamond"),
-    svg.Key("synchronised, record table", "#808080", "circle"),
-    svg.Key("synchronised, shadow records", "#808080", "square"),
-)
 
 
 def draw(study: Study) -> list[Figure]:
@@ -60,8 +55,8 @@ def draw(study: Study) -> list[Figure]:
     given = [
         Figure("throughput", "Throughput", _throughput(study, names)),
         Figure("aborts", "Causes of aborts", _aborts(study, names), CAUSE_LEGEND),
-        Figure("mapping", "Shadow records against the table", _contrasts(study, names)),
-        Figure("effect", "Allocator effect, synchronised and sequential", _effects(study, names), EFFECT_LEGEND),
+        Figure("mapping", contrast_title(study), _contrasts(study, names)),
+        Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),
     ]
     return [figure for figure in given if figure.plates]
 
@@ -70,23 +65,20 @@ def _throughput(study: Study, names: Names) -> tuple[Plate, ...]:
     said = {id(answer.group): findings.answer_sentence(answer) for answer in findings.answers(study)}
     plates = []
     for case in study.cases:
-        domain = charts.throughput_domain(case.groups)
-        if domain is None:
-            continue
-        scale = charts.throughput_scale(case.groups)
         name = names.make("throughput", case.title)
-        panels = tuple(
-            (mapping_title(group), charts.throughput(study, case, group, names.make(name, group.mapping, "panel"), domain, scale))
-            for group in case.groups
-        )
-        remarks = tuple(_remark(group, said[id(group)]) for group in case.groups if id(group) in said)
-        plates.append(Plate(case, name, panels, remarks))
+        panels = []
+        for group in case.groups:
+            # The same work may be read across panels; other work has an axis of its own.
+            peers = case.groups if case.same_work else (group,)
+            domain = charts.throughput_domain(peers)
+            if domain is not None:
+                scale = charts.throughput_scale(peers)
+                panel = names.make(name, case.label(group), "panel")
+                panels.append((case.label(group), charts.throughput(study, case, group, panel, domain, scale)))
+        if panels:
+            remarks = [findings.leading(case.label(g)) + said[id(g)] for g in case.groups if id(g) in said]
+            plates.append(Plate(case, name, tuple(panels), tuple(remarks)))
     return tuple(plates)
-
-
-def _remark(group: Group, sentence: str) -> str:
-    where = mapping_title(group)
-    return f"{where[:1].upper()}{where[1:]}: {sentence}" if where else sentence
 
 
 def _aborts(study: Study, names: Names) -> tuple[Plate, ...]:
@@ -98,10 +90,11 @@ def _aborts(study: Study, names: Names) -> tuple[Plate, ...]:
         limit = charts.aborts_limit(groups)
         name = names.make("aborts", case.title)
         panels = tuple(
-            (mapping_title(group), charts.aborts(study, case, group, names.make(name, group.mapping, "panel"), limit))
+            (case.label(group), charts.aborts(study, case, group, names.make(name, case.label(group), "panel"), limit))
             for group in groups
         )
-        plates.append(Plate(case, name, panels, tuple(filter(None, map(findings.blame_remark, groups)))))
+        remarks = [text for group in groups if (text := findings.blame_remark(case, group))]
+        plates.append(Plate(case, name, panels, tuple(remarks)))
     return tuple(plates)
 
 
@@ -113,22 +106,32 @@ def _contrasts(study: Study, names: Names) -> tuple[Plate, ...]:
         if kinds:
             name = names.make("mapping", case.title)
             panels = tuple(
-                (what, charts.contrast(study, case, [one for one in every if one.what == what], names.make(name, "panel")))
+                (
+                    what,
+                    charts.contrast(study, case, [one for one in every if one.what == what], names.make(name, "panel")),
+                )
                 for what in kinds
             )
             plates.append(Plate(case, name, panels))
     return tuple(plates)
 
 
-def _effects(study: Study, names: Names) -> tuple[Plate, ...]:
-    plates = []
+def contrast_title(study: Study) -> str:
+    """What the figure of contrasts compares."""
+    kinds = {one.what for case in study.cases for one in findings.contrasts(study, case)}
+    return "Shadow records against the table" if kinds <= {"shadow against table"} else "Paired comparisons"
+
+
+def _effects(study: Study, names: Names) -> tuple[tuple[Plate, ...], tuple[svg.Key, ...]]:
+    plates, keys = [], {}
     for case in study.cases:
         name = names.make("effect", case.title)
         drawing = charts.effect(study, case, names.make(name, "panel"))
         if drawing:
             remark = findings.effect_remark(study, case)
             plates.append(Plate(case, name, (("", drawing),), (remark,) if remark else ()))
-    return tuple(plates)
+            keys.update({(shape, label): svg.Key(label, "#808080", shape) for shape, label in charts.series(case)})
+    return tuple(plates), tuple(keys.values())
 
 
 def documents(figures: Iterable[Figure]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the result says, in words: rankings with honest ties, fitness of the machine, causes of aborts.
+"""What the result says: rankings with honest ties, fitness of the machine, causes of aborts, contrasts.
 
 Works on intervals that the Result gives; nothing is re-estimated here.
 """
@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from loam_lab.report import rounding, words
-from loam_lab.report.view import Case, Cell, Group, Interval, Study, mapping_title, number, reference_of, within
+from loam_lab.report.view import Case, Cell, Group, Interval, Study, number, reference_of, within
 
 
 @dataclass(frozen=True)
 class Answer:
     """Best and worst of one group. ratio: best against worst; ties: others not told apart from the best.
 
-    level: all allocators tie, so that naming a best would mislead
+    level: best and worst are not told apart, so that naming them would mislead
+    rough: told apart, but the interval is too wide to say by how much
     """
 
     case: Case
@@ -30,12 +31,12 @@ class Answer:
     text: str
     ties: tuple[str, ...]
     level: bool
+    rough: bool
 
     @property
     def label(self) -> str:
-        """The case, and the mapping where the case has several."""
-        extra = mapping_title(self.group)
-        return f"{self.case.title}, {extra}" if extra else self.case.title
+        """The case, and the group's level within it."""
+        return self.case.full(self.group)
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,6 @@ class Contrast:
     allocator: str
     ratio: Interval
     metric: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing to take home: a bold lead and a sentence."""
-
-    lead: str
-    text: str
 
 
 def standing(cell: Cell) -> Interval | None:
@@ -117,9 +110,6 @@ def _headline(study: Study, group: Group) -> Mapping[str, Any] | None:
         same = item.get("workload") == group.workload and str(item.get("sync", group.sync)) == group.sync
         threads = item.get("threads")
         if same and within(item.get("parameters") or {}, group.parameters) and threads in (None, group.threads):
-            # A headline may leave out what its study does not vary, but never the mapping.
-            if group.mapping and "mapping" not in (item.get("parameters") or {}):
-                continue
             return item if item.get("best") and item.get("worst") else None
     return None
 
@@ -130,7 +120,25 @@ def _stated(case: Case, group: Group, item: Mapping[str, Any]) -> Answer:
     best, worst = str(item["best"]), str(item["worst"])
     verdict = str(item.get("verdict", ""))
     ties = tuple(map(str, item["ties"])) if "ties" in item else ties_with(group, best)
-    return Answer(case, group, best, worst, span, verdict, str(item.get("text", "")), ties, worst in ties or verdict == "equivalent")
+    # "comparisons" and "p_holm": best and worst were picked among all pairs, and chance alone picks some too.
+    chance = (number(item.get("p_holm")) or 0.0) >= 0.05
+    level = verdict == "equivalent" or chance or includes_one(span)
+    return Answer(
+        case, group, best, worst, span, verdict, _sentence(item), ties, level, verdict == "inconclusive" and not level
+    )
+
+
+def _sentence(item: Mapping[str, Any]) -> str:
+    """The headline's text without the case that it may start with: the case stands beside it in a report."""
+    text = str(item.get("text", ""))
+    head, colon, rest = text.partition(": ")
+    text = rest if colon and head.startswith(str(item.get("workload"))) else text
+    return text[:1].upper() + text[1:] if text.startswith("the ") else text
+
+
+def includes_one(span: Interval) -> bool:
+    """Whether an interval shows no difference; true where there is no interval."""
+    return span.low is None or span.high is None or span.low <= 1 <= span.high
 
 
 def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> Answer:
@@ -145,7 +153,8 @@ def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> 
         ratio = Interval(best.ratio.estimate / worst.ratio.estimate, None, None)
     ties = ties_with(group, best.allocator)
     verdict = worst.verdict if best.allocator == study.baseline else best.verdict
-    return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, worst.allocator in ties)
+    level = worst.allocator in ties or includes_one(ratio)
+    return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, level, False)
 
 
 def _inverse(span: Interval) -> Interval:
@@ -188,22 +197,16 @@ def fitness(study: Study) -> Fitness | None:
 
 
 def group_label(study: Study, group: Group) -> str:
-    """A group's name within the study: its case and its mapping, or that it is sequential."""
+    """A group's name within the study: its case and its level, or that it is a sequential twin."""
     for case in study.cases:
         if group in case.groups:
-            extra = mapping_title(group)
-            return f"{case.title}, {extra}" if extra else case.title
-    if group in study.references:
-        return f"{group.workload}, {words.parameters(_telling(study, group))}, sequential".replace(", ,", ",")
-    return f"{group.workload}, {words.parameters(group.parameters)}"
-
-
-def _telling(study: Study, group: Group) -> dict[str, Any]:
+            return case.full(group)
     twins = [other for other in study.references if other.workload == group.workload]
-    return {
+    telling = {
         key: value for key, value in group.plain.items()
         if key == "structure" or len({str(other.plain.get(key)) for other in twins}) > 1
     }  # fmt: skip
+    return ", ".join(part for part in (group.workload, words.parameters(telling), "sequential") if part)
 
 
 def cause_counts(blame: Mapping[str, float]) -> dict[str, float]:
@@ -216,36 +219,56 @@ def placement(blame: Mapping[str, float]) -> float:
     return sum(blame.get(name, 0.0) for name in words.PLACEMENT)
 
 
-def blame_remark(group: Group) -> str:
+def blame_remark(case: Case, group: Group) -> str:
     """What placement did in one group: the least and the most among the allocators, or that it did nothing."""
-    known = [(cell.allocator, cell.blame) for cell in group.cells if cell.blame and cell.copy == 0 and cell.blame.get("aborts")]
+    known = [
+        (cell.allocator, cell.blame)
+        for cell in group.cells
+        if cell.blame and cell.copy == 0 and cell.blame.get("aborts")
+    ]
     if not known:
         return ""
-    where = mapping_title(group)
-    lead = f"{where[:1].upper()}{where[1:]}: " if where else ""
+    lead = leading(case.label(group))
     shares = [(placement(blame) / blame["aborts"], name) for name, blame in known]
     if not any(share for share, _ in shares):
         total = sum(blame["aborts"] for _, blame in known)
-        return f"{lead}of {rounding.count(total)} aborts none is due to placement."
+        return f"{lead}none of {rounding.count(total)} aborts is due to placement."
     low, high = min(shares), max(shares)
     return (
-        f"{lead}due to placement are between {rounding.percent(low[0], 2)} ({low[1]}) and "
-        f"{rounding.percent(high[0], 2)} ({high[1]}) of the aborts."
+        f"{lead}between {rounding.percent(low[0], 2)} ({low[1]}) and {rounding.percent(high[0], 2)} ({high[1]}) "
+        "of the aborts are due to placement."
     )
 
 
+def leading(label: str) -> str:
+    """A label as the start of a remark: "Record table: "."""
+    return f"{label[:1].upper()}{label[1:]}: " if label else ""
+
+
 def contrasts(study: Study, case: Case) -> list[Contrast]:
-    """The Result's contrasts that belong to a case, in the fixed order of allocators."""
-    first = case.groups[0]
+    """The Result's contrasts that belong to a case, in the fixed order of allocators.
+
+    Those of sequential twins are left out: the twins' ratios stand beside the case anyway.
+    """
     found = []
     for item in study.raw.get("contrasts") or []:
-        if item.get("workload") != first.workload or not within(item.get("parameters") or {}, first.plain):
-            continue
-        if str(item.get("sync", first.sync)) != first.sync or item.get("threads", first.threads) != first.threads:
+        if item.get("factor") == "sequential" or not any(_about(item, group) for group in case.groups):
             continue
         span = Interval(number(item.get("estimate")), number(item.get("low")), number(item.get("high")))
-        found.append(Contrast(str(item.get("what", "")), str(item.get("allocator", "")), span, str(item.get("metric", ""))))
-    return sorted(found, key=lambda one: (one.what, _place(study, one.allocator)))
+        found.append(
+            Contrast(str(item.get("what", "")), str(item.get("allocator", "")), span, str(item.get("metric", "")))
+        )
+    order = list(dict.fromkeys(one.what for one in found))
+    return sorted(found, key=lambda one: (order.index(one.what), _place(study, one.allocator)))
+
+
+def _about(item: Mapping[str, Any], group: Group) -> bool:
+    return (
+        item.get("workload") == group.workload
+        and str(item.get("sync", group.sync)) == group.sync
+        and item.get("threads", group.threads) == group.threads
+        and within(item.get("parameters") or {}, group.plain)
+    )
 
 
 def _place(study: Study, allocator: str) -> int:
@@ -264,99 +287,14 @@ def effect_remark(study: Study, case: Case) -> str:
     parts = []
     for group in case.groups:
         if (value := spread(group)) is not None:
-            place = f"with {'the ' if group.mapping == 'table' else ''}{mapping_title(group)}" if group.mapping else "synchronised"
+            label = case.label(group)
+            place = (
+                f"with {'the ' if group.mapping == 'table' else ''}{label}"
+                if case.same_work
+                else label or "synchronised"
+            )
             parts.append(f"{rounding.ratio(value)}\u00a0× {place}")
     alone = spread(reference) if reference else None
     if not parts or alone is None:
         return ""
-    return f"Between the best and the worst allocator: {', '.join(parts)}; {rounding.ratio(alone)}\u00a0× in the sequential program."
-
-
-def take_home(study: Study) -> list[Finding]:
-    """Three to five sentences that answer the study's question."""
-    found = [*_speed(answers(study)), *_causes(study), *_mapping(study)]
-    fit = fitness(study)
-    if fit:
-        found.append(Finding("The instrument. ", fitness_sentence(study, fit)))
-    return found
-
-
-def _speed(given: Sequence[Answer]) -> list[Finding]:
-    found = []
-    for workload in dict.fromkeys(answer.group.workload for answer in given):
-        mine = [answer for answer in given if answer.group.workload == workload]
-        apart = [answer for answer in mine if not answer.level and answer.ratio.estimate]
-        lead = f"Speed, {workload}. "
-        if not apart:
-            found.append(Finding(lead, "No difference between the allocators could be established in any case."))
-            continue
-        widest = max(apart, key=lambda answer: max(answer.ratio.estimate or 1, 1 / (answer.ratio.estimate or 1)))
-        where = f" in {widest.label.removeprefix(workload + ', ')}" if len(mine) > 1 else ""
-        size = rounding.ratio(widest.ratio.estimate, widest.ratio.low, widest.ratio.high)
-        text = (
-            f"The choice matters most{where}: {widest.best} has {size}\u00a0× {words.faster(widest.group.metric)} "
-            f"{widest.worst} {spoken(widest.ratio)}." if len(mine) > 1 else
-            f"{widest.best} has {size}\u00a0× {words.faster(widest.group.metric)} {widest.worst} {spoken(widest.ratio)}."
-        )  # fmt: skip
-        level = sum(answer.level for answer in mine)
-        if level:
-            text += f" In {level} of {len(mine)} cases best and worst are a statistical tie."
-        found.append(Finding(lead, text))
-    return found
-
-
-def _causes(study: Study) -> list[Finding]:
-    by_mapping: dict[str, list[tuple[float, float, str]]] = {}
-    for case in study.cases:
-        for group in case.groups:
-            for cell in group.cells:
-                if cell.blame and cell.copy == 0 and cell.blame.get("aborts"):
-                    label = f"{case.title.removeprefix(group.workload + ', ')}, {cell.allocator}"
-                    by_mapping.setdefault(group.mapping, []).append((placement(cell.blame), cell.blame["aborts"], label))
-    parts = []
-    for mapping, rows in by_mapping.items():
-        caused, total = sum(row[0] for row in rows), sum(row[1] for row in rows)
-        name = words.MAPPINGS.get(mapping, mapping)
-        place = f"with {'the ' if mapping == 'table' else ''}{name}" if name else "in the blame runs"
-        if caused == 0:
-            parts.append(f"{place} none of {rounding.count(total)} aborts had that cause")
-        else:
-            share, label = max((row[0] / row[1], row[2]) for row in rows)
-            parts.append(f"{place} up to {rounding.percent(share, 2)} of the aborts ({label}) met no data of the other transaction")
-    if not parts:
-        return []
-    text = "; ".join(parts)
-    return [Finding("Aborts by placement. ", f"{text[0].upper()}{text[1:]}.")]
-
-
-def _mapping(study: Study) -> list[Finding]:
-    found = []
-    every = [contrast for case in study.cases for contrast in contrasts(study, case)]
-    for what in dict.fromkeys(contrast.what for contrast in every):
-        spans = [one.ratio for one in every if one.what == what and one.ratio.estimate is not None]
-        known = [span for span in spans if span.low is not None and span.high is not None]
-        if not known:
-            continue
-        above = sum((span.low or 0) > 1 for span in known)
-        below = sum((span.high or 0) < 1 for span in known)
-        low, high = min(span.estimate or 0 for span in spans), max(span.estimate or 0 for span in spans)
-        text = (
-            f"From {rounding.ratio(low)}\u00a0× to {rounding.ratio(high)}\u00a0× by allocator and structure; of {len(known)} "
-            f"intervals {above} lie above 1, {below} below, {len(known) - above - below} include it."
-        )
-        found.append(Finding(f"{what[:1].upper()}{what[1:]}. ", text))
-    return found
-
-
-def fitness_sentence(study: Study, fit: Fitness) -> str:
-    """What differences this machine could show in this study, from the second copy of the baseline."""
-    limit, typical = rounding.percent(fit.limit, 2), rounding.percent(fit.typical, 2)
-    text = f"Machine fit for differences above {limit}"
-    if len(fit.copies) > 1:
-        text += f" ({typical} in the median case; the noisiest is {fit.noisiest})"
-    total = len(fit.copies)
-    text += f": a second copy of {study.baseline} ran in every block, and "
-    text += f"{'its interval' if total == 1 else f'{fit.containing} of its {total} intervals'} "
-    if total == 1:
-        return text + ("includes 1." if fit.containing else "does not include 1.")
-    return text + ("include 1, as they should." if fit.containing == total else "include 1 (one in twenty may miss it by chance).")
+    return f"Best over worst: {', '.join(parts)}; {rounding.ratio(alone)}\u00a0× in the sequential program."

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.report import findings, listing, palette, rounding, svg, words
+from loam_lab.report import findings, listing, palette, rounding, svg, takeaways, words
 from loam_lab.report.figures import Figure
-from loam_lab.report.view import Study
+from loam_lab.report.view import Group, Study
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,7 +24,11 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("loam_lab.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("loam_lab.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters["figure_title"] = lambda title: title[:1].upper() + title[1:]
     return made
@@ -39,19 +43,20 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
     cases = [
         {
             "title": case.title,
-            "groups": [_group(study, case, group) for group in case.groups],
+            "groups": [_group(study, group) for group in case.groups],
         }
         for case in study.cases
     ]
     references = [
-        {"title": findings.group_label(study, group), "groups": [_group(study, None, group)]} for group in study.references
+        {"title": findings.group_label(study, group), "groups": [_group(study, group)]} for group in study.references
     ]
     metrics = list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
     context: dict[str, Any] = {
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
         "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
-        "take_home": findings.take_home(study), "answers": findings.answers(study), "rounding": rounding, "words": words,
-        "fitness": findings.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
+        "take_home": takeaways.take_home(study), "answers": findings.answers(study), "listed": listing.answers(study),
+        "rounding": rounding, "words": words,
+        "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
         "warnings": listing.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
         "machine": listing.machine(study), "cause_colours": palette.CAUSES, "incomplete": incomplete(study),
@@ -59,13 +64,15 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
         "markup": Markup, "sample": svg.sample, "metrics": metrics,
         "throughput_title": words.metric(metrics[0]).capitalize() if len(metrics) == 1 else "Throughput",
-        "sections": sections(study, figures),
+        "sections": sections(study, figures), "commands": commands(study),
     }  # fmt: skip
     return _environment().get_template("report.html.j2").render(context)
 
 
-def _group(study: Study, case: Any, group: Any) -> dict[str, Any]:
-    return {"metrics": listing.group(study, case, group), "values": listing.values(group)}
+def _group(study: Study, group: Group) -> list[listing.Table]:
+    """A group's tables: main metrics, block by block, everything else."""
+    found = (listing.group(study, group), listing.values(group), listing.others(group))
+    return [table for table in found if table is not None]
 
 
 def byline(study: Study) -> list[str]:
@@ -89,14 +96,23 @@ def byline(study: Study) -> list[str]:
 
 
 def date(stamp: str) -> str:
-    """"2026-11-21T10:12:13Z" as "21 November 2026, 10:12 UTC"; other texts as they are."""
+    """ "2026-11-21T10:12:13Z" as "21 November 2026, 10:12 UTC"; other texts as they are."""
     try:
         when = datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00"))
     except ValueError:
         return stamp
     # Month names of our own: strftime would follow the reader's locale and break byte equality.
-    months = "January February March April May June July August September October November December".split()
+    months = (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+        "December",
+    )  # fmt: skip
     return f"{when.day} {months[when.month - 1]} {when.year}, {when.hour:02}:{when.minute:02} UTC"
+
+
+def commands(study: Study) -> list[str]:
+    """Every command that repeats the result or a part of it, the whole first, each once."""
+    given = [study.raw.get("command"), *(study.raw.get("commands") or [])]
+    return list(dict.fromkeys(str(command) for command in given if command))
 
 
 def incomplete(study: Study) -> str:
@@ -117,7 +133,12 @@ def incomplete(study: Study) -> str:
 
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that this report has."""
-    short = {"throughput": "Throughput", "aborts": "Aborts", "mapping": "Table and shadow", "effect": "Beside sequential"}
+    short = {
+        "throughput": "Throughput",
+        "aborts": "Aborts",
+        "mapping": "Table and shadow",
+        "effect": "Beside sequential",
+    }
     found = [("answer", "Answer")]
     found += [(figure.name, short[figure.name]) for figure in figures]
     if study.raw.get("warnings") or study.raw.get("failures") or any(cell.warnings for cell in study.cells):

@@ -8,7 +8,7 @@ from typing import Any
 
 from loam_lab.report import charts, findings, rounding, words
 from loam_lab.report.rounding import MISSING
-from loam_lab.report.view import Case, Cell, Group, Study, mapping_title
+from loam_lab.report.view import Case, Cell, Group, Metric, Study, number
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,14 @@ class Warned:
 
 def answers(study: Study) -> Table:
     """Best and worst allocator per case."""
+    given = findings.answers(study)
+    decimals = charts.column_decimals([answer.ratio for answer in given])
     rows = []
-    for answer in findings.answers(study):
+    for answer in given:
         span = answer.ratio
-        ties = words.listing(answer.ties) or MISSING
         rows.append((
-            answer.label, answer.best, answer.worst, rounding.ratio(span.estimate, span.low, span.high),
-            rounding.interval(span.estimate, span.low, span.high), "all level" if answer.level else ties,
+            answer.label, answer.best, answer.worst, rounding.ratio(span.estimate, decimals=decimals),
+            rounding.interval(span.estimate, span.low, span.high, decimals), tied(answer),
         ))  # fmt: skip
     columns = (
         Column("Case"), Column("Best"), Column("Worst"), Column("Best / worst", numeric=True),
@@ -61,33 +62,69 @@ def answers(study: Study) -> Table:
     return Table("Best and worst allocator, case by case", columns, tuple(rows))
 
 
-def group(study: Study, case: Case | None, members: Group) -> Table:
-    """All metrics of one group's cells, one row per allocator."""
-    metrics = list(dict.fromkeys([members.metric, *(name for cell in members.cells for name in cell.metrics)]))
-    metrics = [name for name in metrics if any(name in cell.metrics for cell in members.cells)]
+def tied(answer: findings.Answer) -> str:
+    """Which allocators share the first place of an answer, in words."""
+    if answer.level:
+        return "all, even the worst"
+    return words.listing(answer.ties) or "none"
+
+
+# Metrics that stand beside the primary one; a run has two dozen more, which get a table of their own.
+_BESIDE = ("aborts_per_attempt", "wall_s", "rss_peak_bytes")
+
+
+def group(study: Study, members: Group) -> Table:
+    """Ratio, verdict and main metrics of one group's cells with intervals, one row per allocator."""
+    present = [name for name in (members.metric, *_BESIDE) if any(name in cell.metrics for cell in members.cells)]
+    metrics = list(dict.fromkeys(present))
     decimals = charts.column_decimals([cell.ratio for cell in members.cells if cell.ratio])
     columns = [Column("Allocator"), Column(f"× {study.baseline}", numeric=True), Column("95 % interval", numeric=True)]
     columns.append(Column("Verdict"))
     scales = {}
     for name in metrics:
-        known = [metric for cell in members.cells if (metric := cell.metrics.get(name))]
-        scale = scales[name] = rounding.scale_for([metric.estimate for metric in known], known[0].unit)
-        unit = rounding.rate_unit(scale, words.noun(name))
-        columns.append(Column(words.metric(name) + (f", {unit}" if unit else ""), numeric=True))
-        columns.append(Column("95 % interval", numeric=True))
+        scales[name], head = _scale(members, name)
+        columns += [Column(head, numeric=True), Column("95 % interval", numeric=True)]
     columns.append(Column("runs", numeric=True))
     rows = []
     for cell in members.cells:
         row = [cell.name, *_ratio(cell, decimals), _verdict(cell)]
         for name in metrics:
-            metric = cell.metrics.get(name)
-            row.append(scales[name].show(metric.estimate) if metric else MISSING)
-            ends = metric is not None and metric.low is not None and metric.high is not None
-            row.append(f"[{scales[name].show(metric.low)}, {scales[name].show(metric.high)}]" if metric and ends else MISSING)
+            metric, scale = cell.metrics.get(name), scales[name]
+            row += [scale.show(metric.estimate), _span(metric, scale)] if metric else [MISSING, MISSING]
         row.append(f"{cell.runs}" + (f" ({cell.failed} failed)" if cell.failed else ""))
         rows.append(tuple(row))
     keys = tuple(cell.allocator for cell in members.cells)
     return Table(findings.group_label(study, members), tuple(columns), tuple(rows), keys)
+
+
+def others(members: Group) -> Table | None:
+    """Every other metric of one group, one row per metric and one column per allocator; None without any."""
+    names = list(dict.fromkeys(name for cell in members.cells for name in cell.metrics))
+    names = [name for name in names if name != members.metric and name not in _BESIDE]
+    if not names:
+        return None
+    rows = []
+    for name in names:
+        scale, head = _scale(members, name)
+        rows.append(
+            (head, *(scale.show(m.estimate) if (m := cell.metrics.get(name)) else MISSING for cell in members.cells))
+        )
+    columns = (Column("Metric"), *(Column(cell.name, numeric=True) for cell in members.cells))
+    return Table("Other metrics, estimates", columns, tuple(rows))
+
+
+def _scale(members: Group, name: str) -> tuple[rounding.Scale, str]:
+    """The display unit of one metric in one group, and the head of its column."""
+    known = [metric for cell in members.cells if (metric := cell.metrics.get(name))]
+    scale = rounding.scale_for([metric.estimate for metric in known], known[0].unit)
+    unit = rounding.rate_unit(scale, words.noun(name))
+    return scale, words.metric(name) + (f", {unit}" if unit else "")
+
+
+def _span(metric: Metric, scale: rounding.Scale) -> str:
+    if metric.low is None or metric.high is None:
+        return MISSING
+    return f"[{scale.show(metric.low)}, {scale.show(metric.high)}]"
 
 
 def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
@@ -96,7 +133,9 @@ def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
     if cell.ratio is None:
         return MISSING, MISSING
     span = cell.ratio
-    return rounding.ratio(span.estimate, decimals=decimals), rounding.interval(span.estimate, span.low, span.high, decimals)
+    return rounding.ratio(span.estimate, decimals=decimals), rounding.interval(
+        span.estimate, span.low, span.high, decimals
+    )
 
 
 def _verdict(cell: Cell) -> str:
@@ -119,7 +158,9 @@ def values(members: Group) -> Table | None:
         for cell, metric in known
     )
     unit = rounding.rate_unit(scale, words.noun(members.metric))
-    return Table(f"{words.metric(members.metric)}, {unit}, block by block", columns, rows, tuple(c.allocator for c, _ in known))
+    return Table(
+        f"{words.metric(members.metric)}, {unit}, block by block", columns, rows, tuple(c.allocator for c, _ in known)
+    )
 
 
 def aborts(study: Study, case: Case, members: Group) -> Table | None:
@@ -143,9 +184,9 @@ def aborts(study: Study, case: Case, members: Group) -> Table | None:
             rounding.percent(total / attempts) if attempts else MISSING,
             rounding.percent(timed.estimate) if timed else MISSING,
         ))  # fmt: skip
-    where = mapping_title(members)
-    title = f"{case.title}, {where}" if where else case.title
-    return Table(f"Aborts by cause: {title}", columns, tuple(rows), tuple(cell.allocator for cell in cells))
+    return Table(
+        f"Aborts by cause: {case.full(members)}", columns, tuple(rows), tuple(cell.allocator for cell in cells)
+    )
 
 
 def contrasts(study: Study, case: Case) -> Table | None:
@@ -205,6 +246,7 @@ _MACHINE = {
     "thp": "Transparent huge pages", "aslr": "Address randomisation", "rtm": "Hardware transactions", "hypervisor": "Hypervisor",
     "fingerprint": "Fingerprint",
 }  # fmt: skip
+_ASLR = {"0": "off", "1": "partial", "2": "full"}
 
 
 def machine(study: Study) -> list[tuple[str, str]]:
@@ -213,7 +255,11 @@ def machine(study: Study) -> list[tuple[str, str]]:
     given = study.raw.get("machine") or {}
     for key in [*(key for key in _MACHINE if key in given), *(key for key in given if key not in _MACHINE)]:
         value = given[key]
-        text = rounding.size(value) if key == "memory_bytes" else str(MISSING if value in (None, "") else value)
+        text = str(MISSING if value in (None, "") else value)
+        if key == "memory_bytes":
+            text = rounding.size(number(value))
+        elif key == "aslr":
+            text = _ASLR.get(text, text)
         found.append((_MACHINE.get(key, key.replace("_", " ")), text))
     for key, value in (study.raw.get("build") or {}).items():
         found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
@@ -234,7 +280,13 @@ def failures(study: Study) -> Table | None:
         keys.append(name)
     if not rows:
         return None
-    columns = (Column("Allocator"), Column("Cell"), Column("What happened"), Column("runs", numeric=True), Column("Detail", code=True))
+    columns = (
+        Column("Allocator"),
+        Column("Cell"),
+        Column("What happened"),
+        Column("runs", numeric=True),
+        Column("Detail", code=True),
+    )
     return Table("Failed, stalled and unproven runs", columns, tuple(rows), tuple(keys))
 
 
@@ -261,7 +313,7 @@ def warnings(study: Study) -> list[Warned]:
         parts = [part.strip() for part in text.split(";")]
         if len(parts) > 3:
             parts = [parts[0], "; ".join(parts[1:-1]), parts[-1]]
-        fact, consequence, step = (parts + ["", ""])[:3]
+        fact, consequence, step = [*parts, "", ""][:3]
         where = words.listing(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
         made.append(Warned(fact, consequence, step, where))
     return made

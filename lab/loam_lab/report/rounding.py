@@ -33,10 +33,10 @@ class Scale:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A decimal number with a true minus sign and thin spaces between thousands; zero is "0"."""
+    """A decimal number with a true minus sign and narrow no-break spaces between thousands; zero is "0"."""
     if value == 0:
         return "0"
-    text = f"{abs(value):,.{decimals}f}".replace(",", "\u2009")
+    text = f"{abs(value):,.{decimals}f}".replace(",", "\u202f")
     return (_MINUS if value < 0 else "") + text
 
 
@@ -81,12 +81,12 @@ def rate_unit(scale: Scale, noun: str) -> str:
 
 
 def ratio_decimals(low: float | None, high: float | None, estimate: float | None) -> int:
-    """Decimals of a ratio: two, three where its interval is narrower than 0.02 or unknown near 1, fewer when large."""
+    """Decimals of a ratio: two, three where its interval is narrower than 0.01 or unknown near 1, fewer when large."""
     if estimate is not None and math.isfinite(estimate) and abs(estimate) >= 10:
         return 1 if abs(estimate) < 100 else 0
     if low is None or high is None:
         return 2
-    return 3 if abs(high - low) < 0.02 else 2
+    return 3 if abs(high - low) < 0.01 else 2
 
 
 def ratio(
@@ -117,7 +117,7 @@ def percent(fraction: float | None, digits: int = 3) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number with thin spaces between thousands."""
+    """A whole number with narrow no-break spaces between thousands."""
     return MISSING if value is None or not math.isfinite(value) else fixed(round(value), 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loam_lab.report import findings, html, listing
+from loam_lab.report import findings, html, listing, takeaways
 from loam_lab.report.figures import Figure
 from loam_lab.report.listing import Table
 from loam_lab.report.view import Study
@@ -42,7 +42,7 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts.append(f"*{escape(str(raw['question']))}*")
     parts.append(escape(" · ".join(html.byline(study))))
     parts.append("## The answer")
-    parts += [f"- **{escape(finding.lead.strip())}** {escape(finding.text)}" for finding in findings.take_home(study)]
+    parts += [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]
     if problem := html.incomplete(study):
         parts.append(f"> {escape(problem)}")
     answers = listing.answers(study)
@@ -54,7 +54,7 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
             parts.append(f"![{escape(figure.title)}](figures/{figure.name}.svg)")
         for case in study.cases:
             if figure.name == "throughput":
-                parts += [table(listing.group(study, case, group)) for group in case.groups]
+                parts += [table(listing.group(study, group)) for group in case.groups]
             if figure.name == "aborts":
                 parts += [table(t) for group in case.groups if (t := listing.aborts(study, case, group))]
             if figure.name == "mapping" and (found := listing.contrasts(study, case)):
@@ -62,7 +62,7 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
             if figure.name == "effect" and (remark := findings.effect_remark(study, case)):
                 parts.append(f"- {escape(case.title)}. {escape(remark)}")
         if figure.name == "effect":
-            parts += [table(listing.group(study, None, group)) for group in study.references]
+            parts += [table(listing.group(study, group)) for group in study.references]
     warnings, failures = listing.warnings(study), listing.failures(study)
     if warnings or failures:
         parts.append("## Warnings and failures")
@@ -74,5 +74,5 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
     parts.append("\n".join(f"- {escape(term)}: {escape(value)}" for term, value in listing.machine(study)))
     parts.append(table(listing.allocators(study)))
     parts.append("## Repeat it")
-    parts += [code(str(command)) for command in [raw.get("command", ""), *(raw.get("commands") or [])] if command]
+    parts += [code(str(command)) for command in html.commands(study)]
     return "\n\n".join(parts) + "\n"

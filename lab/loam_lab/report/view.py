@@ -94,11 +94,27 @@ class Group:
 
 @dataclass(frozen=True)
 class Case:
-    """Groups that differ in the mapping only, with a title that tells it from the study's other cases."""
+    """Groups shown beside each other: they differ in one factor only, best of all the mapping.
+
+    title: what tells the case from the study's others; detail: what is the same in all of them
+    labels: per group its level of that factor in words ("record table", "2 threads"), "" for a group alone
+    same_work: the groups differ in the mapping, so that one axis serves them all
+    """
 
     title: str
     detail: str
     groups: tuple[Group, ...]
+    labels: tuple[str, ...]
+    same_work: bool
+
+    def label(self, group: Group) -> str:
+        """The level that tells a group from its neighbours in the case."""
+        return self.labels[self.groups.index(group)]
+
+    def full(self, group: Group) -> str:
+        """Title and label of a group in one line."""
+        label = self.label(group)
+        return f"{self.title}, {label}" if label else self.title
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,9 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
     try:
         cells = tuple(_cell(item) for item in raw["cells"])
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise LoamError(source, None, f"a cell is not whole: {problem!r}", "measure again, or restore the file") from problem
+        raise LoamError(
+            source, None, f"a cell is not whole: {problem!r}", "measure again, or restore the file"
+        ) from problem
     listed = [str(item.get("name")) for item in raw.get("allocators") or []]
     allocators = tuple(dict.fromkeys(listed + [cell.allocator for cell in cells]))
     groups = _groups(cells, allocators, primary)
@@ -182,20 +200,30 @@ def _interval(item: Mapping[str, Any]) -> Interval:
 def _metric(item: Mapping[str, Any]) -> Metric:
     values = tuple(value for value in map(number, item.get("values") or []) if value is not None)
     ends = _interval(item)
-    return Metric(ends.estimate, ends.low, ends.high, str(item.get("unit", "")), str(item.get("better", "neither")), values)
+    return Metric(
+        ends.estimate, ends.low, ends.high, str(item.get("unit", "")), str(item.get("better", "neither")), values
+    )
 
 
 def _groups(cells: Iterable[Cell], allocators: tuple[str, ...], primary: Mapping[str, str]) -> tuple[Group, ...]:
     found: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        key = (cell.workload, cell.sync, cell.machine, cell.threads, tuple((k, str(v)) for k, v in cell.parameters.items()))
+        key = (
+            cell.workload,
+            cell.sync,
+            cell.machine,
+            cell.threads,
+            tuple((k, str(v)) for k, v in cell.parameters.items()),
+        )
         found.setdefault(key, []).append(cell)
     groups = []
     for members in found.values():
         first = members[0]
         # Fixed order in every figure; the second copy of the baseline stands last, as a remark.
         members.sort(key=lambda cell: (cell.copy, allocators.index(cell.allocator)))
-        names = [cell.ratio_metric for cell in members if cell.ratio_metric] + [name for c in members for name in c.metrics]
+        names = [cell.ratio_metric for cell in members if cell.ratio_metric] + [
+            name for c in members for name in c.metrics
+        ]
         metric = primary.get(first.workload) or next(iter(names), "")
         groups.append(
             Group(first.workload, first.sync, first.machine, first.threads, first.parameters, metric, tuple(members))
@@ -203,55 +231,72 @@ def _groups(cells: Iterable[Cell], allocators: tuple[str, ...], primary: Mapping
     return tuple(groups)
 
 
+# How long a run takes is no matter of what it does: twins may differ in it.
+_DURATION = ("duration_ms", "operations")
+
+
 def within(inner: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
     """Whether every parameter of inner has the same value in outer."""
     return all(key in outer and str(outer[key]) == str(value) for key, value in inner.items())
 
 
+def _twins(reference: Group, group: Group) -> bool:
+    """Whether two groups do the same work: the parameters that both have are equal, durations aside."""
+    common = [key for key in reference.plain if key in group.plain and key not in _DURATION]
+    return reference.workload == group.workload and all(
+        str(reference.plain[key]) == str(group.plain[key]) for key in common
+    )
+
+
 def _is_reference(group: Group, groups: Iterable[Group]) -> bool:
     """Whether a group is the sequential twin of a synchronised one: shown beside it, not on its own."""
-    return group.sync == "sequential" and any(
-        other.sync != "sequential" and other.workload == group.workload and within(group.plain, other.plain)
-        for other in groups
-    )
+    return group.sync == "sequential" and any(other.sync != "sequential" and _twins(group, other) for other in groups)
 
 
 def reference_of(group: Group, study: Study) -> Group | None:
     """The sequential twin of a group, or None."""
-    for candidate in study.references:
-        if candidate.workload == group.workload and within(candidate.plain, group.plain):
-            return candidate
-    return None
+    return next((candidate for candidate in study.references if _twins(candidate, group)), None)
+
+
+def _dimensions(group: Group) -> dict[str, tuple[str, str]]:
+    """Factor -> (level, level in words), in the order in which titles name them."""
+    found = {f"-p {key}": (str(value), words.parameter(key, value)) for key, value in group.parameters.items()}
+    found["threads"] = (str(group.threads), words.threads(group.threads))
+    for name, value in (("sync", group.sync), ("machine", group.machine)):
+        found[name] = (value, "" if value in ("host", "none") else value)
+    return found
+
+
+def _beside(varying: list[str]) -> str:
+    """Which varying factor is shown side by side: the mapping, else the only one, else threads or synchronisation."""
+    for name in ("-p mapping", "threads", "sync"):
+        if name in varying and (name == "-p mapping" or len(varying) > 1):
+            return name
+    return varying[-1] if varying else ""
 
 
 def _cases(groups: list[Group]) -> tuple[Case, ...]:
-    found: dict[tuple[Any, ...], list[Group]] = {}
-    for group in groups:
-        key = (group.workload, group.sync, group.machine, group.threads, tuple((k, str(v)) for k, v in group.plain.items()))
-        found.setdefault(key, []).append(group)
-    return tuple(Case(*_titles(members[0], groups), tuple(members)) for members in found.values())
-
-
-def _titles(group: Group, groups: list[Group]) -> tuple[str, str]:
-    """Title: the workload and what varies among its cases. Detail: what is the same in all of them."""
-    peers = [other for other in groups if other.workload == group.workload]
-    varying, fixed = [group.workload], []
-    for key, value in group.plain.items():
-        same = all(str(other.plain.get(key)) == str(value) for other in peers)
-        (fixed if same and key != "structure" else varying).append(words.parameter(key, value))
-    traits = (
-        (words.threads(group.threads), {other.threads for other in peers}),
-        (group.sync, {other.sync for other in peers}),
-        (group.machine, {other.machine for other in peers}),
-    )
-    for text, levels in traits:
-        if len(levels) > 1:
-            varying.append(text)
-        elif text not in ("host", "none", ""):
-            fixed.append(text)
-    return ", ".join(varying), ", ".join(fixed)
-
-
-def mapping_title(group: Group) -> str:
-    """What tells a group from its neighbours in a case: "record table", "shadow records", or ""."""
-    return words.MAPPINGS.get(group.mapping, group.mapping)
+    cases: list[Case] = []
+    for workload in dict.fromkeys(group.workload for group in groups):
+        peers = {id(group): _dimensions(group) for group in groups if group.workload == workload}
+        names = list(dict.fromkeys(name for levels in peers.values() for name in levels))
+        # A factor that only some groups have varies too: it tells them apart.
+        varying = [name for name in names if len({levels.get(name, ("",))[0] for levels in peers.values()}) > 1]
+        beside = _beside(varying)
+        found: dict[tuple[str, ...], list[Group]] = {}
+        for group in groups:
+            if group.workload == workload:
+                key = tuple(peers[id(group)].get(name, ("",))[0] for name in names if name != beside)
+                found.setdefault(key, []).append(group)
+        for members in found.values():
+            levels = peers[id(members[0])]
+            named = [levels[name][1] for name in varying if name != beside and name in levels]
+            # A structure names a case even where the study has one only: "intset" alone says little.
+            if "-p structure" in levels and "-p structure" not in varying:
+                named.insert(0, levels["-p structure"][1])
+            fixed = [word for name, (_, word) in levels.items() if name not in varying and name != "-p structure"]
+            labels = tuple(peers[id(group)].get(beside, ("", ""))[1] for group in members)
+            title = ", ".join(word for word in [workload, *named] if word)
+            detail = ", ".join(word for word in fixed if word)
+            cases.append(Case(title, detail, tuple(members), labels, beside == "-p mapping"))
+    return tuple(cases)

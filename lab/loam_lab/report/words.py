@@ -70,6 +70,8 @@ def parameter(key: str, value: Any) -> str:
         return f"{value}\u00a0B blocks"
     if key == "update_percent":
         return f"{value}\u00a0% updates"
+    if key == "duration_ms":
+        return f"{value}\u00a0ms per run"
     if key == "elements":
         return f"{value} elements"
     return f"{key}\u00a0=\u00a0{value}"
@@ -81,12 +83,12 @@ def parameters(values: Mapping[str, Any]) -> str:
 
 
 def threads(number: int) -> str:
-    """"1 thread", "2 threads"."""
+    """ "1 thread", "2 threads"."""
     return f"{number}\u00a0thread" + ("" if number == 1 else "s")
 
 
 def listing(names: Iterable[str], last: str = "and") -> str:
-    """"a", "a and b", "a, b and c"."""
+    """ "a", "a and b", "a, b and c"."""
     found = list(names)
     if len(found) < 2:
         return "".join(found)

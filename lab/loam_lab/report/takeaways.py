@@ -1,0 +1,113 @@
+"""The answer in a few sentences, written from the findings: what a reader takes home."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loam_lab.report import rounding, words
+from loam_lab.report.findings import Answer, Fitness, answers, contrasts, fitness, placement, spoken
+from loam_lab.report.view import Study
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to take home: a lead of a few words and one or two sentences."""
+
+    lead: str
+    text: str
+
+
+def take_home(study: Study) -> list[Finding]:
+    """Three to five sentences that answer the study's question."""
+    found = [*_speed(answers(study)), *_causes(study), *_mapping(study)]
+    fit = fitness(study)
+    if fit:
+        found.append(Finding("The instrument", fitness_sentence(study, fit)))
+    return found
+
+
+def _speed(given: Sequence[Answer]) -> list[Finding]:
+    found = []
+    for workload in dict.fromkeys(answer.group.workload for answer in given):
+        mine = [answer for answer in given if answer.group.workload == workload]
+        apart = [answer for answer in mine if not answer.level and answer.ratio.estimate]
+        lead = f"Speed, {workload}"
+        if not apart:
+            found.append(Finding(lead, "No difference between the allocators could be shown."))
+            continue
+        widest = max(apart, key=lambda answer: max(answer.ratio.estimate or 1, 1 / (answer.ratio.estimate or 1)))
+        size = rounding.ratio(widest.ratio.estimate, widest.ratio.low, widest.ratio.high)
+        text = (
+            f"{widest.best} has {size}\u00a0× {words.faster(widest.group.metric)} {widest.worst} {spoken(widest.ratio)}"
+        )
+        if len(mine) > 1:
+            text = f"The choice matters most for {widest.label.removeprefix(workload + ', ')}: {text}"
+        text += ", though the interval is wide." if widest.rough else "."
+        level = sum(answer.level for answer in mine)
+        if level:
+            text += f" In {level} of {len(mine)} cases best and worst are a statistical tie."
+        found.append(Finding(lead, text))
+    return found
+
+
+def _causes(study: Study) -> list[Finding]:
+    by_mapping: dict[str, list[tuple[float, float, str]]] = {}
+    for case in study.cases:
+        for group in case.groups:
+            for cell in group.cells:
+                if cell.blame and cell.copy == 0 and cell.blame.get("aborts"):
+                    label = f"{case.title.removeprefix(group.workload + ', ')}, {cell.allocator}"
+                    by_mapping.setdefault(group.mapping, []).append(
+                        (placement(cell.blame), cell.blame["aborts"], label)
+                    )
+    parts = []
+    for mapping, rows in by_mapping.items():
+        caused, total = sum(row[0] for row in rows), sum(row[1] for row in rows)
+        name = words.MAPPINGS.get(mapping, mapping)
+        place = f"with {'the ' if mapping == 'table' else ''}{name}" if name else "in the blame runs"
+        if caused == 0:
+            parts.append(f"{place} none of {rounding.count(total)} aborts")
+        else:
+            share, label = max((row[0] / row[1], row[2]) for row in rows)
+            parts.append(f"{place} up to {rounding.percent(share, 2)} of the aborts ({label})")
+    if not parts:
+        return []
+    text = "; ".join(parts)
+    tail = "came from placement alone: the two transactions had touched different blocks"
+    return [Finding("Aborts by placement", f"{text[0].upper()}{text[1:]} {tail}.")]
+
+
+def _mapping(study: Study) -> list[Finding]:
+    found = []
+    every = [contrast for case in study.cases for contrast in contrasts(study, case)]
+    for what in dict.fromkeys(contrast.what for contrast in every):
+        spans = [one.ratio for one in every if one.what == what and one.ratio.estimate is not None]
+        known = [span for span in spans if span.low is not None and span.high is not None]
+        if not known:
+            continue
+        above = sum((span.low or 0) > 1 for span in known)
+        below = sum((span.high or 0) < 1 for span in known)
+        low, high = min(span.estimate or 0 for span in spans), max(span.estimate or 0 for span in spans)
+        text = (
+            f"From {rounding.ratio(low)}\u00a0× to {rounding.ratio(high)}\u00a0×, by allocator and case; of {len(known)} "
+            f"intervals {above} lie above 1, {below} below, {len(known) - above - below} include it."
+        )
+        found.append(Finding(what[:1].upper() + what[1:], text))
+    return found
+
+
+def fitness_sentence(study: Study, fit: Fitness) -> str:
+    """What differences this machine could show in this study, from the second copy of the baseline."""
+    limit, typical = rounding.percent(fit.limit, 2), rounding.percent(fit.typical, 2)
+    text = f"Machine fit for differences above {limit}"
+    if len(fit.copies) > 1:
+        text += f" ({typical} in the median case; the noisiest is {fit.noisiest})"
+    total = len(fit.copies)
+    text += f": a second copy of {study.baseline} ran in every block, and "
+    text += f"{'its interval' if total == 1 else f'{fit.containing} of its {total} intervals'} "
+    if total == 1:
+        return text + ("includes 1." if fit.containing else "does not include 1.")
+    return text + (
+        "include 1, as they should." if fit.containing == total else "include 1 (one in twenty may miss it by chance)."
+    )
