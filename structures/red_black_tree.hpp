@@ -97,8 +97,8 @@ class RedBlackTree {
     return true;
   }
 
-  // B1 keys ascend in order (hence no cycle and no key twice).   B2 the root is black.   B3 a red node has no red child.
-  // B4 every path from a node to null has as many black nodes.   B5 a child's parent is its parent.
+  // B1 keys ascend in order (hence no cycle and no key twice).   B2 the root is black.   B3 a red node has no red
+  // child. B4 every path from a node to null has as many black nodes.   B5 a child's parent is its parent.
   Verdict verify() const {
     Verdict verdict;
     const Node* const root = top_->root;
@@ -220,8 +220,8 @@ class RedBlackTree {
   template <class Access>
   void repair_after_removal(Access& access, Node* node, Node* parent) {
     while (parent != nullptr && !is_red(access, node)) {
-      const bool done = access.read(parent->left) == node ? refill<Side::left>(access, parent)
-                                                          : refill<Side::right>(access, parent);
+      const bool done =
+          access.read(parent->left) == node ? refill<Side::left>(access, parent) : refill<Side::right>(access, parent);
       if (done) return;
       node = parent;
       parent = access.read(node->parent);

@@ -24,8 +24,9 @@ class SortedList {
   };
   static_assert(sizeof(Node) == 16, "the study's list node");
 
-  SortedList() : tail_(make_sentinel(std::numeric_limits<Key>::max(), nullptr)),
-                 head_(make_sentinel(std::numeric_limits<Key>::min(), tail_)) {}
+  SortedList()
+      : tail_(make_sentinel(std::numeric_limits<Key>::max(), nullptr)),
+        head_(make_sentinel(std::numeric_limits<Key>::min(), tail_)) {}
   SortedList(const SortedList&) = delete;
   SortedList& operator=(const SortedList&) = delete;
   ~SortedList() {

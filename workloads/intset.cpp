@@ -32,12 +32,11 @@ bool contains(const Set& set, std::int64_t key) {
   return SyncType::read_only([&set, key](auto& access) { return set.contains(access, key); });
 }
 
-// The worker's loop: at most `limit` operations of `phase`. Everything it touches per operation is local, but the phase.
-// One copy (noipa) for both phases: the warm-up warms the code that is timed.
-// returns how many it did
+// The worker's loop: at most `limit` operations of `phase`. Everything it touches per operation is local, but the
+// phase. One copy (noipa) for both phases: the warm-up warms the code that is timed. returns how many it did
 template <class SyncType, class Set, class Keys>
-[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result,
-                                        const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
+[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, const std::atomic<Phase>& now,
+                                     Phase phase, std::uint64_t limit) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;
@@ -123,8 +122,7 @@ bool run_with_structure(const Options& options, Recorder& recorder) {
   const Settings settings(options);
   if (settings.structure == "list") return run_with_keys<SyncType, SortedList>(options, recorder, settings);
   if (settings.structure == "tree") return run_with_keys<SyncType, RedBlackTree>(options, recorder, settings);
-  if (settings.multiplicative)
-    return run_with_keys<SyncType, HashSet<Multiplicative>>(options, recorder, settings);
+  if (settings.multiplicative) return run_with_keys<SyncType, HashSet<Multiplicative>>(options, recorder, settings);
   return run_with_keys<SyncType, HashSet<Identity>>(options, recorder, settings);
 }
 

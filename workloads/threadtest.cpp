@@ -1,8 +1,8 @@
 // threadtest: allocate and free, nothing else.
 //   Source Berger et al., "Hoard", ASPLOS 2000.   Each thread allocates `batch` blocks of `size` bytes, writes one word
 //   into each if `touch`, and frees them in order, again and again. Metric: pairs of malloc and free per second.
-//   Caveat: at -O2 GCC removes a malloc-write-free loop whole; the build forbids it (-fno-builtin-malloc, -fno-builtin-free)
-//   and a test counts the calls.
+//   Caveat: at -O2 GCC removes a malloc-write-free loop whole; the build forbids it (-fno-builtin-malloc,
+//   -fno-builtin-free) and a test counts the calls.
 #include "runtime/platform/pages.hpp"
 #include "workloads/harness/options.hpp"
 #include "workloads/harness/recorder.hpp"
@@ -175,6 +175,7 @@ const base::Registration<Workload> registration{Workload{.name = "threadtest",
                                                          .summary = "pairs of malloc and free, nothing else",
                                                          .parameters = kParameters,
                                                          .metrics = kMetrics,
+                                                         .check = nullptr,
                                                          .run = run}};
 
 }  // namespace

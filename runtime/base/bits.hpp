@@ -24,7 +24,8 @@ constexpr std::uint32_t scale_to(std::uint32_t uniform, std::uint32_t count) noe
 }
 
 // A bijection of 64-bit words in which every input bit reaches every output bit: turns counters into seeds.
-//   Source: Stafford's variant 13 of the MurmurHash3 finaliser, as used by SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+//   Source: Stafford's variant 13 of the MurmurHash3 finaliser, as used by SplitMix64 (Steele, Lea, Flood, OOPSLA
+//   2014).
 constexpr std::uint64_t mix(std::uint64_t word) noexcept {
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
   word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;

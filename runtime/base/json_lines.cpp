@@ -2,8 +2,8 @@
 
 #include "runtime/base/check.hpp"
 
-#include <cerrno>
 #include <unistd.h>
+#include <cerrno>
 
 namespace loam::base {
 

@@ -3,11 +3,11 @@
 #include "runtime/base/format.hpp"
 #include "runtime/platform/affinity.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
-#include <fcntl.h>
 #include <tuple>
-#include <unistd.h>
 
 namespace loam::platform {
 namespace {

@@ -1,7 +1,7 @@
 // The processors of this machine, read from sysfs, in the order in which threads are placed on them.
-//   Topology order: one hardware thread of each core first, package by package, then the cores' second hardware threads:
-//   n threads share no core while n cores are free. Only processors that the process may use are listed.
-//   No allocation: reading the topology must not move the first blocks of the allocator under study.
+//   Topology order: one hardware thread of each core first, package by package, then the cores' second hardware
+//   threads: n threads share no core while n cores are free. Only processors that the process may use are listed. No
+//   allocation: reading the topology must not move the first blocks of the allocator under study.
 // Where sysfs lacks the topology (some containers), each processor counts as a core of its own.
 #pragma once
 

@@ -24,7 +24,7 @@ class Barrier {
     const auto round = round_.load(std::memory_order_relaxed);
     // barrier.A (gathers): acq_rel makes each arrival see the earlier ones, so that the last sees, and passes on, all.
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == parties_) {
-      arrived_.store(0, std::memory_order_relaxed);  // relaxed: published by barrier.B to whoever arrives next
+      arrived_.store(0, std::memory_order_relaxed);        // relaxed: published by barrier.B to whoever arrives next
       round_.store(round + 1, std::memory_order_release);  // barrier.B (opens): pairs with the load below
       return;
     }

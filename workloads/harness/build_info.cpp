@@ -2,10 +2,10 @@
 
 #include "runtime/base/bits.hpp"
 
-#include <cstdint>
-#include <cstring>
 #include <elf.h>
 #include <link.h>
+#include <cstdint>
+#include <cstring>
 
 namespace loam::workloads {
 namespace {

@@ -27,19 +27,26 @@ void put_parameters(JsonLine& line, std::span<const ParameterSpec> specs) {
 
 constexpr std::string_view name_of(MetricSpec::Better better) {
   switch (better) {
-    case MetricSpec::Better::higher: return "higher";
-    case MetricSpec::Better::lower: return "lower";
-    case MetricSpec::Better::neither: break;
+    case MetricSpec::Better::higher:
+      return "higher";
+    case MetricSpec::Better::lower:
+      return "lower";
+    case MetricSpec::Better::neither:
+      break;
   }
   return "neither";
 }
 
 constexpr std::string_view name_of(MetricSpec::Kind kind) {
   switch (kind) {
-    case MetricSpec::Kind::count: return "count";
-    case MetricSpec::Kind::time: return "time";
-    case MetricSpec::Kind::bytes: return "bytes";
-    case MetricSpec::Kind::ratio: break;
+    case MetricSpec::Kind::count:
+      return "count";
+    case MetricSpec::Kind::time:
+      return "time";
+    case MetricSpec::Kind::bytes:
+      return "bytes";
+    case MetricSpec::Kind::ratio:
+      break;
   }
   return "ratio";
 }

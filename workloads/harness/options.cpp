@@ -3,18 +3,18 @@
 #include "runtime/base/format.hpp"
 #include "workloads/harness/nearest.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace loam::workloads {
 namespace {
 
-constexpr std::string_view kFlags[] = {"--describe", "--threads", "--seed",    "--cpus",
-                                       "--warmup-ms", "--blame",  "--records", "-p"};
+constexpr std::string_view kFlags[] = {"--describe",  "--threads", "--seed",    "--cpus",
+                                       "--warmup-ms", "--blame",   "--records", "-p"};
 
 template <class Number>
 Number number_of(std::string_view flag, std::string_view text, Number min, Number max, std::string_view hint = {}) {
@@ -37,8 +37,7 @@ const Workload* workload_of(std::string_view name) {
     text.put(' ');
     text.put(workload.name);
   }
-  const auto near =
-      nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
+  const auto near = nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
   reject("WORKLOAD", name, text.text(),
          near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
 }
@@ -55,8 +54,7 @@ void parse_threads(std::string_view text, const SyncDescription& sync, Options& 
 
 void parse_cpus(std::string_view text, Options& options) {
   const int count = platform::parse_cpu_list(text, options.cpu_list);
-  if (count < 0)
-    reject("--cpus", text, "must be a list of processor numbers", "for example 0,1 or 0-3");
+  if (count < 0) reject("--cpus", text, "must be a list of processor numbers", "for example 0,1 or 0-3");
   options.cpu_count = static_cast<std::size_t>(count);
   for (const unsigned number : options.cpus()) {
     if (platform::topology().contains(number)) continue;
@@ -161,6 +159,7 @@ void parse_options(std::span<char* const> arguments, const SyncDescription& sync
       parse_parameter(value, options);
     }
   }
+  if (options.workload->check != nullptr) options.workload->check(options.parameters);
   if (options.cpu_count == 0)
     for (const auto& cpu : platform::topology().cpus()) options.cpu_list[options.cpu_count++] = cpu.number;
 }

@@ -37,15 +37,9 @@ void Recorder::begin(const RecordsInfo& records) {
       line.field(item.spec->name, item.value);
     }
   }
-  line.end()
-      .field("preset", kPreset)
-      .field("compiler", kCompiler)
-      .field("build_id", build_id())
-      .array("cpus");
+  line.end().field("preset", kPreset).field("compiler", kCompiler).field("build_id", build_id()).array("cpus");
   for (const unsigned cpu : options_.cpus()) line.value(cpu);
-  line.end()
-      .field("records_mapping", records.mapping)
-      .field("read_set_entry_bytes", records.read_set_entry_bytes);
+  line.end().field("records_mapping", records.mapping).field("read_set_entry_bytes", records.read_set_entry_bytes);
   write();
 }
 
@@ -90,10 +84,7 @@ void Recorder::histogram(std::string_view name, std::span<const std::uint64_t> b
 }
 
 void Recorder::end(bool verified, std::string_view message, std::int64_t live_blocks_delta) {
-  start("end")
-      .field("verified", verified)
-      .field("message", message)
-      .field("live_blocks_delta", live_blocks_delta);
+  start("end").field("verified", verified).field("message", message).field("live_blocks_delta", live_blocks_delta);
   write();
 }
 

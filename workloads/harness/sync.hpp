@@ -1,5 +1,5 @@
-// What a synchronisation tells the harness about itself. A file of workloads/syncs/ defines, all static, with per-thread
-// state in thread_local variables:
+// What a synchronisation tells the harness about itself. A file of workloads/syncs/ defines, all static, with
+// per-thread state in thread_local variables:
 //   struct Sync {
 //     static const SyncDescription& description();
 //     static void configure(const ParameterValues&, bool blame);  // once, before threads start
@@ -9,8 +9,8 @@
 //     static void note_block(const void* p, std::size_t bytes);  // bounds of a block made outside update(), for blame
 //     static void thread_exit();                               // hands this thread's state over
 //     static void quiesce();                                   // after all workers joined: reclaims what is deferred
-//     static std::int64_t live_blocks();                       // after quiesce(): blocks created minus freed, all threads
-//     static RecordsInfo records();                            // optional: what the ownership records cost
+//     static std::int64_t live_blocks();                       // after quiesce(): blocks created minus freed, all
+//     threads static RecordsInfo records();                            // optional: what the ownership records cost
 //     static AbortHistogram abort_histogram();                 // optional: this thread's, cumulative
 //   };
 //   using BlameSync = ...;                                     // the instantiation for --blame, or Sync itself
@@ -54,11 +54,11 @@ struct Counters {
   // combine(mine, other) for every field.
   template <class Combine>
   Counters& merge(const Counters& other, Combine combine) noexcept {
-    static constexpr std::uint64_t Counters::*kFields[] = {
-        &Counters::commits,         &Counters::attempts,           &Counters::aborts_same_word,
+    static constexpr std::uint64_t Counters::* kFields[] = {
+        &Counters::commits,           &Counters::attempts,           &Counters::aborts_same_word,
         &Counters::aborts_same_block, &Counters::aborts_other_block, &Counters::aborts_other_stripe,
-        &Counters::aborts_capacity, &Counters::aborts_reprovision, &Counters::aborts_interrupt,
-        &Counters::aborts_explicit, &Counters::aborts_unknown};
+        &Counters::aborts_capacity,   &Counters::aborts_reprovision, &Counters::aborts_interrupt,
+        &Counters::aborts_explicit,   &Counters::aborts_unknown};
     static_assert(sizeof kFields / sizeof *kFields * sizeof(std::uint64_t) == sizeof(Counters), "every field");
     for (const auto field : kFields) this->*field = combine(this->*field, other.*field);
     return *this;

@@ -3,9 +3,9 @@
 #include "runtime/base/check.hpp"
 #include "runtime/platform/affinity.hpp"
 
+#include <pthread.h>
 #include <algorithm>
 #include <cstring>
-#include <pthread.h>
 
 namespace loam::workloads {
 namespace {

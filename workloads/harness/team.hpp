@@ -1,8 +1,9 @@
-// A team of pinned threads that warm up, are timed, and stop, all at the word of the main thread, which sleeps meanwhile.
+// A team of pinned threads that warm up, are timed, and stop, all at the word of the main thread, which sleeps
+// meanwhile.
 //   Main sleeps also beside one worker: the first blocks come from main, all later ones from a worker, and several
 //   allocators keep an arena per thread.
-//   Phases: warmup -> timed -> done. A worker sees a change at its next operation and stamps the time itself, so nothing
-//   is read while it is being counted. No allocation but pthread_create's own.
+//   Phases: warmup -> timed -> done. A worker sees a change at its next operation and stamps the time itself, so
+//   nothing is read while it is being counted. No allocation but pthread_create's own.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"

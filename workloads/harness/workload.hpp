@@ -28,6 +28,8 @@ struct Workload {
   std::string_view name, summary;
   std::span<const ParameterSpec> parameters;
   std::span<const MetricSpec> metrics;
+  // Rejects parameters that contradict each other, before anything is recorded; may be null.
+  void (*check)(const ParameterValues& parameters);
   // Runs once: sets up, measures, records the iteration and its histograms, verifies, records the end.
   // returns whether the result was verified
   bool (*run)(const Options& options, Recorder& recorder);

@@ -24,7 +24,8 @@ constexpr ParameterSpec kParameters[] = {
                            "operations per thread instead of a duration, without warm-up; 0: use duration_ms"),
     ParameterSpec::choice("generator", kGenerators,
                           "fast: one draw of xoroshiro128++ per operation; erand48: two draws of libc's generator"),
-    ParameterSpec::choice("hash", kHashes, "hash set only: multiplicative spreads the keys, identity packs them densely"),
+    ParameterSpec::choice("hash", kHashes,
+                          "hash set only: multiplicative spreads the keys, identity packs them densely"),
 };
 
 using Better = MetricSpec::Better;
@@ -51,6 +52,15 @@ constexpr MetricSpec kMetrics[] = {
     {"records_rss_bytes", "B", Better::lower, Kind::bytes},
 };
 
+void check_parameters(const ParameterValues& parameters) {
+  const auto elements = parameters.integer("elements"), range = parameters.integer("range");
+  if (elements <= range) return;
+  char value[32], limit[96];
+  reject("-p elements", base::format_to(value, "{}", elements),
+         base::format_to(limit, "{} distinct keys do not fit into range={}", elements, range),
+         "raise range or lower elements");
+}
+
 constinit WorkerResult results_of_threads[kThreadsMax];
 
 }  // namespace
@@ -60,6 +70,7 @@ Workload workload(bool (*run)(const Options& options, Recorder& recorder)) {
           .summary = "look-ups, insertions and removals in a shared set of integers",
           .parameters = kParameters,
           .metrics = kMetrics,
+          .check = check_parameters,
           .run = run};
 }
 
@@ -73,12 +84,6 @@ Settings::Settings(const Options& options)
       elements(static_cast<std::uint64_t>(options.parameters.integer("elements"))),
       duration_ms(static_cast<std::uint64_t>(options.parameters.integer("duration_ms"))),
       operations(static_cast<std::uint64_t>(options.parameters.integer("operations"))) {
-  if (elements > range) {
-    char value[32], limit[96];
-    reject("-p elements", base::format_to(value, "{}", elements),
-           base::format_to(limit, "{} distinct keys do not fit into range={}", elements, range),
-           "raise range or lower elements");
-  }
   if (operations != 0) {
     duration_ms = 0;
   } else {

@@ -74,12 +74,12 @@ class Erand48Keys {
 
 // What one worker leaves behind. Aligned, so that neighbours do not share a line.
 struct alignas(platform::kApartBytes) WorkerResult {
-  std::uint64_t operations = 0;     // in the timed phase
-  Counters counters;                // in the timed phase
-  std::uint64_t lookup_hits = 0;    // over all phases; kept so that no compiler may drop a look-up
-  std::uint64_t updates_lost = 0;   // removals that did not find the key this thread had inserted: always a bug
+  std::uint64_t operations = 0;       // in the timed phase
+  Counters counters;                  // in the timed phase
+  std::uint64_t lookup_hits = 0;      // over all phases; kept so that no compiler may drop a look-up
+  std::uint64_t updates_lost = 0;     // removals that did not find the key this thread had inserted: always a bug
   std::int64_t outstanding = kNoKey;  // the key inserted last and not yet removed
-  AbortHistogram histogram;         // in the timed phase
+  AbortHistogram histogram;           // in the timed phase
 };
 
 // The results of the first `threads` workers; static, so that they move no block of the allocator under study.

@@ -2,13 +2,13 @@
 
 #include "tests/unit/support/json.hpp"
 
-#include <cerrno>
-#include <cstdint>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdint>
 #include <limits>
 #include <string>
-#include <unistd.h>
 
 namespace loam {
 namespace {

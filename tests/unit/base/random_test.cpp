@@ -1,9 +1,9 @@
 #include "runtime/base/random.hpp"
 
+#include <gtest/gtest.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <gtest/gtest.h>
 #include <set>
 #include <vector>
 

@@ -149,7 +149,8 @@ class Schema {
  public:
   explicit Schema(Json root) : root_(std::move(root)) {}
 
-  // The first violation as "place: what"; empty if `value` is valid. start: "" for the whole schema, or a name in $defs.
+  // The first violation as "place: what"; empty if `value` is valid. start: "" for the whole schema, or a name in
+  // $defs.
   std::string violation(const Json& value, std::string_view start = "") const {
     return check(start.empty() ? root_ : root_["$defs"][start], value, "$");
   }

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <utility>
 
-// What GCC calls for malloc and free inside a transaction. Named here because the build disables the built-in malloc, by
-// which GCC would find them. transaction_pure: called as they are, without a transactional clone.
+// What GCC calls for malloc and free inside a transaction. Named here because the build disables the built-in malloc,
+// by which GCC would find them. transaction_pure: called as they are, without a transactional clone.
 extern "C" [[gnu::transaction_pure]] void* _ITM_malloc(std::size_t bytes) noexcept;
 extern "C" [[gnu::transaction_pure]] void _ITM_free(void* block) noexcept;
 
@@ -56,7 +56,8 @@ class LibitmAccess {
 
 struct Sync {
   static const SyncDescription& description() {
-    static constexpr std::string_view kMethods[] = {"ml_wt", "gl_wt", "htm", "serial", "serialirr", "serialirr_onwrite"};
+    static constexpr std::string_view kMethods[] = {"ml_wt",  "gl_wt",     "htm",
+                                                    "serial", "serialirr", "serialirr_onwrite"};
     static constexpr ParameterSpec kParameters[] = {ParameterSpec::choice(
         "method", kMethods, "ITM_DEFAULT_METHOD: the algorithm of libitm; htm needs working hardware transactions")};
     static constexpr SyncDescription kDescription{.name = "libitm",

@@ -1,8 +1,8 @@
 // intset on the hand-written sets: the loop of workloads/intset.cpp with direct calls in place of the synchronisation.
+#include "workloads/shared/intset.hpp"
 #include "workloads/peers/plain/hash.hpp"
 #include "workloads/peers/plain/list.hpp"
 #include "workloads/peers/plain/tree.hpp"
-#include "workloads/shared/intset.hpp"
 
 namespace loam::workloads::plain {
 namespace {
@@ -10,8 +10,8 @@ namespace {
 using namespace intset;
 
 template <class Set, class Keys>
-[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result,
-                                        const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
+[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, const std::atomic<Phase>& now,
+                                     Phase phase, std::uint64_t limit) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;

@@ -1,0 +1,44 @@
+// The workload executables of this build, for black-box tests.
+#pragma once
+
+#include "tests/unit/support/json.hpp"
+#include "tests/unit/support/process.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace loam::tests {
+
+inline std::string executable(const std::string& name) { return (build_folder() / ("loam-workload-" + name)).string(); }
+
+// Names of all that this build made (libitm is left out of sanitizer builds).
+inline std::vector<std::string> executable_names() {
+  std::vector<std::string> names;
+  const std::string prefix = "loam-workload-";
+  for (const auto& entry : std::filesystem::directory_iterator(build_folder())) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(prefix) && entry.path().extension().empty()) names.push_back(name.substr(prefix.size()));
+  }
+  return names;
+}
+
+inline Schema record_schema() {
+  return Schema(Json::parse(read_file(source_root(__FILE__) / "schema" / "record.schema.json")));
+}
+
+// The records of a run, parsed, in order.
+inline std::vector<Json> records(const Finished& finished) {
+  std::vector<Json> all;
+  for (const auto& line : finished.lines()) all.push_back(Json::parse(line));
+  return all;
+}
+
+// The first record of that kind; throws if there is none.
+inline Json record(const Finished& finished, std::string_view kind) {
+  for (const auto& one : records(finished))
+    if (one["kind"].string() == kind) return one;
+  throw std::runtime_error("no " + std::string(kind) + " record; stderr: " + finished.err);
+}
+
+}  // namespace loam::tests

@@ -1,0 +1,118 @@
+// What the executables say: --describe and records against the schema, and the numbers against each other.
+#include "tests/unit/workloads/executables.hpp"
+
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <set>
+
+namespace loam::tests {
+namespace {
+
+TEST(Describe, EveryExecutableMatchesTheSchema) {
+  const Schema schema = record_schema();
+  const auto names = executable_names();
+  for (const char* needed : {"sequential", "global-lock", "etl-wb", "plain"})
+    EXPECT_NE(std::ranges::find(names, needed), names.end()) << needed << " was not built";
+  for (const auto& name : names) {
+    const auto finished = run(executable(name) + " --describe");
+    ASSERT_EQ(finished.status, 0) << finished.err;
+    const Json description = Json::parse(finished.out);
+    EXPECT_EQ(schema.violation(description, "description"), "") << name;
+    EXPECT_EQ(description["sync"]["name"].string(), name);
+    EXPECT_EQ(description["workloads"].array().size(), 2u);
+  }
+}
+
+TEST(Describe, RatiosAreMadeOfMetricsThatExist) {
+  const Json description = Json::parse(run(executable("etl-wb") + " --describe").out);
+  for (const auto& workload : description["workloads"].array()) {
+    std::set<std::string> names;
+    for (const auto& metric : workload["metrics"].array()) names.insert(metric["name"].string());
+    for (const auto& metric : workload["metrics"].array()) {
+      EXPECT_EQ(metric["kind"].string() == "ratio", metric.has("of"));
+      if (!metric.has("of")) continue;
+      for (const auto& part : metric["of"].array()) EXPECT_TRUE(names.contains(part.string())) << part.string();
+    }
+  }
+}
+
+// Every workload of every executable, tiny: records match the schema, come in order, and are verified.
+TEST(Records, EveryExecutableMatchesTheSchema) {
+  const Schema schema = record_schema();
+  for (const auto& name : executable_names())
+    for (const std::string workload :
+         {"intset -p structure=list", "intset -p structure=hash", "intset -p structure=hash -p hash=identity",
+          "intset -p structure=tree", "intset -p generator=erand48", "threadtest", "threadtest -p batch=100"}) {
+      const auto finished = run(executable(name) + " " + workload + " -p operations=500");
+      ASSERT_EQ(finished.status, 0) << name << " " << workload << ": " << finished.err << finished.out;
+      const auto all = records(finished);
+      for (const auto& one : all) EXPECT_EQ(schema.violation(one), "") << name << " " << workload;
+      ASSERT_GE(all.size(), 3u);
+      EXPECT_EQ(all.front()["kind"].string(), "begin");
+      EXPECT_EQ(all.back()["kind"].string(), "end");
+      EXPECT_TRUE(all.back()["verified"].boolean());
+      EXPECT_EQ(all.back()["live_blocks_delta"].number(), 0);
+    }
+}
+
+TEST(Records, BeginHoldsTheWholeIdentity) {
+  const auto begin = record(run(executable("etl-wb") + " intset --threads 2 --seed 18446744073709551615 --cpus 0 "
+                                                       "-p mapping=shadow -p operations=10 -p update_percent=20"),
+                            "begin");
+  EXPECT_EQ(begin["workload"].string(), "intset");
+  EXPECT_EQ(begin["sync"].string(), "etl-wb");
+  EXPECT_EQ(begin["threads"].number(), 2);
+  EXPECT_EQ(begin["cpus"].array().size(), 1u);
+  EXPECT_TRUE(begin["records_mapping"].string().starts_with("shadow") ||
+              begin["records_mapping"].string() == "table");  // where the range is refused
+  EXPECT_GE(begin["build_id"].string().size(), 16u);
+  const auto& parameters = begin["parameters"];
+  EXPECT_EQ(parameters["mapping"].string(), "shadow");
+  EXPECT_EQ(parameters["update_percent"].number(), 20);
+  EXPECT_EQ(parameters["shift"].number(), 5);  // a default
+  EXPECT_EQ(parameters["structure"].string(), "list");
+}
+
+TEST(Records, NumbersAgreeWithEachOther) {
+  const auto finished = run(executable("etl-wb") +
+                            " intset --threads 2 -p structure=tree -p elements=20 -p range=40 "
+                            "-p operations=20000 --blame");
+  ASSERT_EQ(finished.status, 0) << finished.err;
+  const auto one = record(finished, "iteration");
+  EXPECT_EQ(one["operations"].number(), 40000);
+  EXPECT_EQ(one["commits"].number(), one["operations"].number());
+  double causes = 0;
+  for (const char* cause : {"same_word", "same_block", "other_block", "other_stripe", "capacity", "reprovision",
+                            "interrupt", "explicit", "unknown"})
+    causes += one["aborts_" + std::string(cause)].number();
+  EXPECT_EQ(one["aborts"].number(), causes);
+  EXPECT_EQ(one["attempts"].number(), one["commits"].number() + one["aborts"].number());
+  EXPECT_NEAR(one["ops_per_s"].number() * one["elapsed_s"].number(), one["operations"].number(), 1);
+  const auto histogram = record(finished, "histogram");
+  EXPECT_EQ(histogram["name"].string(), "aborts_per_commit");
+  EXPECT_EQ(histogram["bounds"].array().size(), histogram["counts"].array().size());
+  double transactions = 0;
+  for (const auto& count : histogram["counts"].array()) transactions += count.number();
+  EXPECT_EQ(transactions, one["commits"].number());
+}
+
+TEST(Records, ADurationIsKept) {
+  const auto one = record(run(executable("sequential") + " intset -p duration_ms=120 --warmup-ms 10"), "iteration");
+  EXPECT_GE(one["elapsed_s"].number(), 0.11);  // the worker may see the start late, and so stamp it late
+  EXPECT_GT(one["operations"].number(), 0);
+}
+
+TEST(Records, GoToADescriptorOrAPath) {
+  const TemporaryFolder folder;
+  const auto path = (folder.path() / "records.jsonl").string();
+  const auto command = executable("sequential") + " intset -p operations=10 --records ";
+  EXPECT_EQ(run(command + path).out, "");
+  EXPECT_EQ(run(command + "7 7>>" + path).out, "");
+  std::size_t ends = 0;
+  const auto text = read_file(path);
+  for (std::size_t at = 0; (at = text.find("\"kind\":\"end\"", at)) != std::string::npos; ++at) ++ends;
+  EXPECT_EQ(ends, 2u);  // a path is appended to
+}
+
+}  // namespace
+}  // namespace loam::tests
