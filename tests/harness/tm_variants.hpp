@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 namespace loam::tests {
@@ -13,6 +14,8 @@ namespace loam::tests {
 struct Variant {
   const char* name;
   tm::Config config;
+
+  friend std::ostream& operator<<(std::ostream& out, const Variant& variant) { return out << variant.name; }
 };
 
 inline constexpr Variant kVariants[] = {
