@@ -165,7 +165,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
         "schema": 1, "study": "tour", "title": "A tour of six allocators under transactions",
-        "question": "Does the choice of memory allocator change the speed and the abort rate of transactional data structures?",
+        "question": "Does the choice of allocator change the speed and the abort rate of transactional data structures?",
         "created_utc": "2026-11-21T10:12:13Z", "folder": "results/tour-20261121T101213Z-5f3a", "baseline": "glibc",
         "primary_metrics": {"intset": "ops_per_s", "threadtest": "pairs_per_s"}, "command": "./loam tour",
         "commands": [
@@ -188,7 +188,8 @@ def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
             }
             for index, (name, version, so) in enumerate(zip(
                 ALLOCATORS, ("2.36", "2.36", "5.3.0", "2.10", "2021.8", "2.0.9"),
-                ("libc.so.6", "libc.so.6", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtbbmalloc.so.2", "libmimalloc.so.2"),
+                ("libc.so.6", "libc.so.6", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtbbmalloc.so.2",
+                 "libmimalloc.so.2"),
                 strict=True,
             ))
         ],
@@ -326,6 +327,7 @@ def hostile() -> dict[str, Any]:
     result["failures"] = [{"cell": result["cells"][0], "state": "exit", "detail": f"stderr: {HOSTILE}", "count": 1}]
     result["headlines"] = [
         {"workload": "intset", "parameters": result["cells"][0]["parameters"], "sync": "etl</title><script>x</script>",
-         "best": HOSTILE, "worst": "glibc", "ratio": {"estimate": 1.1, "low": 1.0, "high": 1.2}, "verdict": "better", "text": HOSTILE}
+         "best": HOSTILE, "worst": "glibc", "ratio": {"estimate": 1.1, "low": 1.0, "high": 1.2}, "verdict": "better",
+         "text": HOSTILE}
     ]  # fmt: skip
     return result

@@ -1,0 +1,346 @@
+"""The report's files: whole, deterministic, harmless with hostile text, honest about what is missing."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+import os
+import re
+import time
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_results
+
+from loam_lab import report
+from loam_lab.errors import LoamError
+from loam_lab.report import commands, findings, view
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+SVG_LEAVES = {"path", "line", "rect", "circle"}
+MAKERS = {
+    "tour": synthetic_results.tour,
+    "ad_hoc": synthetic_results.ad_hoc,
+    "bench": synthetic_results.bench,
+    "troubled": synthetic_results.troubled,
+    "hostile": synthetic_results.hostile,
+}
+
+
+class Strict(HTMLParser):
+    """Fails on tags that do not nest; collects ids, references, attributes and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in SVG_LEAVES, f"<{tag}/> closes itself only in SVG"
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack and self.stack[-1] == tag, f"</{tag}> inside {self.stack[-3:]} at {self.getpos()}"
+        self.stack.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def parse(page: str) -> Strict:
+    parser = Strict()
+    parser.feed(page)
+    parser.close()
+    assert parser.stack == []
+    return parser
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
+    folder = tmp_path_factory.mktemp("reports")
+    return {name: report.build(make(), folder / name) for name, make in MAKERS.items()}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_page_is_well_formed_and_asks_for_nothing(built: dict[str, dict[str, Path]], name: str) -> None:
+    page = built[name]["html"].read_text()
+    parser = parse(page)
+    tags = {tag for tag, _ in parser.tags}
+    assert not tags & {"script", "iframe", "object", "embed", "form", "base"}
+    ids = [given["id"] for _, given in parser.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+    for tag, given in parser.tags:
+        assert not any(key.startswith("on") for key in given), (tag, given)
+        assert given.get("src") is None
+        if "href" in given:
+            target = given["href"] or ""
+            assert target == "data:," or target[1:] in ids, target
+        if given.get("role") == "img":
+            assert set((given["aria-labelledby"] or "").split()) <= set(ids)
+        if tag == "th":
+            assert given.get("scope") in ("col", "row")
+    assert "url(" not in page and "@import" not in page
+    assert len(page) < 1_000_000
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_same_input_same_bytes(built: dict[str, dict[str, Path]], name: str, tmp_path: Path) -> None:
+    again = report.build(MAKERS[name](), tmp_path)
+    for kind in ("html", "csv", "md"):
+        assert again[kind].read_bytes() == built[name][kind].read_bytes()
+    for picture in sorted(built[name]["svg"].iterdir()):
+        assert (tmp_path / "figures" / picture.name).read_bytes() == picture.read_bytes()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_pictures_stand_alone(built: dict[str, dict[str, Path]], name: str) -> None:
+    names = sorted(path.name for path in built[name]["svg"].iterdir())
+    stems = {Path(found).stem for found in names}
+    assert names == sorted(f"{stem}.{kind}" for stem in stems for kind in ("svg", "png"))
+    for stem in stems:
+        assert re.fullmatch("[a-z0-9-]+", stem)
+        root = ET.parse(built[name]["svg"] / f"{stem}.svg").getroot()
+        assert root.get("viewBox") and not [e for e in root.iter() if e.tag.endswith(("script", "image", "use"))]
+        assert (built[name]["svg"] / f"{stem}.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_the_answer_comes_first(built: dict[str, dict[str, Path]]) -> None:
+    page = built["tour"]["html"].read_text()
+    anchors = re.findall(r'<section id="([a-z]+)"', page)
+    assert anchors == [
+        "answer",
+        "throughput",
+        "aborts",
+        "mapping",
+        "effect",
+        "warnings",
+        "machine",
+        "numbers",
+        "repeat",
+    ]
+    answer = page[page.index('id="answer"') : page.index('id="throughput"')]
+    for headline in synthetic_results.tour()["headlines"]:
+        assert headline["best"] in answer and headline["worst"] in answer
+        assert f"{headline['ratio']['estimate']:.2f}" in answer
+    assert "Machine fit for differences above" in answer
+
+
+def test_every_cell_is_in_the_csv(built: dict[str, dict[str, Path]]) -> None:
+    for name, make in MAKERS.items():
+        result = make()
+        rows = list(csv.DictReader(io.StringIO(built[name]["csv"].read_text())))
+        for cell in result["cells"]:
+            mine = [row for row in rows if _same_cell(row, cell)]
+            assert mine, cell["factors"]
+            assert {row["verdict"] for row in mine} == {cell["verdict"]}
+            for metric, value in cell["metrics"].items():
+                (row,) = [row for row in mine if row["metric"] == metric]
+                assert float(row["estimate"]) == value["estimate"]
+                assert row["unit"] == value["unit"] and row["better"] == value["better"]
+                assert row["low"] == ("" if value["low"] is None else row["low"])
+            if cell["ratio_to_baseline"]:
+                (row,) = [row for row in mine if row["metric"].endswith("_to_baseline")]
+                assert float(row["high"]) == pytest.approx(cell["ratio_to_baseline"]["high"], rel=1e-12)
+            for cause, number in (cell["blame"] or {}).items():
+                (row,) = [row for row in mine if row["metric"] == f"blame.{cause}"]
+                assert float(row["estimate"]) == number
+
+
+def _same_cell(row: dict[str, str], cell: dict[str, Any]) -> bool:
+    factors = cell["factors"]
+    return (
+        all(row[key] == str(factors[key]) for key in ("workload", "allocator", "sync", "machine", "threads"))
+        and row["copy"] == str(cell["copy"])
+        and all(row[f"parameter.{key}"] == str(value) for key, value in cell["parameters"].items())
+    )
+
+
+def test_hostile_text_stays_text(built: dict[str, dict[str, Path]]) -> None:
+    page = built["hostile"]["html"].read_text()
+    assert "<script" not in page and "<img" not in page
+    parser = parse(page)
+    assert any(synthetic_results.HOSTILE in text for text in parser.text)
+    assert "Content-Security-Policy" in page
+    markdown = built["hostile"]["md"].read_text()
+    fenced = re.sub(r"(?ms)^(`{3,})sh\n.*?\n\1$", "", markdown)
+    assert not re.search(r"(?<!\\)<", fenced)
+
+
+def test_control_characters_do_not_reach_the_files(tmp_path: Path) -> None:
+    result = synthetic_results.ad_hoc()
+    name = "je\x00mal\x1b[31mloc\u202e\ud800"
+    for cell in result["cells"]:
+        if cell["factors"]["allocator"] == "jemalloc":
+            cell["factors"]["allocator"] = name
+    result["command"] = "./loam \x07"
+    for path in report.build(result, tmp_path, formats=("html", "csv", "md", "svg")).values():
+        for file in [path] if path.is_file() else path.iterdir():
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", file.read_text()), file
+
+
+def test_what_is_missing_is_said(built: dict[str, dict[str, Path]]) -> None:
+    page = built["troubled"]["html"].read_text()
+    assert "4 of 77 cells are incomplete" in page
+    text = " ".join(parse(page).text)
+    for word in (
+        "failed",
+        "unproven",
+        "skipped",
+        "not measured",
+        "no blame run",
+        "SIGSEGV",
+        "no end record after 30 s",
+    ):
+        assert word in text, word
+    assert "malloc is provided by libc.so.6" in text
+    for number in ("nan", "None", "inf "):
+        assert number not in text
+
+
+def test_ties_are_told(tmp_path: Path) -> None:
+    result = synthetic_results.tour()
+    result["headlines"][1].update(verdict="equivalent", ratio={"estimate": 1.004, "low": 0.998, "high": 1.01})
+    result["headlines"][3].update(verdict="inconclusive", ratio={"estimate": 1.2, "low": 1.1, "high": 1.3})
+    result["headlines"][5].update(verdict="inconclusive", p_holm=0.4)
+    study = view.read(result)
+    answers = findings.answers(study)
+    assert [answer.level for answer in answers] == [False, True, False, False, False, True, False, False]
+    assert [answer.rough for answer in answers] == [False, False, False, True, False, False, False, False]
+    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    assert "In 2 of 6 cases best and worst are a statistical tie." in page
+    assert page.count("all, even the worst") == 2
+
+
+def test_answers_without_headlines_lean_on_the_baseline() -> None:
+    study = view.read(synthetic_results.ad_hoc())
+    answers = findings.answers(study)
+    assert [answer.best for answer in answers] == ["jemalloc", "jemalloc"]
+    assert answers[0].ratio == study.groups[0].cells[1].ratio
+    # Less time is better: the winner is the one with the smallest estimate.
+    slow = findings.answers(view.read(synthetic_results.bench()))
+    assert (slow[0].best, slow[0].worst) == ("glibc", "mimalloc")
+    assert slow[0].ratio.estimate is not None and slow[0].ratio.estimate < 1
+
+
+def test_placement_is_gone_with_shadow_records(built: dict[str, dict[str, Path]]) -> None:
+    page = built["tour"]["html"].read_text()
+    assert re.search(r"with shadow records none of [\d\u202f]+ aborts came from placement alone", page)
+    assert len(re.findall(r"Shadow records: none of [\d\u202f]+ aborts is due to placement", page)) == 3
+
+
+def test_panels_beside_each_other() -> None:
+    tour = view.read(synthetic_results.tour())
+    assert [case.title for case in tour.cases] == [
+        "intset, sorted list", "intset, hash set", "intset, red-black tree", "threadtest",
+    ]  # fmt: skip
+    assert tour.cases[0].labels == ("record table", "shadow records")
+    assert tour.cases[3].labels == ("16\u00a0B blocks", "64\u00a0B blocks")
+    assert len(tour.references) == 3
+    assert view.reference_of(tour.cases[1].groups[0], tour) is tour.references[1]
+    assert view.read(synthetic_results.ad_hoc()).cases[0].labels == ("1\u00a0thread", "2\u00a0threads")
+
+
+def test_sentinel_and_its_copy_is_never_a_winner() -> None:
+    result = synthetic_results.tour()
+    for cell in result["cells"]:
+        if cell["copy"]:
+            cell["metrics"][cell["ratio_to_baseline"]["metric"]]["estimate"] *= 10
+    study = view.read(result)
+    assert all("again" not in cell.name for group in study.groups for cell in findings.ranking(group))
+    fit = findings.fitness(study)
+    assert fit is not None and len(fit.copies) == 11 and fit.limit >= fit.typical > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda result: result.update(schema=2), "schema=2"),
+        (lambda result: result.pop("schema"), "schema"),
+        (lambda result: result.pop("cells"), "has no cells"),
+        (lambda result: result["cells"][0].pop("factors"), "not whole"),
+        (lambda result: result["cells"].append(None), "not whole"),
+    ],
+)
+def test_other_versions_and_torn_results_are_refused(tmp_path: Path, change: Any, word: str) -> None:
+    result = copy.deepcopy(synthetic_results.ad_hoc())
+    change(result)
+    with pytest.raises(LoamError, match=word):
+        report.build(result, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_unknown_format_names_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(LoamError, match="did you mean html"):
+        report.build(synthetic_results.ad_hoc(), tmp_path, formats=("htm",))
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LoamError, match=r"cannot be written.*--out"):
+        report.build(synthetic_results.ad_hoc(), tmp_path / "file" / "below", formats=("csv",))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere; the case above covers root")
+def test_read_only_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(LoamError, match="Permission denied"):
+        report.build(synthetic_results.ad_hoc(), tmp_path, formats=("csv",))
+
+
+def test_a_failed_write_leaves_the_old_report_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = report.build(synthetic_results.ad_hoc(), tmp_path, formats=("csv",))["csv"]
+    before = written.read_bytes()
+
+    def full(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(LoamError, match="No space left on device"):
+        report.build(synthetic_results.tour(), tmp_path, formats=("csv",))
+    assert written.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["results.csv"]
+
+
+def test_command_takes_the_newest_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LoamError, match="loam tour"):
+        commands.report()
+    folder = tmp_path / "results" / "run-1"
+    folder.mkdir(parents=True)
+    (tmp_path / "results" / "latest").symlink_to("run-1")
+    with pytest.raises(LoamError, match=r"holds no result\.json"):
+        commands.report()
+    (folder / "result.json").write_text("{")
+    with pytest.raises(LoamError, match="cannot be read"):
+        commands.report()
+    (folder / "result.json").write_text("[]")
+    with pytest.raises(LoamError, match="not an object"):
+        commands.report()
+    (folder / "result.json").write_text(json.dumps(synthetic_results.ad_hoc()))
+    assert commands.report(json=True)["html"] == folder.resolve() / "report.html"
+    told = json.loads(capsys.readouterr().out)
+    assert Path(told["report"]["csv"]).is_file()
+    assert commands.report(folder, tmp_path / "elsewhere")["md"] == tmp_path / "elsewhere" / "report.md"
+
+
+def test_tour_report_takes_a_few_seconds_of_one_core(tmp_path: Path) -> None:
+    result = synthetic_results.tour()
+    start = time.process_time()
+    report.build(result, tmp_path)
+    # CPU time, not wall: the machine may be busy with other tests.
+    assert time.process_time() - start < 8
