@@ -8,7 +8,6 @@
 //            takes the address of malloc makes &malloc an address inside the program, although calls go elsewhere.
 //   Not seen A process that ends without exit handlers (_exit, quick_exit, a signal) writes no exit record: unproven.
 #define _GNU_SOURCE
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +19,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "line.h"
+#include "objects.h"
+
 // The order is not significant; lab/loam_lab/allocators/probe.py decides which of them matter.
+// clang-format off: one row per family reads better than one name per line
 static const char* const kSymbols[] = {
     "malloc", "free", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign", "malloc_usable_size",
     "valloc", "pvalloc", "reallocarray", "malloc_trim", "mallinfo", "mallinfo2", "mallopt", "malloc_stats", "malloc_info",
@@ -32,73 +35,12 @@ static const char* const kSymbols[] = {
     "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 };
+// clang-format on
 enum { kSymbolCount = sizeof kSymbols / sizeof kSymbols[0], kObjectsMax = 16, kBuildIdMax = 32 };
 
-// P1 text_used <= sizeof text: a line that would not fit is not written (missing record = unproven, never a wrong one).
-static char text[32 * 1024];
-static size_t text_used;
-static bool text_full;
 static char proof_file[PATH_MAX];
-static pid_t start_pid;              // process in which the constructor ran; differs from getpid() in a forked child
-static const char* libc_malloc_owner;  // name of the object behind malloc at start; points into the link map
-
-// ---- JSON into the static buffer ----
-
-static void put_raw(const char* s, size_t n) {
-  if (n > sizeof text - text_used) {
-    text_full = true;
-    return;
-  }
-  memcpy(text + text_used, s, n);
-  text_used += n;
-}
-
-static void put(const char* s) { put_raw(s, strlen(s)); }
-
-static void put_number(long long value) {
-  char digits[24];
-  size_t at = sizeof digits;
-  unsigned long long rest = value < 0 ? 0ULL - (unsigned long long)value : (unsigned long long)value;
-  do digits[--at] = (char)('0' + rest % 10);
-  while ((rest /= 10) != 0);
-  if (value < 0) digits[--at] = '-';
-  put_raw(digits + at, sizeof digits - at);
-}
-
-static void put_hex(const unsigned char* bytes, size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    put_raw(&"0123456789abcdef"[bytes[i] >> 4], 1);
-    put_raw(&"0123456789abcdef"[bytes[i] & 15], 1);
-  }
-}
-
-static void put_string(const char* s) {
-  put("\"");
-  for (; *s != '\0'; ++s) {
-    const unsigned char c = (unsigned char)*s;
-    if (c == '"' || c == '\\') {
-      put("\\");
-      put_raw(s, 1);
-    } else if (c < 0x20) {
-      put("\\u00");
-      put_hex(&c, 1);
-    } else {
-      put_raw(s, 1);
-    }
-  }
-  put("\"");
-}
-
-static void put_key(const char* key) {
-  put(text_used > 1 && text[text_used - 1] != '{' ? ",\"" : "\"");
-  put(key);
-  put("\":");
-}
-
-static void put_key_number(const char* key, long long value) {
-  put_key(key);
-  put_number(value);
-}
+static pid_t start_pid;           // process in which the constructor ran; differs from getpid() in a forked child
+static const char* malloc_owner;  // soname of the object behind malloc at start; points into that object
 
 static void begin_line(const char* kind) {
   text_used = 0;
@@ -121,84 +63,6 @@ static void write_line(void) {
   do written = write(file, text, text_used);
   while (written < 0 && errno == EINTR);
   close(file);
-}
-
-// ---- mapped objects ----
-
-struct object {
-  const char* name;  // "" is the program itself
-  ElfW(Addr) base;
-  const ElfW(Phdr) * headers;
-  size_t header_count;
-  const char* strings;
-  const ElfW(Sym) * symbols;
-  const ElfW(Half) * versions;
-  const uint32_t* gnu_hash;
-  const uint32_t* sysv_hash;
-  const char* soname;
-};
-
-// glibc rewrites the addresses in a dynamic section to absolute ones; the vdso's and other linkers' stay relative.
-static const void* absolute(const struct object* object, ElfW(Addr) value) {
-  return (const void*)(value < object->base ? object->base + value : value);
-}
-
-static bool describe(const struct dl_phdr_info* info, struct object* object) {
-  *object = (struct object){.name = info->dlpi_name, .base = info->dlpi_addr, .headers = info->dlpi_phdr,
-                            .header_count = info->dlpi_phnum};
-  const ElfW(Dyn)* dynamic = NULL;
-  for (size_t i = 0; i < object->header_count; ++i)
-    if (object->headers[i].p_type == PT_DYNAMIC) dynamic = (const void*)(object->base + object->headers[i].p_vaddr);
-  if (dynamic == NULL) return false;
-  ElfW(Xword) soname_at = 0;
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    switch (dynamic->d_tag) {
-      case DT_STRTAB: object->strings = absolute(object, dynamic->d_un.d_ptr); break;
-      case DT_SYMTAB: object->symbols = absolute(object, dynamic->d_un.d_ptr); break;
-      case DT_VERSYM: object->versions = absolute(object, dynamic->d_un.d_ptr); break;
-      case DT_GNU_HASH: object->gnu_hash = absolute(object, dynamic->d_un.d_ptr); break;
-      case DT_HASH: object->sysv_hash = absolute(object, dynamic->d_un.d_ptr); break;
-      case DT_SONAME: soname_at = dynamic->d_un.d_val; break;
-      default: break;
-    }
-  }
-  if (object->strings == NULL || object->symbols == NULL) return false;
-  if (soname_at != 0) object->soname = object->strings + soname_at;
-  return true;
-}
-
-// A symbol that calls can bind to: defined here, not local, not hidden, in the default version.
-static bool binds(const struct object* object, uint32_t index, const char* name) {
-  const ElfW(Sym)* symbol = &object->symbols[index];
-  const unsigned binding = ELF64_ST_BIND(symbol->st_info), visibility = ELF64_ST_VISIBILITY(symbol->st_other);
-  if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0) return false;
-  if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return false;
-  if (visibility == STV_HIDDEN || visibility == STV_INTERNAL) return false;
-  if (object->versions != NULL && (object->versions[index] & 0x8000) != 0) return false;
-  return strcmp(object->strings + symbol->st_name, name) == 0;
-}
-
-static const ElfW(Sym) * find_by_gnu_hash(const struct object* object, const char* name) {
-  uint32_t hash = 5381;
-  for (const char* c = name; *c != '\0'; ++c) hash = hash * 33 + (unsigned char)*c;
-  const uint32_t bucket_count = object->gnu_hash[0], first = object->gnu_hash[1], bloom_words = object->gnu_hash[2];
-  const uint32_t* buckets = object->gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-  const uint32_t* chain = buckets + bucket_count;
-  if (bucket_count == 0) return NULL;
-  for (uint32_t index = buckets[hash % bucket_count]; index >= first; ++index) {
-    const uint32_t entry = chain[index - first];
-    if ((entry | 1) == (hash | 1) && binds(object, index, name)) return &object->symbols[index];
-    if ((entry & 1) != 0) break;
-  }
-  return NULL;
-}
-
-static const ElfW(Sym) * find(const struct object* object, const char* name) {
-  if (object->gnu_hash != NULL) return find_by_gnu_hash(object, name);
-  if (object->sysv_hash != NULL)
-    for (uint32_t index = 1; index < object->sysv_hash[1]; ++index)  // [1] is the length of the chain = of the table
-      if (binds(object, index, name)) return &object->symbols[index];
-  return NULL;
 }
 
 static void put_build_id(const struct object* object) {
@@ -262,8 +126,10 @@ static void put_providers(void) {
   for (int i = 0; i < providers.count; ++i) {
     put(i > 0 ? ",{" : "{");
     put_key("path");
-    if (providers.objects[i].name[0] == '\0') put_program_path();
-    else put_string(providers.objects[i].name);
+    if (providers.objects[i].name[0] == '\0')
+      put_program_path();
+    else
+      put_string(providers.objects[i].name);
     if (providers.objects[i].soname != NULL) {
       put_key("soname");
       put_string(providers.objects[i].soname);
@@ -276,8 +142,10 @@ static void put_providers(void) {
   put("{");
   for (int i = 0; i < kSymbolCount; ++i) {
     put_key(kSymbols[i]);
-    if (providers.of_symbol[i] < 0) put("null");
-    else put_number(providers.of_symbol[i]);
+    if (providers.of_symbol[i] < 0)
+      put("null");
+    else
+      put_number(providers.of_symbol[i]);
   }
   put("}");
 }
@@ -319,7 +187,8 @@ static long long rss_peak_kib(void) {
   const char* at = strstr(status, "\nVmHWM:");
   if (at == NULL) return 0;
   long long kib = 0;
-  for (at += strlen("\nVmHWM:"); *at == ' ' || *at == '\t'; ++at) {}
+  for (at += strlen("\nVmHWM:"); *at == ' ' || *at == '\t'; ++at) {
+  }
   for (; *at >= '0' && *at <= '9'; ++at) kib = kib * 10 + (*at - '0');
   return kib;
 }
@@ -344,7 +213,7 @@ __attribute__((constructor)) static void probe_start(int argc, char** argv, char
   start_pid = getpid();
   memset(providers.of_symbol, -1, sizeof providers.of_symbol);
   dl_iterate_phdr(note_providers, NULL);
-  if (providers.of_symbol[0] >= 0) libc_malloc_owner = providers.objects[providers.of_symbol[0]].soname;
+  if (providers.of_symbol[0] >= 0) malloc_owner = providers.objects[providers.of_symbol[0]].soname;
   begin_line("start");
   put_key("exe");
   put_program_path();
@@ -376,8 +245,10 @@ static int note_exit(struct dl_phdr_info* info, size_t size, void* into) {
   if (object.soname != NULL && strcmp(object.soname, "libjvm.so") == 0) result->jvm = true;
   if (find(&object, "malloc") != NULL) {
     put(result->definers++ > 0 ? "," : "");
-    if (object.name[0] == '\0') put_program_path();
-    else put_string(object.name);
+    if (object.name[0] == '\0')
+      put_program_path();
+    else
+      put_string(object.name);
   }
   return 0;
 }
@@ -413,12 +284,11 @@ __attribute__((destructor)) static void probe_exit(void) {
   put_key_number("namespaces", namespaces());
   // Where libc itself serves malloc the numbers would prove nothing, and asking takes the locks of its arenas, which a
   // program that calls exit from a signal handler may hold.
-  const bool libc_serves = libc_malloc_owner != NULL && strcmp(libc_malloc_owner, "libc.so.6") == 0;
+  const bool libc_serves = malloc_owner != NULL && strcmp(malloc_owner, "libc.so.6") == 0;
   if (seen.libc != NULL && !libc_serves) {
     const ElfW(Sym)* symbol = find(seen.libc, "mallinfo2");
     if (symbol != NULL) {
-      struct mallinfo2 (*const own_mallinfo2)(void) =
-          (struct mallinfo2(*)(void))(seen.libc->base + symbol->st_value);
+      struct mallinfo2 (*const own_mallinfo2)(void) = (struct mallinfo2 (*)(void))(seen.libc->base + symbol->st_value);
       const struct mallinfo2 heap = own_mallinfo2();
       put_key_number("libc_arena_bytes", (long long)heap.arena);
       put_key_number("libc_mapped_bytes", (long long)heap.hblkhd);

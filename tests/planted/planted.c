@@ -67,7 +67,7 @@ size_t malloc_usable_size(void* block) {
   static size_t (*next)(void*);
   size_t (*function)(void*) = __atomic_load_n(&next, __ATOMIC_RELAXED);  // relaxed: every thread finds the same value
   if (function == NULL) {
-    function = (size_t(*)(void*))dlsym(RTLD_NEXT, "malloc_usable_size");
+    function = (size_t (*)(void*))dlsym(RTLD_NEXT, "malloc_usable_size");
     __atomic_store_n(&next, function, __ATOMIC_RELAXED);
   }
   return function(block);
