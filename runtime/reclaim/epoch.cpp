@@ -12,6 +12,25 @@
 
 namespace loam::reclaim {
 
+void Limbo::map_or_die() noexcept {
+  LOAM_CHECK(ring_ == nullptr,
+             "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired", blocks());
+  ring_ = static_cast<Retired*>(
+      platform::map_lazy_or_die(kCapacity * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
+}
+
+void Limbo::stamp(std::uint64_t stamp) noexcept {
+  if (batches_ == kBatchesMax) --batches_;
+  batch_[batches_++] = {tail_, stamp};  // E1, E3
+}
+
+void Limbo::ripen(std::uint64_t oldest) noexcept {
+  unsigned ripe = 0;
+  while (ripe < batches_ && batch_[ripe].stamp <= oldest) ripe_ = batch_[ripe++].end;  // E2
+  batches_ -= ripe;
+  std::copy(batch_ + ripe, batch_ + ripe + batches_, batch_);
+}
+
 unsigned Domain::acquire_slot() noexcept {
   const auto slot = slots_.acquire();
   LOAM_CHECK(slot.has_value(), "reclaim: {} threads are registered already, the most that one process may have", kSlots);
@@ -27,31 +46,16 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
               slot);
   if (reclaim(self, limbo) > 0) {
     const std::lock_guard guard(orphans_lock_);
-    for (; limbo.head_ != limbo.tail_; ++limbo.head_) append(orphans_, limbo.at(limbo.head_));
+    for (; limbo.head_ != limbo.tail_; ++limbo.head_) {
+      const Retired& entry = limbo.at(limbo.head_);
+      orphans_.append(entry.block, entry.deleter, entry.bytes);
+    }
     orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
   }
   if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, Limbo::kCapacity * sizeof(Retired));
   limbo = Limbo{};
   self.slot.store(kDetached, std::memory_order_release);  // epoch.B
   slots_.release(slot);
-}
-
-void Domain::append(Limbo& limbo, const Retired& entry) noexcept {
-  if (limbo.ring_ == nullptr) [[unlikely]]
-    limbo.ring_ =
-        static_cast<Retired*>(platform::map_lazy_or_die(Limbo::kCapacity * sizeof(Retired), "reclaim: limbo list"));
-  LOAM_CHECK(limbo.blocks() < Limbo::kCapacity,
-             "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired",
-             limbo.blocks());
-  limbo.at(limbo.tail_++) = entry;
-  limbo.bytes_ += entry.bytes;
-}
-
-void Domain::retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept {
-  append(limbo, {block, deleter, 0, bytes});  // E1: the stamp comes with the next advance
-  // Large blocks make a batch due sooner: 64 of 4 KiB weigh as much as 128 small ones.
-  limbo.since_scan_ += 1 + bytes / platform::kPageBytes;
-  ++limbo.since_settle_;
 }
 
 // The oldest epoch that a thread other than `self` has announced last; idle ones are passed over unless they count.
@@ -66,25 +70,21 @@ std::uint64_t Domain::oldest_epoch(const Participant& self, bool idle_counts) co
   return oldest;
 }
 
-void Domain::ripen(Limbo& limbo, std::uint64_t oldest) noexcept {
-  while (limbo.ripe_ != limbo.stamped_ && limbo.at(limbo.ripe_).stamp <= oldest) ++limbo.ripe_;  // E2
-}
-
 void Domain::scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept {
   limbo.since_scan_ = 0;
   if (orphan_blocks_.load(std::memory_order_relaxed) > 0) adopt_orphans(limbo);  // relaxed: a hint
-  const std::uint64_t stamped_before = limbo.stamped_;
+  const unsigned batches_before = limbo.batches_;
   // epoch.A: release publishes the unlinking of all that is in the list; acquire carries on what earlier advances did;
   // seq_cst for the StoreLoad against acquire_slot().
   const std::uint64_t now = global_.fetch_add(1, std::memory_order_seq_cst) + 1;
-  for (; limbo.stamped_ != limbo.tail_; ++limbo.stamped_) limbo.at(limbo.stamped_).stamp = now;  // E1, E3
+  limbo.stamp(now);
   LOAM_POINT("reclaim.advanced");
-  ripen(limbo, oldest_epoch(self, true));
+  limbo.ripen(oldest_epoch(self, true));
   // What was stamped a whole batch ago and is still not ripe waits for a thread that does not move: idle, or inside for
   // long. Only then the interruption is worth its price.
-  if (barrier == Barrier::use || limbo.ripe_ < stamped_before) {
+  if (barrier == Barrier::use || (batches_before > 0 && limbo.batches_ > 1)) {
     platform::announce_heavy();  // epoch.A: from here on, an idle slot means an idle thread, or one that began later
-    ripen(limbo, oldest_epoch(self, false));
+    limbo.ripen(oldest_epoch(self, false));
   }
 }
 
@@ -101,10 +101,10 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
   const std::lock_guard guard(orphans_lock_, std::adopt_lock);
   // E3: orphans go to the end of the list without a stamp and get a new one: late, never early.
   for (; orphans_.head_ != orphans_.tail_ && limbo.blocks() < Limbo::kCapacity; ++orphans_.head_) {
-    orphans_.bytes_ -= orphans_.at(orphans_.head_).bytes;
-    append(limbo, orphans_.at(orphans_.head_));
+    const Retired& entry = orphans_.at(orphans_.head_);
+    orphans_.bytes_ -= entry.bytes;
+    limbo.append(entry.block, entry.deleter, entry.bytes);
   }
-  orphans_.ripe_ = orphans_.stamped_ = orphans_.head_;
   orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
 }
 

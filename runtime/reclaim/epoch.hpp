@@ -16,7 +16,8 @@
 //   E2 an entry is ripe once each registered thread either has announced its stamp or more, now or before (then it has
 //      acquired the advance, hence saw the unlinking, and what it read earlier is over), or was seen idle after an
 //      announce_heavy(). (Without the barrier an idle thread may be inside already, its announcement under way.)
-//   E3 stamps do not decrease along a limbo list: [head_, ripe_) may be freed, [ripe_, stamped_) have stamps.
+//   E3 a limbo list is [head_, ripe_) free to go, then batches that share a stamp, in order of their stamps, then what has
+//      been retired since the last scan.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
@@ -54,7 +55,6 @@ struct Limits {
 struct Retired {
   void* block;
   Deleter deleter;
-  std::uint64_t stamp;
   std::uint64_t bytes;
 };
 
@@ -66,19 +66,42 @@ class Limbo {
 
  private:
   friend class Domain;
-  static constexpr std::size_t kCapacity = std::size_t{1} << 22;  // 128 MiB of addresses, backed as used
+  static constexpr std::size_t kCapacity = std::size_t{1} << 22;  // 96 MiB of addresses, backed as used
   static constexpr std::size_t kMask = kCapacity - 1;
+  static constexpr unsigned kBatchesMax = 8;  // more join the newest: they are freed late, never early
+
+  struct Batch {
+    std::uint64_t end;    // one past its last entry
+    std::uint64_t stamp;
+  };
 
   Retired& at(std::uint64_t index) noexcept { return ring_[index & kMask]; }
+  bool has_room() const noexcept { return ring_ != nullptr && blocks() < kCapacity; }
+  void map_or_die() noexcept;
+
+  void append(void* block, Deleter deleter, std::size_t bytes) noexcept {
+    if (!has_room()) [[unlikely]] map_or_die();
+    Retired& entry = at(tail_++);
+    entry.block = block;
+    entry.deleter = deleter;
+    entry.bytes = bytes;
+    bytes_ += bytes;
+  }
+
+  // Everything without a stamp becomes a batch with this one.
+  void stamp(std::uint64_t stamp) noexcept;
+  // Batches up to this stamp become free to go.
+  void ripen(std::uint64_t oldest) noexcept;
 
   Retired* ring_ = nullptr;
-  std::uint64_t head_ = 0;     // oldest entry
-  std::uint64_t ripe_ = 0;     // first entry that may not be freed yet
-  std::uint64_t stamped_ = 0;  // first entry without a stamp
-  std::uint64_t tail_ = 0;     // one past the newest
+  std::uint64_t head_ = 0;  // oldest entry
+  std::uint64_t ripe_ = 0;  // first entry that may not be freed yet
+  std::uint64_t tail_ = 0;  // one past the newest
   std::size_t bytes_ = 0;
   std::size_t since_scan_ = 0;    // weight retired since the last scan
   std::size_t since_settle_ = 0;  // blocks retired since the last settle()
+  unsigned batches_ = 0;
+  Batch batch_[kBatchesMax]{};
 };
 
 // One set of readers and the memory they guard. Every member function but the counters is called by registered threads.
@@ -110,7 +133,12 @@ class Domain {
   }
 
   // Hands over a block that no new reader can find. Call inside or outside a read section.
-  void retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept;
+  void retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept {
+    limbo.append(block, deleter, bytes);  // E1: the stamp comes with the next advance
+    // Large blocks make a batch due sooner: 64 of 4 KiB weigh as much as 128 small ones.
+    limbo.since_scan_ += 1 + bytes / 4096;
+    ++limbo.since_settle_;
+  }
 
   // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,
   // scans when a batch is full, waits if too much is held back.
@@ -135,17 +163,15 @@ class Domain {
 
   enum class Barrier { avoid, use };
 
-  void append(Limbo& limbo, const Retired& entry) noexcept;
   void free_ripe(Limbo& limbo, std::size_t blocks_max) noexcept {
     for (; blocks_max > 0 && limbo.head_ != limbo.ripe_; --blocks_max) {
-      const Retired entry = limbo.at(limbo.head_++);
+      const Retired& entry = limbo.at(limbo.head_++);
       limbo.bytes_ -= entry.bytes;
       entry.deleter(entry.block);
     }
   }
   void scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept;
   std::uint64_t oldest_epoch(const Participant& self, bool idle_counts) const noexcept;
-  void ripen(Limbo& limbo, std::uint64_t oldest) noexcept;
   void settle_slow(Participant& self, Limbo& limbo) noexcept;
   bool over_limit(const Limbo& limbo) const noexcept;
   void adopt_orphans(Limbo& limbo) noexcept;

@@ -57,7 +57,7 @@ class ReadAccess {
  public:
   // The value of a shared field.
   template <class T>
-  T read(const T& field) {
+  [[gnu::always_inline]] T read(const T& field) {
     static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
     if constexpr (kFitsWord<T>) {
       using U = typename UnsignedOf<sizeof(T)>::type;
@@ -81,7 +81,7 @@ class UpdateAccess : public ReadAccess<Tx> {
  public:
   // Gives a shared field a new value, visible to others at commit.
   template <class T>
-  void write(T& field, std::type_identity_t<T> value) {
+  [[gnu::always_inline]] void write(T& field, std::type_identity_t<T> value) {
     static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
     if constexpr (kFitsWord<T>) {
       using U = typename UnsignedOf<sizeof(T)>::type;

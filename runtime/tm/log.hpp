@@ -26,12 +26,13 @@ class Log {
     LOAM_CHECK(start != nullptr, "tm: no address space for the {}; raise `ulimit -v`", what);
     begin_ = reinterpret_cast<Entry*>(static_cast<std::byte*>(start) + offset_bytes);
     end_ = begin_ + capacity;
+    capacity_ = capacity;
     what_ = what;
   }
 
   Entry* begin() const noexcept { return begin_; }
   Entry* end() const noexcept { return end_; }
-  std::size_t capacity() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+  std::size_t capacity() const noexcept { return capacity_; }
 
   [[noreturn, gnu::cold, gnu::noinline]] void full() const noexcept {
     LOAM_FATAL("tm: a transaction filled its {} ({} entries); split it, or raise `ulimit -v`", what_, capacity());
@@ -40,6 +41,7 @@ class Log {
  private:
   Entry* begin_ = nullptr;
   Entry* end_ = nullptr;
+  std::size_t capacity_ = 0;
   const char* what_ = "";
 };
 

@@ -29,8 +29,10 @@ constinit std::array<std::atomic<Descriptor*>, reclaim::Domain::kSlots> descript
 constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
 constexpr std::size_t kMemoryMax = std::size_t{1} << 24;
-// Logs of different threads start at different cache sets: five lines apart, modulo a page.
+// Logs of different threads start at different cache sets: five lines apart, modulo a page. Those of one thread start a
+// quarter of a page apart: a load that follows a store to the same place of another page waits for it (4 KiB aliasing).
 constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
+constexpr std::size_t kLogApartBytes = platform::kPageBytes / 4;
 
 void configure_locked(const Config& config) noexcept {
   shared.config = config;
@@ -43,16 +45,18 @@ void configure_locked(const Config& config) noexcept {
 Descriptor& make_descriptor(unsigned slot) noexcept {
   void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
   auto* const d = new (page) Descriptor;
-  const std::size_t stagger = (slot * kStaggerBytes) % platform::kPageBytes;
+  const auto offset = [slot](std::size_t log) {
+    return (slot * kStaggerBytes + log * kLogApartBytes) % platform::kPageBytes;
+  };
   d->slot = slot;
   d->participant = &domain.participant(slot);
   // The first entry is the sentinel before the log: equal to no record, so that the newest entry can always be compared.
-  d->reads.reserve(kReadsMax, stagger + platform::kCacheLineBytes, "read set");
+  d->reads.reserve(kReadsMax, offset(1) + platform::kCacheLineBytes, "read set");
   d->reads.begin()[-1] = nullptr;
   d->read_limit = d->reads.end();
-  d->writes.reserve(kWritesMax, stagger, "write set");
-  d->memory.reserve(kMemoryMax, stagger, "log of allocations");
-  if (shared.config.blame) d->read_addresses.reserve(kReadsMax, stagger, "read set (blame)");
+  d->writes.reserve(kWritesMax, offset(2), "write set");
+  d->memory.reserve(kMemoryMax, offset(3), "log of allocations");
+  if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
   // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;

@@ -62,7 +62,7 @@ struct EtlWb {
     using Attempt::Attempt;
 
     template <class U>
-    U load(const U* address) {
+    [[gnu::always_inline]] U load(const U* address) {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > this->d_->snapshot) [[unlikely]] conflict(*this->d_, record, word_of(address));
@@ -79,7 +79,7 @@ struct EtlWb {
     using Attempt::Attempt;
 
     template <class U>
-    U load(const U* address) {
+    [[gnu::always_inline]] U load(const U* address) {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > this->d_->snapshot) [[unlikely]] return load_slow(address);
@@ -90,7 +90,7 @@ struct EtlWb {
       return value;
     }
 
-    void store(Word* address, Word value, Word mask) {
+    [[gnu::always_inline]] void store(Word* address, Word value, Word mask) {
       Descriptor& d = *this->d_;
       Orec& record = this->record_of(address);
       std::uint64_t version = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
