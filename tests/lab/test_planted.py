@@ -1,8 +1,8 @@
 """Proof of the instrument: allocators with a planted slow-down are ranked where they belong, by the right amount.
 
 Two measurements that share nothing: the lab's study of threadtest, and planted-calibrate (a C program with a loop of
-its own) with intervals computed here. Where other work disturbs the machine so much that either interval is wide,
-nothing is decided, and the test says so instead of passing.
+its own) with intervals computed here. Where other work disturbs the machine too much, nothing is decided, and the test is
+skipped with the figures instead of passing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from loam_lab.setup import build
 
 PLANTED = {"planted-10": 1.10, "planted-30": 1.30, "planted-100": 2.00}
 SIZE, RUN_MS, WARM_UP_MS = 16, 60, 20
-ATTEMPTS = 3
+BLOCKS = (15, 20, 30)  # one attempt each
 WIDTH_MAX = 0.12  # upper over lower end, minus 1: wider, and 10 % cannot be told from 30 %
 
 
@@ -70,8 +70,12 @@ def _rate(libraries: dict[str, str], name: str) -> float:
     return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
-def studied(folder: Path, blocks: int) -> dict[str, Interval]:
-    """Slow-down of each library as the lab's study finds it: the inverse of the ratio of pairs per second."""
+def studied(folder: Path, blocks: int) -> tuple[dict[str, Interval], bool]:
+    """Slow-down of each library as the lab's study finds it: the inverse of the ratio of pairs per second.
+
+    returns: the slow-downs, and whether the machine was calm: the baseline equals its second copy, and no run was off
+    the CPU for long; neither says anything about the planted libraries
+    """
     group = Group(
         name="planted", workload="threadtest", sync=("sequential",), threads=(1,),
         parameters={"size": str(SIZE), "duration_ms": str(RUN_MS)},
@@ -88,11 +92,14 @@ def studied(folder: Path, blocks: int) -> dict[str, Interval]:
     result = _result(folder)
     assert {entry["proof"] for entry in result["allocators"]} == {"proven"}
     found = {}
+    calm = not any("off the CPU" in warning for warning in result["warnings"])
     for cell in result["cells"]:
         ratio = cell["ratio_to_baseline"]
+        if cell["copy"] == 1:
+            calm = calm and ratio["low"] <= 1 <= ratio["high"]
         if cell["factors"]["allocator"] in PLANTED:
             found[cell["factors"]["allocator"]] = (1 / ratio["estimate"], 1 / ratio["high"], 1 / ratio["low"])
-    return found
+    return found, calm
 
 
 def _result(folder: Path) -> dict[str, Any]:
@@ -109,12 +116,11 @@ def _widest(intervals: dict[str, Interval]) -> float:
 @pytest.mark.slow
 def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: dict[str, str], tmp_path: Path) -> None:
     seen = ""
-    for attempt in range(ATTEMPTS):
-        blocks = 15 * (attempt + 1)
-        study = studied(tmp_path / f"study-{attempt}", blocks)
+    for attempt, blocks in enumerate(BLOCKS):
+        study, calm = studied(tmp_path / f"study-{attempt}", blocks)
         calibration = calibrated(libraries, blocks)
         seen = f"study {_shown(study)}, calibration {_shown(calibration)}"
-        if max(_widest(study), _widest(calibration)) <= WIDTH_MAX:
+        if calm and max(_widest(study), _widest(calibration)) <= WIDTH_MAX:
             break
     else:
         pytest.skip(f"other work disturbs this machine, nothing can be decided: {seen}")
