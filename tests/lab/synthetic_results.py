@@ -279,9 +279,11 @@ def troubled(seed: int = 10) -> dict[str, Any]:
     result = tour(seed)
     cells = result["cells"]
     factors = cells[2]["factors"]
-    cells[2].update(state="failed", failed=10, runs=0, metrics={}, ratio_to_baseline=None, verdict="failed", blame=None)
+    cells[2].update(
+        state="failed", failed=10, runs=10, metrics={}, ratio_to_baseline=None, verdict="failed", blame=None
+    )
     cells[4].update(state="unproven", metrics={}, ratio_to_baseline=None, verdict="unproven", blame=None)
-    cells[5].update(failed=1, runs=9)
+    cells[5].update(failed=1, runs=10)
     cells[8].update(state="skipped", runs=0, metrics={}, ratio_to_baseline=None, verdict="inconclusive", blame=None)
     cells[10]["metrics"]["ops_per_s"].update(low=None, high=None)
     cells[11]["metrics"] = {"wall_s": cells[11]["metrics"]["wall_s"]}

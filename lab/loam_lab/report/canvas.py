@@ -109,6 +109,12 @@ class Canvas:
         """Words inside the plot, for rows with nothing to draw: {"y", "t"}."""
         self._text([{**mark, "d": mark["t"]} for mark in marks], self.alt.XValue(2), "left", MUTED, italic=True)
 
+    def edges(self, marks: Sequence[Mark]) -> None:
+        """Signs at the left or right end of a row for what lies beyond the axis: {"y", "t", "d", "right"}."""
+        for right in (False, True):
+            chosen = [mark for mark in marks if mark["right"] is right]
+            self._text(chosen, self.alt.XValue(PLOT + 2 if right else -2), "left" if right else "right", MUTED)
+
     def _text(
         self,
         marks: Sequence[Mark],

@@ -47,12 +47,19 @@ def throughput_scale(groups: Sequence[Group]) -> rounding.Scale:
 
 
 def throughput_domain(groups: Sequence[Group]) -> tuple[float, float] | None:
-    """A common x domain for groups that a reader will compare, in the metric's own unit; None without any value."""
-    seen = [
-        value for group in groups for cell in group.cells if (metric := group.primary(cell))
-        for value in (*_ends(metric), *metric.values)
-    ]  # fmt: skip
-    return _pad(seen) if seen else None
+    """A common x domain for groups that a reader will compare, in the metric's own unit; None without any value.
+
+    All intervals are inside.  Single blocks are too, unless they lie further out than the intervals are wide
+    together: one interrupted run would squeeze everything else into a corner.
+    """
+    known = [metric for group in groups for cell in group.cells if (metric := group.primary(cell))]
+    ends = [value for metric in known for value in _ends(metric)]
+    if not ends:
+        return None
+    low, high = min(ends), max(ends)
+    reach = high - low
+    single = [value for metric in known for value in metric.values if low - reach <= value <= high + reach]
+    return _pad([low, high, *single])
 
 
 def throughput(
@@ -69,7 +76,7 @@ def throughput(
     canvas = Canvas(len(group.cells), (low, high), axis, rounding.ticks(low, high))
     points: dict[bool, list[Mark]] = {False: [], True: []}
     decimals = column_decimals([cell.ratio for cell in group.cells if cell.ratio])
-    lines, rug, notes, figures, told = [], [], [], [], []
+    lines, rug, beyond, notes, figures, told = [], [], [], [], [], []
     for y, cell in enumerate(group.cells):
         metric, colour = group.primary(cell), colours[cell.allocator]
         figures.append(_figure(cell, decimals))
@@ -84,10 +91,12 @@ def throughput(
         points[bool(cell.copy)].append({"x": metric.estimate / scale.factor, "y": y, "c": colour, "d": text})
         if metric.low is not None and metric.high is not None:
             lines.append({"x": metric.low / scale.factor, "x2": metric.high / scale.factor, "y": y, "c": colour})
-        rug += [{"x": value / scale.factor, "y": y, "c": colour} for value in metric.values]
+        rug += [{"x": v / scale.factor, "y": y, "c": colour} for v in metric.values if domain[0] <= v <= domain[1]]
+        beyond += _beyond(cell, metric.values, domain, y, unit, scale)
         if cell.verdict == "baseline":
             canvas.reference(metric.estimate / scale.factor)
     canvas.rug(rug)
+    canvas.edges(beyond)
     canvas.intervals(lines)
     canvas.points(points[False])
     canvas.points(points[True], hollow=True)
@@ -97,6 +106,19 @@ def throughput(
     canvas.figures(figures, f"× {study.baseline}"[:14], symbols)
     title = f"{words.metric(group.metric).capitalize()}: {case.full(group)}"
     return canvas.draw(name, title, f"Estimate and 95 % interval per allocator. {'; '.join(told)}.")
+
+
+def _beyond(
+    cell: Cell, values: Sequence[float], domain: tuple[float, float], y: int, unit: str, scale: rounding.Scale
+) -> list[Mark]:
+    """Marks at the ends of a row for the blocks that the axis leaves out."""
+    found: list[Mark] = []
+    for right, outside in ((False, [v for v in values if v < domain[0]]), (True, [v for v in values if v > domain[1]])):
+        if outside:
+            text = f"{cell.name}: {len(outside)} of {len(values)} blocks beyond the axis, "
+            text += f"{'up' if right else 'down'} to {scale.show(max(outside) if right else min(outside))} {unit}"
+            found.append({"y": y, "t": "›" if right else "‹", "d": text, "right": right})
+    return found
 
 
 def _figure(cell: Cell, decimals: int) -> str:

@@ -16,7 +16,7 @@ from loam_lab.report.view import Case, Cell, Group, Interval, Study, number, ref
 
 @dataclass(frozen=True)
 class Answer:
-    """Best and worst of one group. ratio: best against worst; ties: others not told apart from the best.
+    """Best and worst of one group. ratio: how many times better the best is; ties: others not told apart from the best.
 
     level: best and worst are not told apart, so that naming them would mislead
     rough: told apart, but the interval is too wide to say by how much
@@ -70,8 +70,13 @@ def standing(cell: Cell) -> Interval | None:
 def ranking(group: Group) -> list[Cell]:
     """Measured cells without the sentinel, best first (by the direction that the metric states)."""
     known = [cell for cell in group.cells if cell.copy == 0 and _estimate(group, cell) is not None]
-    lower = any(metric.better == "lower" for cell in known if (metric := group.primary(cell)))
-    return sorted(known, key=lambda cell: (_estimate(group, cell) or 0.0) * (1 if lower else -1))
+    sign = 1 if less_is_better(group) else -1
+    return sorted(known, key=lambda cell: (_estimate(group, cell) or 0.0) * sign)
+
+
+def less_is_better(group: Group) -> bool:
+    """Whether a small value of the group's primary metric is good: times and sizes."""
+    return any(metric.better == "lower" for cell in group.cells if (metric := group.primary(cell)))
 
 
 def _estimate(group: Group, cell: Cell) -> float | None:
@@ -151,6 +156,8 @@ def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> 
     elif best.ratio and worst.ratio and best.ratio.estimate and worst.ratio.estimate:
         # Two ratios against a third give an estimate, but no interval of their own.
         ratio = Interval(best.ratio.estimate / worst.ratio.estimate, None, None)
+    if less_is_better(group):
+        ratio = _inverse(ratio)
     ties = ties_with(group, best.allocator)
     verdict = worst.verdict if best.allocator == study.baseline else best.verdict
     level = worst.allocator in ties or includes_one(ratio)
@@ -170,10 +177,17 @@ def answer_sentence(answer: Answer) -> str:
         return answer.text
     if answer.level:
         return "No difference between the allocators could be established."
-    return (
-        f"{answer.best} has {rounding.ratio(answer.ratio.estimate, answer.ratio.low, answer.ratio.high)}\u00a0× "
-        f"{words.faster(answer.group.metric)} {answer.worst} {spoken(answer.ratio)}."
-    )
+    return comparison(answer) + "."
+
+
+def comparison(answer: Answer) -> str:
+    """Best against worst in words, with the interval: the metric's direction decides who is named first."""
+    span = answer.ratio
+    first, second = answer.best, answer.worst
+    if less_is_better(answer.group):
+        first, second = second, first
+    size = rounding.ratio(span.estimate, span.low, span.high)
+    return f"{first} has {size}\u00a0× {words.faster(answer.group.metric)} {second} {spoken(span)}"
 
 
 def spoken(span: Interval) -> str:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.report import findings, listing, palette, rounding, svg, takeaways, words
+from loam_lab.report import findings, listing, palette, rounding, svg, takeaways, warned, words
 from loam_lab.report.figures import Figure
 from loam_lab.report.view import Group, Study
 
@@ -30,7 +30,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["figure_title"] = lambda title: title[:1].upper() + title[1:]
+    made.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
     return made
 
 
@@ -50,7 +50,6 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
     references = [
         {"title": findings.group_label(study, group), "groups": [_group(study, group)]} for group in study.references
     ]
-    metrics = list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
     context: dict[str, Any] = {
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
         "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
@@ -58,12 +57,12 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "rounding": rounding, "words": words,
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
-        "warnings": listing.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
+        "warnings": warned.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
         "machine": listing.machine(study), "cause_colours": palette.CAUSES, "incomplete": incomplete(study),
         "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
-        "markup": Markup, "sample": svg.sample, "metrics": metrics,
-        "throughput_title": words.metric(metrics[0]).capitalize() if len(metrics) == 1 else "Throughput",
+        "markup": Markup, "sample": svg.sample, "metrics": metrics(study),
+        "throughput_title": speed_title(study),
         "sections": sections(study, figures), "commands": commands(study),
     }  # fmt: skip
     return _environment().get_template("report.html.j2").render(context)
@@ -85,7 +84,7 @@ def byline(study: Study) -> list[str]:
     if machine.get("cpu"):
         cores = machine.get("cores")
         parts.append(str(machine["cpu"]) + (f", {cores} core{'' if cores == 1 else 's'}" if cores else ""))
-    runs = sum(cell.runs + cell.failed for cell in study.cells)
+    runs = sum(cell.runs for cell in study.cells)
     amount = f"{rounding.count(runs)} runs"
     if raw.get("blocks"):
         amount += f" in {raw['blocks']} blocks"
@@ -129,6 +128,17 @@ def incomplete(study: Study) -> str:
     total = sum(counts.values())
     parts = words.listing(f"{number} {state}" for state, number in counts.items())
     return f"{total} of {len(study.cells)} cells {'is' if total == 1 else 'are'} incomplete: {parts}."
+
+
+def metrics(study: Study) -> list[str]:
+    """The metrics by which the study's cases are judged, in their order."""
+    return list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
+
+
+def speed_title(study: Study) -> str:
+    """What the first figure shows: the one metric of all cases, else throughput in its several forms."""
+    found = metrics(study)
+    return words.metric(found[0]).capitalize() if len(found) == 1 else "Throughput"
 
 
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:

@@ -34,16 +34,6 @@ class Table:
         return self.keys[row] if row < len(self.keys) else ""
 
 
-@dataclass(frozen=True)
-class Warned:
-    """A warning in its three parts, and where it holds ("" for the whole study)."""
-
-    fact: str
-    consequence: str
-    step: str
-    where: str
-
-
 def answers(study: Study) -> Table:
     """Best and worst allocator per case."""
     given = findings.answers(study)
@@ -56,7 +46,7 @@ def answers(study: Study) -> Table:
             rounding.interval(span.estimate, span.low, span.high, decimals), tied(answer),
         ))  # fmt: skip
     columns = (
-        Column("Case"), Column("Best"), Column("Worst"), Column("Best / worst", numeric=True),
+        Column("Case"), Column("Best"), Column("Worst"), Column("Times better", numeric=True),
         Column("95 % interval", numeric=True), Column("Tied with the best"),
     )  # fmt: skip
     return Table("Best and worst allocator, case by case", columns, tuple(rows))
@@ -65,7 +55,7 @@ def answers(study: Study) -> Table:
 def tied(answer: findings.Answer) -> str:
     """Which allocators share the first place of an answer, in words."""
     if answer.level:
-        return "all, even the worst"
+        return "no difference shown"
     return words.listing(answer.ties) or "none"
 
 
@@ -260,7 +250,7 @@ def machine(study: Study) -> list[tuple[str, str]]:
             text = rounding.size(number(value))
         elif key == "aslr":
             text = _ASLR.get(text, text)
-        found.append((_MACHINE.get(key, key.replace("_", " ")), text))
+        found.append((_MACHINE.get(key, key.replace("_", " ").capitalize()), text))
     for key, value in (study.raw.get("build") or {}).items():
         found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
     return found
@@ -299,21 +289,3 @@ def cell_label(factors: Mapping[str, Any], parameters: Mapping[str, Any]) -> str
     if factors.get("threads"):
         parts.append(words.threads(int(factors["threads"])))
     return ", ".join(part for part in parts if part)
-
-
-def warnings(study: Study) -> list[Warned]:
-    """Warnings of the study and of its cells, each text once with the cells that it concerns."""
-    found: dict[str, list[str]] = {str(text): [] for text in study.raw.get("warnings") or []}
-    labels = {id(cell): findings.group_label(study, group) for group in study.groups for cell in group.cells}
-    for cell in study.cells:
-        for text in cell.warnings:
-            found.setdefault(text, []).append(f"{labels[id(cell)]}, {cell.name}")
-    made = []
-    for text, places in found.items():
-        parts = [part.strip() for part in text.split(";")]
-        if len(parts) > 3:
-            parts = [parts[0], "; ".join(parts[1:-1]), parts[-1]]
-        fact, consequence, step = [*parts, "", ""][:3]
-        where = words.listing(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        made.append(Warned(fact, consequence, step, where))
-    return made

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loam_lab.report import rounding, words
-from loam_lab.report.findings import Answer, Fitness, answers, contrasts, fitness, placement, spoken
+from loam_lab.report.findings import Answer, Fitness, answers, comparison, contrasts, fitness, placement
 from loam_lab.report.view import Study
 
 
@@ -37,12 +37,9 @@ def _speed(given: Sequence[Answer]) -> list[Finding]:
             found.append(Finding(lead, "No difference between the allocators could be shown."))
             continue
         widest = max(apart, key=lambda answer: max(answer.ratio.estimate or 1, 1 / (answer.ratio.estimate or 1)))
-        size = rounding.ratio(widest.ratio.estimate, widest.ratio.low, widest.ratio.high)
-        text = (
-            f"{widest.best} has {size}\u00a0× {words.faster(widest.group.metric)} {widest.worst} {spoken(widest.ratio)}"
-        )
+        text = comparison(widest)
         if len(mine) > 1:
-            text = f"The choice matters most for {widest.label.removeprefix(workload + ', ')}: {text}"
+            text = f"The choice of allocator matters most for {widest.label.removeprefix(workload + ', ')}: {text}"
         text += ", though the interval is wide." if widest.rough else "."
         level = sum(answer.level for answer in mine)
         if level:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loam_lab.report import findings, html, listing, takeaways
+from loam_lab.report import findings, html, listing, takeaways, warned, words
 from loam_lab.report.figures import Figure
 from loam_lab.report.listing import Table
 from loam_lab.report.view import Study
@@ -63,13 +63,15 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
                 parts.append(f"- {escape(case.title)}. {escape(remark)}")
         if figure.name == "effect":
             parts += [table(listing.group(study, group)) for group in study.references]
-    warnings, failures = listing.warnings(study), listing.failures(study)
+    warnings, failures = warned.warnings(study), listing.failures(study)
     if warnings or failures:
         parts.append("## Warnings and failures")
         parts += [table(failures)] if failures else []
         for warning in warnings:
-            words = "; ".join(filter(None, (warning.fact, warning.consequence, warning.step)))
-            parts.append(f"- {escape(words)}" + (f" ({escape(warning.where)})" if warning.where else ""))
+            told = escape("; ".join(filter(None, (warning.fact, warning.consequence, warning.step))))
+            cells = len(warning.places)
+            where = words.listing(warning.places) if cells < 5 else f"{cells} cells"
+            parts.append(f"- {told}" + (f" ({escape(where)})" if cells else ""))
     parts.append("## The machine and the allocators")
     parts.append("\n".join(f"- {escape(term)}: {escape(value)}" for term, value in listing.machine(study)))
     parts.append(table(listing.allocators(study)))
