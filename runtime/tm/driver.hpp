@@ -80,7 +80,7 @@ class Driver {
     }
 
    private:
-    void attempt() {
+    [[gnu::flatten]] void attempt() {
       constexpr bool kReadOnly = std::is_same_v<Tx, ReadOnlyTx>;
       if constexpr (kReadOnly)
         Algorithm::begin_read_only(d_);

@@ -82,10 +82,10 @@ struct EtlWb {
     [[gnu::always_inline]] U load(const U* address) {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]] return load_slow(address);
+      if (before > this->d_->snapshot) [[unlikely]] return load_slow(*this->d_, record, address);
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
-        return load_slow(address);
+        return load_slow(*this->d_, record, address);
       log_read(*this->d_, record, word_of(address));
       return value;
     }
@@ -111,10 +111,10 @@ struct EtlWb {
     }
 
    private:
+    // Not a member function of the object: the object must not escape, or its fields would leave their registers.
     template <class U>
-    [[gnu::noinline, gnu::cold]] U load_slow(const U* address) {
-      const Word word = load_word_slow(*this->d_, this->record_of(address), word_of(address));
-      return static_cast<U>(word >> bit_in_word(address));
+    [[gnu::noinline]] static U load_slow(Descriptor& d, Orec& record, const U* address) {
+      return static_cast<U>(load_word_slow(d, record, word_of(address)) >> bit_in_word(address));
     }
   };
 
@@ -142,10 +142,8 @@ struct EtlWb {
   static void commit_update(Descriptor& d) noexcept {
     if (d.write_count != 0) write_back(d);
     // Also with no writes: a block may have been created and dropped.
-    const bool memory = d.memory_count != 0;
-    if (memory) memory::commit(d);
+    if (d.memory_count != 0) return commit_memory(d);
     commit_read_only(d);
-    if (memory) domain.settle(*d.participant, d.limbo);
   }
 
   // Leaves no trace of the attempt but the count of its cause.
@@ -272,6 +270,12 @@ struct EtlWb {
         conflict(d, **entry, word);
       }
     }
+  }
+
+  [[gnu::noinline]] static void commit_memory(Descriptor& d) noexcept {
+    memory::commit(d);
+    commit_read_only(d);
+    domain.settle(*d.participant, d.limbo);
   }
 
   static void write_back(Descriptor& d) noexcept {
