@@ -125,7 +125,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
     found: list[Executable] = []
     for name in dict.fromkeys(names):
         if "/" in name:
-            path = Path(name).resolve()
+            path = Path(name).absolute()
             if not path.is_file():
                 raise LoamError(
                     "--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs"

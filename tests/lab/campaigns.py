@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,6 +84,24 @@ def measure(
     """Run a study and summarise it: how it ended, and its Result."""
     ended = campaign(made, folder, instruments, **options).run()
     return ended, summarise.write(folder, elapsed_s=0.0)
+
+
+def forked(action: Callable[[], object]) -> int:
+    """Run an action in a child of this process, which then ends with its value as status; returns: its process id."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            found = action()
+            status = found if isinstance(found, int) else 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    return child
 
 
 def cells(result: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 # A cell that hangs is given this many chances; each further one would cost a whole timeout and tell nothing new.
 TIMEOUTS_MAX = 2
+# The fewest pairs that have a 95 % signed-rank interval.
+BLOCKS_FOR_INTERVAL = 6
 
 
 @dataclass
@@ -125,15 +129,18 @@ class Campaign:
         for line in finished.values():
             given_up.note(line["cell"], line["identity"]["allocator"]["name"], line["identity"]["sync"]["name"], line)
         ended = Ended(len(self.plan.runs) - len(todo), len(self.plan.runs), 0, interrupted=False)
+        began_s = time.monotonic()
         remaining = Remaining([(self._kind(run), self._guess_s(run)) for run in todo])
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_ends_like_ctrl_c())
             writer = stack.enter_context(journal.Journal(self.folder))
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
             progress = stack.enter_context(Progress(self.study.name, len(todo), remaining))
             try:
                 for index, run in enumerate(todo):
                     cell = run.cell
-                    if self.enough and (index == 0 or run.block != todo[index - 1].block) and self.enough(run.block):
+                    turn_begins = not run.blame and (index == 0 or run.block != todo[index - 1].block)
+                    if turn_begins and self._stops_before(run.block, began_s):
                         break
                     if given_up.reason(cell.key, cell.allocator, cell.sync):
                         ended.skipped += 1
@@ -149,7 +156,19 @@ class Campaign:
                     progress.step()
             except KeyboardInterrupt:
                 ended.interrupted = True
+                # It may have come between the journal's line and its count.
+                ended.done = len({line["id"] for line in journal.read(self.folder)})
         return ended
+
+    def _stops_before(self, block: int, began_s: float) -> bool:
+        """Whether the blocks measured suffice, or the next one would not fit into the time budget."""
+        if self.enough is not None and self.enough(block):
+            return True
+        budget_s = self.study.budget_s
+        if budget_s is None or block < BLOCKS_FOR_INTERVAL:
+            return False
+        used_s = time.monotonic() - began_s
+        return used_s * (1 + 1 / block) > budget_s
 
     def _identity(self, run: PlannedRun, machine: Mapping[str, Any]) -> dict[str, Any]:
         executable = self.plan.executables[run.cell.sync]
@@ -203,6 +222,24 @@ class Campaign:
             **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
             "proof": proof_json(proof), "records": judged.records, "warnings": list(proof.warnings),
         }  # fmt: skip
+
+
+@contextlib.contextmanager
+def _ends_like_ctrl_c() -> Iterator[None]:
+    """TERM and HUP end a campaign as Ctrl-C does; their default would leave the measured process running alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _GivenUp:

@@ -8,6 +8,7 @@ its records and its output, because a pipe would need a reader.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
 import select
@@ -65,6 +66,7 @@ def execute(
     keep_stdout: its output counts as diagnostics (a workload); else it is discarded (a command of the user's)
     raises: OSError if it cannot be started; KeyboardInterrupt is passed on after the process group was ended
     """
+    _keep_descriptors()
     with contextlib.ExitStack() as stack:
         null = _opened(stack, os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
         errors = _opened(stack, os.memfd_create("stderr", os.MFD_CLOEXEC))
@@ -117,6 +119,15 @@ def execute(
             records=_content(written) if records else b"",
             stderr_tail=_content(errors, TAIL_BYTES).decode(errors="replace"),
         )
+
+
+@functools.cache
+def _keep_descriptors() -> None:
+    """Descriptors that the lab inherited from its own parent stay here; Python's own are closed on exec anyway."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)
 
 
 def _opened(stack: contextlib.ExitStack, descriptor: int) -> int:

@@ -112,10 +112,10 @@ def signal_name(number: int) -> str:
 def revision() -> str:
     """Git revision of the checkout, with "+" where files were changed since; "" outside git."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(paths.root()), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"],
-            capture_output=True, text=True, timeout=10, check=False,
-        )  # fmt: skip
+        # Without optional locks: another git command in the same checkout must not find the index taken.
+        command = ["git", "--no-optional-locks", "-C", str(paths.root()), "describe"]
+        command += ["--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loam_lab import workloads
 from loam_lab.errors import LoamError
@@ -20,7 +20,8 @@ from loam_lab.model.cell import Cell, PlannedRun
 from loam_lab.model.study import Group, Study
 from loam_lab.workloads import Executable
 
-# Blame runs come after the timed ones and count as blocks of their own, so that they never share a timed seed.
+# Blame runs count as a block of their own, so that they never share a timed seed.  They come first: they show early
+# what does not work, and a campaign that runs out of time loses whole blocks and nothing else.
 BLAME_BLOCK = 1_000_000
 PADDING_BYTES_MAX = 4096
 
@@ -29,7 +30,7 @@ PADDING_BYTES_MAX = 4096
 class Plan:
     """What a campaign will run.
 
-    runs: in order, blame runs last; executables: by label; notes: what the reader of the plan should know
+    runs: in order, blame runs first; executables: by label; notes: what the reader of the plan should know
     """
 
     runs: list[PlannedRun] = field(default_factory=list)
@@ -79,17 +80,12 @@ def make(
             )
         made = _group(study, group, found, allocators, levels, plan)
         blocks.extend(made)
-    order = 0
+    planned = _blame_runs(study, plan)
     for index in range(max(len(column) for column in blocks)):
-        column_order = [column for column in blocks if index < len(column)]
-        random.Random(_seed(study.seed, "columns", index)).shuffle(column_order)
-        for column in column_order:
-            for run in column[index]:
-                plan.runs.append(_ordered(run, order))
-                order += 1
-    for run in _blame_runs(study, plan):
-        plan.runs.append(_ordered(run, order))
-        order += 1
+        turn = [column[index] for column in blocks if index < len(column)]
+        random.Random(_seed(study.seed, "columns", index)).shuffle(turn)
+        planned += [run for block in turn for run in block]
+    plan.runs = [replace(run, order=order) for order, run in enumerate(planned)]
     return plan
 
 
@@ -97,10 +93,6 @@ def _hardware_threads() -> int:
     import os
 
     return len(os.sched_getaffinity(0))
-
-
-def _ordered(run: PlannedRun, order: int) -> PlannedRun:
-    return PlannedRun(run.cell, run.block, run.copy, run.seed, order, run.padding, run.blame)
 
 
 def _seed(*parts: object) -> int:

@@ -121,9 +121,8 @@ def quantity(metric: Mapping[str, Any] | None, which: str) -> str:
     suffix = "/s" if unit == "1/s" else "" if unit == "1" else f" {unit}"
     for scale, name in SCALES:
         if value >= scale:
-            return (
-                f"{value / scale:.3g} {name}{suffix}" if value / scale < 1000 else f"{value / scale:.0f} {name}{suffix}"
-            )
+            scaled = value / scale
+            return f"{scaled:.3g} {name}{suffix}" if scaled < 999.5 else f"{scaled:.0f} {name}{suffix}"
     return f"{value:.3g}{suffix}"
 
 

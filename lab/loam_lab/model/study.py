@@ -73,6 +73,7 @@ class Study(BaseModel):
 
     margin: half-width of "equivalent" as a fraction; width_max: an interval wider than that (high / low - 1) decides
     nothing; timeout_s: of one run, None for the lab's default
+    budget_s: no block beyond the sixth is begun that would end later than this; None for no limit
     claims: their predicates are not evaluated by this version, so the list must be empty
     """
 
@@ -89,6 +90,7 @@ class Study(BaseModel):
     seed: int = Field(default=1, ge=0)
     warmup_ms: int = Field(default=50, ge=0)
     timeout_s: Annotated[float, Field(gt=0)] | None = None
+    budget_s: Annotated[float, Field(gt=0)] | None = None
     blame: bool = False
     margin: float = Field(default=0.02, gt=0, lt=0.5)
     width_max: float = Field(default=0.05, gt=0)

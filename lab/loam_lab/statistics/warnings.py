@@ -98,7 +98,7 @@ def of_campaign(campaign: Campaign) -> list[str]:
     # bench stops when its intervals are narrow enough, before the last planned block.
     if done < planned and campaign.manifest["kind"] != "bench":
         what = f"{done} of {planned} planned runs are in the journal"
-        found.append(f"{what}; the rest was given up or not reached; see failures, or go on with --resume")
+        found.append(f"{what}; the rest was given up or not reached in time; see failures, or go on with --resume")
     found += _sentinels(campaign)
     starved = [
         share for cell in campaign.cells if (share := starvation(campaign, cell, 0)) is not None and share > STARVED_MAX
