@@ -306,6 +306,23 @@ def test_other_versions_and_torn_results_are_refused(tmp_path: Path, change: Any
     assert not (tmp_path / "out").exists()
 
 
+def test_the_least_that_is_a_result_still_makes_a_report(tmp_path: Path) -> None:
+    cell = {"factors": {"workload": "w", "allocator": "a"}}
+    for cells in ([], [cell]):
+        written = report.build({"schema": 1, "cells": cells}, tmp_path / str(len(cells)))
+        parse(written["html"].read_text())
+        assert "No cell of this result holds a comparison" in written["html"].read_text()
+        assert len(written["csv"].read_text().splitlines()) == 1 + len(cells)
+
+
+def test_a_recommendation_leads(tmp_path: Path) -> None:
+    result = synthetic_results.bench()
+    result["recommendation"] = {"allocator": "tbb", "text": "Use tbb.", "command": "LD_PRELOAD=x python3"}
+    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    assert page.index("Use tbb.") < page.index("Speed, command") < page.index("LD_PRELOAD=x python3")
+    assert '<a href="#throughput">Wall time</a>' in page
+
+
 def test_unknown_format_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(LoamError, match="did you mean html"):
         report.build(synthetic_results.ad_hoc(), tmp_path, formats=("htm",))

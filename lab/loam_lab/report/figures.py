@@ -53,7 +53,7 @@ def draw(study: Study) -> list[Figure]:
     """Every figure that the result has data for: throughput, aborts, one per kind of contrast, effect."""
     names = Names()
     given = [
-        Figure("throughput", "Throughput", _throughput(study, names)),
+        Figure("throughput", findings.speed_title(study), _throughput(study, names)),
         Figure("aborts", "Causes of aborts", _aborts(study, names), CAUSE_LEGEND),
         Figure("mapping", contrast_title(study), _contrasts(study, names)),
         Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),

@@ -97,6 +97,17 @@ def ties_with(group: Group, best: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def metrics(study: Study) -> list[str]:
+    """The metrics by which the study's cases are judged, in their order."""
+    return list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
+
+
+def speed_title(study: Study) -> str:
+    """What the first figure shows: the one metric of all cases, else throughput in its several forms."""
+    found = metrics(study)
+    return words.metric(found[0]).capitalize() if len(found) == 1 else "Throughput"
+
+
 def answers(study: Study) -> list[Answer]:
     """One answer per group with at least two measured allocators, in the order of the cases."""
     found = []

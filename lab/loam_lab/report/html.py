@@ -54,15 +54,15 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
         "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
         "take_home": takeaways.take_home(study), "answers": findings.answers(study), "listed": listing.answers(study),
-        "rounding": rounding, "words": words,
+        "words": words,
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
         "warnings": warned.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
         "machine": listing.machine(study), "cause_colours": palette.CAUSES, "incomplete": incomplete(study),
         "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
-        "markup": Markup, "sample": svg.sample, "metrics": metrics(study),
-        "throughput_title": speed_title(study),
+        "markup": Markup, "sample": svg.sample, "metrics": findings.metrics(study),
+        "throughput_title": findings.speed_title(study),
         "sections": sections(study, figures), "commands": commands(study),
     }  # fmt: skip
     return _environment().get_template("report.html.j2").render(context)
@@ -109,8 +109,9 @@ def date(stamp: str) -> str:
 
 
 def commands(study: Study) -> list[str]:
-    """Every command that repeats the result or a part of it, the whole first, each once."""
-    given = [study.raw.get("command"), *(study.raw.get("commands") or [])]
+    """Every command that repeats the result or a part of it, the whole first, each once; then the recommended one."""
+    advised = (study.raw.get("recommendation") or {}).get("command")
+    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised]
     return list(dict.fromkeys(str(command) for command in given if command))
 
 
@@ -130,21 +131,10 @@ def incomplete(study: Study) -> str:
     return f"{total} of {len(study.cells)} cells {'is' if total == 1 else 'are'} incomplete: {parts}."
 
 
-def metrics(study: Study) -> list[str]:
-    """The metrics by which the study's cases are judged, in their order."""
-    return list(dict.fromkeys(group.metric for case in study.cases for group in case.groups))
-
-
-def speed_title(study: Study) -> str:
-    """What the first figure shows: the one metric of all cases, else throughput in its several forms."""
-    found = metrics(study)
-    return words.metric(found[0]).capitalize() if len(found) == 1 else "Throughput"
-
-
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that this report has."""
     short = {
-        "throughput": "Throughput",
+        "throughput": findings.speed_title(study),
         "aborts": "Aborts",
         "mapping": "Table and shadow",
         "effect": "Beside sequential",

@@ -20,11 +20,17 @@ class Finding:
 
 def take_home(study: Study) -> list[Finding]:
     """Three to five sentences that answer the study's question."""
-    found = [*_speed(answers(study)), *_causes(study), *_mapping(study)]
+    found = [*_advice(study), *_speed(answers(study)), *_causes(study), *_mapping(study)]
     fit = fitness(study)
     if fit:
         found.append(Finding("The instrument", fitness_sentence(study, fit)))
     return found
+
+
+def _advice(study: Study) -> list[Finding]:
+    """What a bench recommends, where the Result has that."""
+    advice = study.raw.get("recommendation") or {}
+    return [Finding("Recommendation", str(advice["text"]))] if advice.get("text") else []
 
 
 def _speed(given: Sequence[Answer]) -> list[Finding]:
@@ -86,10 +92,9 @@ def _mapping(study: Study) -> list[Finding]:
         above = sum((span.low or 0) > 1 for span in known)
         below = sum((span.high or 0) < 1 for span in known)
         low, high = min(span.estimate or 0 for span in spans), max(span.estimate or 0 for span in spans)
-        text = (
-            f"From {rounding.ratio(low)}\u00a0× to {rounding.ratio(high)}\u00a0×, by allocator and case; of {len(known)} "
-            f"intervals {above} lie above 1, {below} below, {len(known) - above - below} include it."
-        )
+        span = f"From {rounding.ratio(low)}\u00a0× to {rounding.ratio(high)}\u00a0×, by allocator and case"
+        counts = [count or "none" for count in (above, below, len(known) - above - below)]
+        text = f"{span}; of {len(known)} intervals {counts[0]} lie above 1, {counts[1]} below, {counts[2]} include it."
         found.append(Finding(what[:1].upper() + what[1:], text))
     return found
 
@@ -97,7 +102,8 @@ def _mapping(study: Study) -> list[Finding]:
 def fitness_sentence(study: Study, fit: Fitness) -> str:
     """What differences this machine could show in this study, from the second copy of the baseline."""
     limit, typical = rounding.percent(fit.limit, 2), rounding.percent(fit.typical, 2)
-    text = f"Machine fit for differences above {limit}"
+    # A tenth is far more than allocators usually differ by: say so plainly.
+    text = f"Machine fit {'only ' if fit.limit > 0.1 else ''}for differences above {limit}"
     if len(fit.copies) > 1:
         text += f" ({typical} in the median case; the noisiest is {fit.noisiest})"
     total = len(fit.copies)
