@@ -227,7 +227,9 @@ def test_ruff_format() -> None:
 
 
 def test_mypy() -> None:
-    run_tool(sys.executable, "-m", "mypy")
+    # Its cache misses a submodule that appeared after a failing run: only a run without cache is believed to fail.
+    if subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, check=False).returncode != 0:
+        run_tool(sys.executable, "-m", "mypy", "--cache-dir", "/dev/null")
 
 
 def test_the_bootstrap_is_a_posix_shell_script() -> None:
