@@ -131,7 +131,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
                     "--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs"
                 )
             if not os.access(path, os.X_OK):
-                raise LoamError("--sync", name, "is not executable", f"chmod +x {name}")
+                raise LoamError("--sync", name, "is not executable", "name a program that answers --describe")
         else:
             if known is None:
                 known = paths.load_paths(preset)["executables"]

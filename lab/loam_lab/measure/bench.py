@@ -64,6 +64,8 @@ def bench(
 
         build.ensure_built(["probe"])
         instruments = Machine()
+    for name in allocators:
+        instruments.allocator(name)
     text = shlex.join(command)
     study, absent = _study(argv, text, allocators, seed, timeout_s)
     launcher, run_s = _preview(argv, text, study.baseline, instruments, timeout_s or TIMEOUT_S)
@@ -86,14 +88,13 @@ def bench(
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat])
     recommend.add(result, text)
     recommend.save(result, folder)
-    if report and ended.done:
-        commands.make_report(result, folder)
+    reported = not report or not ended.done or commands.make_report(result, folder)
     if as_json:
         console.print_json(result)
     else:
         recommend.show(result)
     commands.show_warnings(result)
-    return commands.finish(ended, result, folder, repeat, time.monotonic() - began)
+    return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
 
 def _program(name: str) -> str:

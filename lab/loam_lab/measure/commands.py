@@ -214,6 +214,8 @@ def perform(
         instruments = Machine(preset)
     plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
     plan.notes.extend(notes)
+    for name in dict.fromkeys(cell.allocator for cell in plan.cells()):
+        instruments.allocator(name)  # what cannot be measured is said before a folder is made for it
     folder = folders.started(study.name, out) if resume else folders.new(study.name, out)
     campaign = Campaign(study, plan, folder, instruments, command, preset=preset, resume=resume)
     ended = campaign.run()
@@ -222,10 +224,9 @@ def perform(
         *(line for g in study.groups if (line := repeat(study, g, oversubscribe=oversubscribe)) != command),
     ]
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=commands)
-    if report and ended.done:
-        make_report(result, folder)
+    reported = not report or not ended.done or make_report(result, folder)
     _print(result, as_json=as_json)
-    return finish(ended, result, folder, command, time.monotonic() - began)
+    return finish(ended, result, folder, command, time.monotonic() - began) or int(not reported)
 
 
 def _build(study: Study, preset: str) -> None:
@@ -235,17 +236,21 @@ def _build(study: Study, preset: str) -> None:
     build.ensure_built([*own, "probe"], preset)
 
 
-def make_report(result: dict[str, Any], folder: Path) -> None:
-    """Write the report into the folder.
+def make_report(result: dict[str, Any], folder: Path) -> bool:
+    """Write the report into the folder; False if that failed.
 
-    The report is made from result.json and can be made again; its failure loses nothing and is only told.
+    Whatever goes wrong here is told and not raised: the figures are still to be printed, and the report is made from
+    result.json alone and can be made again.
     """
     try:
         from loam_lab import report
 
         report.build(result, folder)
-    except LoamError as problem:
-        console.warn(f"no report: {problem.line()}; the measurements are kept; run loam report {folder}")
+        return True
+    except Exception as problem:
+        what = problem.line() if isinstance(problem, LoamError) else f"{type(problem).__name__}: {problem}"
+        console.warn(f"no report: {what}; the measurements are kept; run ./loam report {folder}")
+        return False
 
 
 def _print(result: dict[str, Any], *, as_json: bool) -> None:
