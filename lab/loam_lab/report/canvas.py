@@ -6,7 +6,7 @@ names drawn as text marks: no captured text ever becomes part of an expression.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class Canvas:
         self.layers: list[Any] = []
         # Kept beside the specification until the last step: altair copies a chart at every call, data and all.
         self.data: dict[str, list[Mark]] = {}
+        self.channels: dict[str, Any] = {}
 
     def _x(self) -> Any:
         axis = self.alt.Axis(
@@ -63,18 +64,19 @@ class Canvas:
         return self.alt.Y("y:Q", scale=scale, axis=None)
 
     def _channel(self, name: str) -> Any:
-        # Channel objects, not shorthand strings: altair finds the class of a string or dict at great cost.
-        alt = self.alt
-        makers: dict[str, Callable[[], Any]] = {
-            "x": self._x,
-            "y": self._y,
-            "x2": lambda: alt.X2("x2:Q"),
-            "y2": lambda: alt.Y2("y2:Q"),
-            "color": lambda: alt.Color("c:N", scale=None),
-            "text": lambda: alt.Text("t:N"),
-            "description": lambda: alt.Description("d:N"),
-        }
-        return makers[name]()
+        # Channel objects, not shorthand strings, and each made once: altair looks up and checks every one at great cost.
+        if not self.channels:
+            alt = self.alt
+            self.channels = {
+                "x": self._x(),
+                "y": self._y(),
+                "x2": alt.X2("x2:Q"),
+                "y2": alt.Y2("y2:Q"),
+                "color": alt.Color("c:N", scale=None),
+                "text": alt.Text("t:N"),
+                "description": alt.Description("d:N"),
+            }
+        return self.channels[name]
 
     def _add(self, marks: Sequence[Mark], kind: str, channels: str, *fixed: Any, **style: Any) -> None:
         """A layer of marks of a kind, with the named channels read from their fields and some at fixed places."""
@@ -172,13 +174,15 @@ class Canvas:
         """The finished panel."""
         import vl_convert
 
-        layered = self.alt.layer(*self.layers).properties(
+        axis = {"labelFont": _FONT, "titleFont": _FONT, "labelFontSize": 11, "titleFontSize": 11}
+        # All in one call: each configure_...() would copy and check every layer again.
+        chart = self.alt.layer(
+            *self.layers,
             width=PLOT,
             height=self.rows * self.row,
             autosize="none",
             padding={"left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM},
+            config={"font": _FONT, "background": "transparent", "view": {"stroke": None}, "axis": axis},
         )
-        themed = layered.configure(font=_FONT, background="transparent").configure_view(stroke=None)
-        chart = themed.configure_axis(labelFont=_FONT, titleFont=_FONT, labelFontSize=11, titleFontSize=11)
         drawn = vl_convert.vegalite_to_svg({**chart.to_dict(validate=False), "datasets": self.data})
         return svg.refine(name, title, description, drawn)
