@@ -90,6 +90,8 @@ bool run(const Options& options, Recorder& recorder, const Settings& settings) {
   Keys filling(settings, 0);
   for (std::uint64_t filled = 0; filled < settings.elements;)
     if (insert<SyncType>(set, filling.next_key())) ++filled;
+  // The main thread sleeps from here on: registered, it would be a reader whose idleness others have to make sure of.
+  SyncType::thread_exit();
 
   Team team(options, settings.duration_ms);
   auto body = [&](Team::Member& member) { work<SyncType, Set, Keys>(set, settings, member); };
