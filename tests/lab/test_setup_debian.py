@@ -111,11 +111,16 @@ def test_a_package_that_brings_nothing_is_an_error(diary: Path, monkeypatch: pyt
         debian.ensure("measure")
 
 
-def test_another_system_gets_the_names(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lacking(monkeypatch, TOOL, root=True)
+def test_another_system_gets_the_names(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PATH", str(diary.parent / "nothing"))
+    lacking(monkeypatch, LIBRARY, TOOL, root=True)
     with pytest.raises(LoamError, match=r"missing: ninetool \(this is no Debian"):
         debian.ensure("measure")
+    lacking(monkeypatch, LIBRARY, root=True)
+    debian.ensure("measure")
+    assert "warning: missing: libnine; what needs them is left out" in capsys.readouterr().err
 
 
 def test_a_compiler_cannot_be_unpacked_without_root(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

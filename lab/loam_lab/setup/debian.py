@@ -94,12 +94,21 @@ def ensure(*needs: str) -> None:
             raise LoamError("missing", None, _names(required), f"run ./loam setup, or as root: {_command(required)}")
         return
     if not shutil.which("apt-get"):
-        raise LoamError("missing", None, _names(lacking),
-                        "this is no Debian: install what corresponds with your system's package manager")  # fmt: skip
+        _elsewhere(lacking)
+        return
     if os.geteuid() == 0:
         _install(lacking)
     else:
         _unpack(lacking)
+
+
+def _elsewhere(lacking: Sequence[Package]) -> None:
+    """On a system without apt-get: an absent allocator is only missing from comparisons, an absent tool is an error."""
+    hint = "this is no Debian: install what corresponds with your system's package manager"
+    tools = [package for package in lacking if not package.optional and not package.check.startswith("library:")]
+    if tools:
+        raise LoamError("missing", None, _names(tools), hint)
+    note(f"warning: missing: {_names(lacking)}; what needs them is left out; {hint}")
 
 
 def _names(packages: Iterable[Package]) -> str:
