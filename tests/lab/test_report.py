@@ -19,7 +19,7 @@ import synthetic_results
 
 from loam_lab import report
 from loam_lab.errors import LoamError
-from loam_lab.report import charts, commands, findings, view, warned
+from loam_lab.report import charts, commands, findings, svg, view, warned
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 SVG_LEAVES = {"path", "line", "rect", "circle"}
@@ -113,6 +113,18 @@ def test_pictures_stand_alone(built: dict[str, dict[str, Path]], name: str) -> N
         root = ET.parse(built[name]["svg"] / f"{stem}.svg").getroot()
         assert root.get("viewBox") and not [e for e in root.iter() if e.tag.endswith(("script", "image", "use"))]
         assert (built[name]["svg"] / f"{stem}.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_words_of_a_sheet_stay_inside() -> None:
+    panel = svg.Drawing("p", "t", "d", 382, 100, "<path d='M0,0'/>")
+    keys = [svg.Key(f"a cause of some length {index}", "#123456") for index in range(5)]
+    root = ET.fromstring(svg.sheet("A title " * 30, [svg.Row("row " * 90, [("caption " * 40, panel)])], keys))
+    texts = [element for element in root.iter() if element.tag.endswith("text")]
+    assert len(texts) == 8
+    for text in texts:
+        size = float((text.get("font-size") or "0").removesuffix("px"))
+        assert float(text.get("x") or 0) + 0.5 * size * len(text.text or "") < float(root.get("width") or 0)
+    assert len({text.get("y") for text in texts[1:6]}) == 3
 
 
 def test_the_answer_comes_first(built: dict[str, dict[str, Path]]) -> None:

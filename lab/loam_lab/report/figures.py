@@ -142,8 +142,8 @@ def documents(figures: Iterable[Figure]) -> dict[str, str]:
         found[figure.name] = svg.sheet(figure.title, _rows(figure.plates, per_row), figure.legend)
         if len(figure.plates) > 1:
             for plate in figure.plates:
-                row = svg.Row("", [(caption, drawing) for caption, drawing in plate.panels])
-                found[plate.name] = svg.sheet(f"{figure.title}: {plate.case.title}", [row], figure.legend)
+                row = svg.Row(plate.case.title, plate.panels)
+                found[plate.name] = svg.sheet(figure.title, [row], figure.legend)
     return found
 
 

@@ -132,21 +132,22 @@ def sheet(title: str, rows: Sequence[Row], legend: Sequence[Key] = ()) -> str:
     columns = max((len(row.panels) for row in rows), default=1)
     cell = max((drawing.width for row in rows for _, drawing in row.panels), default=320)
     width = 2 * _EDGE + columns * cell + (columns - 1) * _GAP
-    parts = [_text(_EDGE, 32, title, 16, bold=True)]
+    parts = [_text(_EDGE, 32, _fitting(title, width - 2 * _EDGE, 16), 16, bold=True)]
     y = 44
     if legend:
-        y += 14
-        parts.append(_legend(legend, _EDGE, y))
+        drawn, y = _legend(legend, _EDGE, y + 14, width - _EDGE)
+        parts.append(drawn)
         y += 8
     for row in rows:
         y += 26
         if row.title:
-            parts.append(_text(_EDGE, y, row.title, 13, bold=True))
+            parts.append(_text(_EDGE, y, _fitting(row.title, width - 2 * _EDGE, 13), 13, bold=True))
             y += 8
         if any(caption for caption, _ in row.panels):
             y += 16
             for index, (caption, _) in enumerate(row.panels):
-                parts.append(_text(_EDGE + index * (cell + _GAP), y - 2, caption, 12, opacity="0.68"))
+                shown = _fitting(caption, cell, 12)
+                parts.append(_text(_EDGE + index * (cell + _GAP), y - 2, shown, 12, opacity="0.68"))
         for index, (_, drawing) in enumerate(row.panels):
             parts.append(f'<g transform="translate({_EDGE + index * (cell + _GAP)},{y + 4})">{drawing.body}</g>')
         y += 4 + max(drawing.height for _, drawing in row.panels)
@@ -182,12 +183,25 @@ def sample(key: Key, x: float, y: float) -> str:
     return f'<rect x="{x - 6}" y="{y - 5}" width="12" height="10" fill="{key.colour}"/>'
 
 
-def _legend(keys: Sequence[Key], x: int, y: int) -> str:
+# Sheets are laid out without a font at hand: the mean advance of Liberation Sans per pixel of size, rounded up.
+_ADVANCE = 0.49
+
+
+def _fitting(words: str, width: float, size: int) -> str:
+    """The words cut with an ellipsis where they would leave the sheet; bold ones run a tenth wider."""
+    room = int(width / (1.1 * _ADVANCE * size))
+    return words if len(words) <= room else words[: room - 1].rstrip() + "…"
+
+
+def _legend(keys: Sequence[Key], x: int, y: int, right: int) -> tuple[str, int]:
+    """The legend from (x, y) on, in as many lines as fit before right; and the y of its last line."""
     parts = []
     at = float(x)
     for key in keys:
+        need = 17 + 12 * _ADVANCE * len(key.words)
+        if at > x and at + need > right:
+            at, y = float(x), y + 20
         parts.append(sample(key, at + 6, y - 4))
         parts.append(_text(round(at + 17), y, key.words, 12))
-        # Sheets are laid out without a font at hand: 6.4 px is a generous mean advance at 12 px.
-        at += 17 + 6.4 * len(key.words) + 18
-    return "".join(parts)
+        at += need + 16
+    return "".join(parts), y
