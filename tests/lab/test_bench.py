@@ -1,0 +1,129 @@
+"""bench: any command under every allocator; what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FakeInstruments
+
+from loam_lab.errors import LoamError
+from loam_lab.measure import bench, journal, recommend
+
+# Under the made-up allocator "fast" the command sleeps less; sleeping is precise enough for a test on a busy machine.
+SLEEPER = "case $FAKE_ALLOCATOR in fast) sleep 0.05 ;; *) sleep 0.10 ;; esac"
+
+
+def run(
+    folder: Path, command: list[str], *, unproven: frozenset[str] = frozenset(), **options: Any
+) -> tuple[int, dict[str, Any]]:
+    options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
+    status = bench.bench(command, out=folder, report=False, instruments=FakeInstruments(unproven=unproven), **options)
+    return status, json.loads((folder / "result.json").read_text())
+
+
+def test_a_faster_allocator_is_found_and_every_figure_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, result = run(tmp_path / "o", ["sh", "-c", SLEEPER])
+    assert status == 0
+    printed, progress = capsys.readouterr()
+    assert json.loads(printed) == result
+    assert "18 runs" in progress
+    fast = next(cell for cell in result["cells"] if cell["factors"]["allocator"] == "fast")
+    assert fast["ratio_to_baseline"]["metric"] == "wall_s"
+    assert 0.45 < fast["ratio_to_baseline"]["estimate"] < 0.7
+    for metric in ("wall_s", "user_s", "system_s", "faults_minor", "faults_major"):
+        assert len(fast["metrics"][metric]["values"]) == 6
+    assert result["primary_metrics"] == {"sh": "wall_s"}
+    assert result["commands"][0].startswith("./loam bench --allocator plain,fast -- sh -c")
+
+
+def test_a_command_that_fails_or_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(LoamError, match=r"bench=no-such-program: no such program"):
+        run(tmp_path / "a", ["no-such-program"])
+    with pytest.raises(LoamError, match="is not executable"):
+        run(tmp_path / "b", [__file__])
+    with pytest.raises(LoamError, match=r"ended with status 3: why.*must end with status 0") as caught:
+        run(tmp_path / "c", ["sh", "-c", "echo why >&2; exit 3"])
+    assert caught.value.exit_code == 1
+    with pytest.raises(LoamError, match="ended by SIGSEGV"):
+        run(tmp_path / "d", ["sh", "-c", "kill -SEGV $$"])
+    with pytest.raises(LoamError, match="did not end within"):
+        run(tmp_path / "e", ["sleep", "30"], timeout_s=0.2)
+    assert not any((tmp_path / name).exists() for name in "abcde"), "nothing is left behind"
+
+
+def test_a_crash_under_one_allocator_is_a_result(tmp_path: Path) -> None:
+    status, result = run(tmp_path / "o", ["sh", "-c", "[ $FAKE_ALLOCATOR = fast ] && kill -ABRT $$; true"])
+    assert status == 1
+    (failure,) = result["failures"]
+    assert (failure["state"], failure["count"], failure["detail"]) == ("signal", 6, "ended by SIGABRT")
+    assert result["recommendation"]["allocator"] == "plain"
+
+
+def test_an_unproven_allocator_is_never_recommended(tmp_path: Path) -> None:
+    _, result = run(tmp_path / "o", ["sh", "-c", SLEEPER], unproven=frozenset({"fast"}))
+    assert result["recommendation"]["allocator"] == "plain"
+    assert "Nothing could be compared" in result["recommendation"]["text"]
+    assert {cell["verdict"] for cell in result["cells"] if cell["factors"]["allocator"] == "fast"} == {"unproven"}
+
+
+def test_time_budget_and_narrow_intervals_bound_the_blocks(tmp_path: Path) -> None:
+    assert bench._blocks(90, 10) == 10
+    assert bench._blocks(90, 3) == 30
+    assert bench._blocks(90, 0.01) == 60
+    _, result = run(tmp_path / "o", ["sleep", "0.02"], blocks=None, budget_s=2.0, allocators=["plain"])
+    assert 10 <= result["blocks"] <= 60
+
+
+def test_resume_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    command = ["sh", "-c", "true"]
+    run(tmp_path / "o", command)
+    file = tmp_path / "o" / "journal" / "local.jsonl"
+    rows = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(rows[:7]))
+    run(tmp_path / "o", command, resume=True)
+    assert len(journal.read(tmp_path / "o")) == len(rows)
+    with pytest.raises(LoamError, match=r"plan\.study\.(title|question)"):
+        run(tmp_path / "o", ["sh", "-c", "false || true"], resume=True)
+
+
+def test_variables_that_change_an_allocator_are_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("MY_OWN", "kept")
+    _, result = run(tmp_path / "o", ["sh", "-c", '[ -z "$MALLOC_ARENA_MAX" ] && [ "$MY_OWN" = kept ]'])
+    assert result["failures"] == []
+    assert any("MALLOC_ARENA_MAX of your environment is not passed on" in warning for warning in result["warnings"])
+
+
+def cell(name: str, estimate: float, half: float, verdict: str, rss: float = 100.0, p: float = 0.001) -> dict[str, Any]:
+    ratio = {"metric": "wall_s", "estimate": estimate, "low": estimate - half, "high": estimate + half, "n": 10, "p": p}
+    return {
+        "factors": {"allocator": name}, "copy": 0, "verdict": verdict,
+        "ratio_to_baseline": None if verdict == "baseline" else ratio,
+        "metrics": {"rss_peak_bytes": {"estimate": rss}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rivals", "allocator", "pattern"),
+    [
+        ([cell("a", 0.8, 0.01, "better", 150)], "a", r"Use a: .* 20\.0 % less time .*\[19\.0 %, 21\.0 %\] and needs 50\.0 %"),
+        ([cell("a", 0.8, 0.01, "better"), cell("b", 0.805, 0.01, "better")], "a", r"b may do as well"),
+        ([cell("a", 1.0, 0.01, "equivalent")], "g", r"Stay with g: no allocator was shown to be faster"),
+        ([cell("a", 1.0, 0.01, "equivalent", 60)], "g", r"a is as fast and needs 40\.0 % less memory"),
+        ([cell("a", 1.3, 0.01, "worse")], "g", r"Stay with g"),
+        ([cell("a", 0.8, 0.05, "inconclusive")], "g", r"whether a would be faster .* Repeat with --blocks \d+"),
+        ([cell("a", 0.97, 0.005, "better", p=0.06)], "g", r"Stay with g"),
+        ([], "g", r"Nothing could be compared"),
+    ],
+)  # fmt: skip
+def test_recommendations(rivals: list[dict[str, Any]], allocator: str, pattern: str) -> None:
+    result: dict[str, Any] = {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), *rivals]}
+    recommend.add(result, "cmd")
+    assert result["recommendation"]["allocator"] == allocator
+    assert re.search(pattern, result["recommendation"]["text"])

@@ -1,0 +1,105 @@
+"""Study files: data only, located errors, and the tour that must fit into two minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loam_lab.errors import LoamError
+from loam_lab.measure import commands
+from loam_lab.model import study as studies
+
+GOOD = """
+schema = 1
+name = "mine"
+title = "t"
+question = "q?"
+allocators = ["glibc", "jemalloc"]
+[[groups]]
+name = "a"
+workload = "intset"
+parameters = { structure = ["list", "hash"], shift = 5 }
+"""
+
+
+def test_a_study_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+    study, found = studies.find(str(file))
+    assert found == file
+    assert study.blocks == 20
+    assert study.groups[0].levels() == {"structure": ["list", "hash"], "shift": ["5"]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("schema = 1", "schema = 2", "the file has schema 2, this lab reads 1"),
+        ('workload = "intset"', "", "groups.0.workload: Field required"),
+        ('title = "t"', 'title = "t"\ncolour = 1', "colour: Extra inputs"),
+        ('title = "t"', 'title = "t"\nclaims = ["x"]', "claims cannot be evaluated by this version"),
+        ('title = "t"', 'title = "t"\nblocks = 0', "blocks: Input should be greater than or equal to 1"),
+        ("schema = 1", "schema = ", "is not TOML"),
+        ('name = "a"', 'name = "A b"', "groups.0.name"),
+        ("structure = [", "structure = [[1], ", "groups.0.parameters.structure"),
+        ("shift = 5 }", 'shift = 5 }\n[[groups]]\nname = "a"\nworkload = "x"', "two groups have the same name"),
+        ("shift = 5 }", 'shift = 5 }\n[[figures]]\nkind = "aborts"\ngroups = ["b"]', "a figure names group 'b'"),
+    ],
+)
+def test_a_wrong_study_says_where(tmp_path: Path, old: str, new: str, message: str) -> None:
+    file = tmp_path / "mine.toml"
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(LoamError) as caught:
+        studies.load(file)
+    assert message in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+def test_an_unknown_study_is_named_with_the_nearest() -> None:
+    with pytest.raises(LoamError, match=r"study=tuor: not the name of a study \(did you mean tour\?\)"):
+        studies.find("tuor")
+    with pytest.raises(LoamError, match="cannot be read: No such file"):
+        studies.find("./nowhere.toml")
+
+
+def test_every_study_of_the_checkout_is_valid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "tour" in studies.registry()
+    for name, file in studies.registry().items():
+        assert studies.load(file).name == name
+    assert commands.study_list() == 0
+    assert "tour" in capsys.readouterr().out
+
+
+def test_the_tour_is_what_the_documents_say_and_fits_into_two_minutes() -> None:
+    tour = studies.load(studies.registry()["tour"])
+    transactions, threadtest, sequential = tour.groups
+    assert len(tour.allocators) == 6
+    assert transactions.levels()["structure"] == ["list", "hash", "tree"]
+    assert transactions.levels()["mapping"] == ["table", "shadow"]
+    assert (transactions.threads, threadtest.threads, sequential.threads) == ((2,), (2,), (1,))
+    assert (tour.blocks, tour.warmup_ms, transactions.blame) == (10, 20, True)
+    overhead_s = 0.035  # start, filling the set, verifying, journal: measured on a busy machine
+    seconds, runs = 0.0, 0
+    for group in tour.groups:
+        levels = group.levels()
+        columns = len(levels.get("structure", levels.get("size", [""])))
+        cells = 6 * len(levels.get("mapping", [""]))
+        count = columns * (tour.blocks_of(group) * (cells + 1) + (cells if tour.blame_of(group) else 0))
+        runs += count
+        seconds += count * ((int(levels["duration_ms"][0]) + tour.warmup_of(group)) / 1000 + overhead_s)
+    assert runs == 734
+    assert tour.budget_s is not None
+    assert seconds < 120
+    assert tour.budget_s <= 110
+
+
+def test_commands_that_repeat_a_group_name_every_level() -> None:
+    tour = studies.load(studies.registry()["tour"])
+    line = commands.repeat(tour, tour.groups[0])
+    assert line == (
+        "./loam run intset -p structure=list,hash,tree -p mapping=table,shadow -p update_percent=60 -p duration_ms=100 "
+        "-p warmup_ms=20 --allocator glibc,glibc:tcache=0,jemalloc,tcmalloc,tbb,mimalloc --sync etl-wb --threads 2 "
+        "--blocks 10 --blame"
+    )
