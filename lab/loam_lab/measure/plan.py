@@ -24,6 +24,8 @@ from loam_lab.workloads import Executable
 # what does not work, and a campaign that runs out of time loses whole blocks and nothing else.
 BLAME_BLOCK = 1_000_000
 PADDING_BYTES_MAX = 4096
+# The smallest signed-rank probability of 10 pairs is 0.00195, which 25 comparisons just leave below 5 %.
+PAIRS_OF_TEN_BLOCKS = 25
 
 
 @dataclass
@@ -73,6 +75,12 @@ def make(
         allocators = study.allocators_of(group)
         if not allocators:
             raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
+        pairs = len(allocators) * (len(allocators) - 1) // 2
+        if pairs > PAIRS_OF_TEN_BLOCKS and study.blocks_of(group) < 15:
+            plan.notes.append(
+                f"group {group.name} compares {pairs} pairs of allocators in {study.blocks_of(group)} blocks; "
+                "after correction for their number no pair can be told apart; use 15 blocks or more"
+            )
         levels = workloads.check_parameters(group.levels(), group.workload, found, where)
         if study.blame_of(group) and not any(e.description.sync.blame for e in found):
             plan.notes.append(

@@ -21,6 +21,7 @@ SIGNIFICANCE = 0.05
 MEMORY_SHARE_MIN = 0.1
 # Beyond this, noise is the problem and not the number of blocks.
 BLOCKS_MANY = 100
+USED = ("user_s", "system_s", "rss_peak_bytes", "faults_minor", "faults_major")
 
 
 def add(result: dict[str, Any], command: str) -> None:
@@ -133,18 +134,25 @@ def show(result: Mapping[str, Any]) -> None:
     if recommendation["allocator"] != result["baseline"]:
         out.print(Text(f"  {recommendation['command']}", style="command"), soft_wrap=True)
     proofs = {allocator["name"]: allocator["proof"] for allocator in result["allocators"]}
-    columns = ["allocator", "wall", f"of {result['baseline']}", "95 % interval", "user", "system", "peak RSS", "faults"]
-    rows: list[list[str | Text]] = []
-    for cell in result["cells"]:
-        name = cell["factors"]["allocator"]
-        row: list[str | Text] = [Text(name + (" (again)" if cell["copy"] else ""))]
-        row += [tables.quantity(cell["metrics"].get("wall_s"), "estimate")]
-        row += [tables.number(cell["ratio_to_baseline"], "estimate"), tables.span(cell["ratio_to_baseline"], 3)]
-        for metric in ("user_s", "system_s", "rss_peak_bytes", "faults_minor"):
-            row.append(tables.quantity(cell["metrics"].get(metric), "estimate"))
-        row.append(Text(proofs.get(name, "")))
-        row.append(Text(cell["verdict"], style=tables.VERDICT_STYLES.get(cell["verdict"], "doubt")))
-        rows.append(row)
-    title = f"{result['blocks']} blocks; medians, and ratios of wall time within blocks"
-    out.print(console.table([*columns, "proof", "verdict"], rows, numeric=columns[1:], title=title))
+    # Two tables, because one would not fit 80 columns.
+    columns = ["allocator", "wall", f"of {result['baseline']}", "interval", "in use", "verdict"]
+    rows: list[list[str | Text]] = [
+        [
+            Text(tables.name_of(cell)),
+            tables.quantity(cell["metrics"].get("wall_s"), "estimate"),
+            tables.number(cell["ratio_to_baseline"], "estimate"),
+            tables.span(cell["ratio_to_baseline"], 3),
+            Text(proofs.get(cell["factors"]["allocator"], "")),
+            tables.verdict_of(cell),
+        ]
+        for cell in result["cells"]
+    ]
+    title = f"Wall time, medians of {result['blocks']} blocks; ratios within blocks, 95 % intervals"
+    out.print(console.table(columns, rows, numeric=columns[1:4], title=title))
+    columns = ["allocator", "user", "system", "peak memory", "minor faults", "major faults"]
+    rows = [
+        [Text(tables.name_of(cell)), *(tables.quantity(cell["metrics"].get(name), "estimate") for name in USED)]
+        for cell in result["cells"]
+    ]
+    out.print(console.table(columns, rows, numeric=columns[1:], title="What each used (medians)"))
     tables.failures(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from loam_lab import console
@@ -19,6 +19,8 @@ VERDICT_STYLES = {
     "unproven": "bad",
 }
 SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+# Columns from which on the absolute interval and the blame run's own abort rate have room.
+WIDE = 110
 BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -50,23 +52,26 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
     first = cells[0]
     factors = first["factors"]
     primary = result["primary_metrics"][factors["workload"]]
-    aborts = any("aborts_per_attempt" in cell["metrics"] for cell in cells)
-    blame = any(cell["blame"] for cell in cells)
-    columns = ["allocator", primary, "95 % interval", f"of {result['baseline']}", "95 % interval"]
-    columns += (["aborts"] if aborts else []) + (["blame run", "false"] if blame else []) + ["verdict"]
-    rows = []
-    for cell in cells:
-        metric, ratio = cell["metrics"].get(primary), cell["ratio_to_baseline"]
-        name = cell["factors"]["allocator"] + (" (again)" if cell["copy"] else "")
-        row: list[str | Text] = [_text(name), quantity(metric, "estimate"), span(metric)]
-        row += [number(ratio, "estimate"), span(ratio, 3)]
-        if aborts:
-            rate = cell["metrics"].get("aborts_per_attempt")
-            row.append(share(rate["estimate"]) if rate else "")
-        if blame:
-            row += [share((cell["blame"] or {}).get("aborts_per_attempt")), share(false_share(cell["blame"]))]
-        row.append(_text(cell["verdict"], VERDICT_STYLES.get(cell["verdict"], "doubt")))
-        rows.append(row)
+    wide = console.out().width >= WIDE
+    # (head, text of a cell, whether it needs the width)
+    layout: list[tuple[str, Callable[[Mapping[str, Any]], str | Text], bool]] = [
+        ("allocator", lambda cell: _text(name_of(cell)), False),
+        (primary, lambda cell: quantity(cell["metrics"].get(primary), "estimate"), False),
+        ("95 % interval", lambda cell: span(cell["metrics"].get(primary)), True),
+        (f"of {result['baseline']}", lambda cell: number(cell["ratio_to_baseline"], "estimate"), False),
+        ("interval", lambda cell: span(cell["ratio_to_baseline"], 3), False),
+    ]
+    if any("aborts_per_attempt" in cell["metrics"] for cell in cells):
+        layout.append(
+            ("aborts", lambda cell: share((cell["metrics"].get("aborts_per_attempt") or {}).get("estimate")), False)
+        )
+    if any(cell["blame"] for cell in cells):
+        layout.append(("blame run", lambda cell: share((cell["blame"] or {}).get("aborts_per_attempt")), True))
+        layout.append(("false", lambda cell: share(false_share(cell["blame"])), False))
+    layout.append(("verdict", verdict_of, False))
+    shown = [(head, text) for head, text, needs_width in layout if wide or not needs_width]
+    rows = [[text(cell) for _, text in shown] for cell in cells]
+    columns = [head for head, _ in shown]
     parameters = " ".join(f"{name}={value}" for name, value in first["parameters"].items())
     threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
     title = f"{factors['workload']} {parameters} · {factors['sync']}, {threads}, {first['runs']} blocks"
@@ -78,20 +83,28 @@ def _contrasts(result: Mapping[str, Any]) -> None:
     rows: list[list[str | Text]] = [
         [
             _text(contrast["what"]),
-            _text(" ".join([contrast["workload"], *(f"{k}={v}" for k, v in contrast["parameters"].items())])),
+            _text(" ".join(str(value) for value in contrast["parameters"].values()) or contrast["workload"]),
             _text(contrast["allocator"]),
             number(contrast, "estimate"),
             span(contrast, 3),
-            _text(contrast["verdict"], VERDICT_STYLES.get(contrast["verdict"], "doubt")),
+            verdict_of(contrast),
         ]
         for contrast in result["contrasts"]
         if contrast["factor"] != "sequential"
     ]
     if rows:
-        columns = ["what", "where", "allocator", "ratio", "95 % interval", "verdict"]
-        console.out().print(
-            console.table(columns, rows, numeric=["ratio", "95 % interval"], title="Within the same blocks")
-        )
+        columns = ["what", "where", "allocator", "ratio", "interval", "verdict"]
+        console.out().print(console.table(columns, rows, numeric=["ratio", "interval"], title="Within the same blocks"))
+
+
+def name_of(cell: Mapping[str, Any]) -> str:
+    """The allocator, marked where it is the second copy of the baseline."""
+    return str(cell["factors"]["allocator"]) + (" (again)" if cell["copy"] else "")
+
+
+def verdict_of(cell: Mapping[str, Any]) -> Text:
+    """The verdict in its colour."""
+    return _text(cell["verdict"], VERDICT_STYLES.get(cell["verdict"], "doubt"))
 
 
 def false_share(blame: Mapping[str, Any] | None) -> float | None:
@@ -132,13 +145,13 @@ def number(ratio: Mapping[str, Any] | None, which: str) -> str:
 
 
 def span(metric: Mapping[str, Any] | None, decimals: int | None = None) -> str:
-    """An interval in brackets; "none" where there were too few runs for one."""
+    """An interval: with decimals "0.981–1.002", else with units; "none" where there were too few runs for one."""
     if metric is None:
         return ""
     if metric["low"] is None or metric["high"] is None:
         return "none"
     if decimals is not None:
-        return f"{metric['low']:.{decimals}f} to {metric['high']:.{decimals}f}"
+        return f"{metric['low']:.{decimals}f}–{metric['high']:.{decimals}f}"
     return f"{quantity(metric, 'low')} to {quantity(metric, 'high')}"
 
 

@@ -12,6 +12,8 @@ Better = Literal["higher", "lower", "neither"]
 
 MARGIN = 0.02
 WIDTH_MAX = 0.05
+# Beyond so many times the blocks, noise is the problem and not their number.
+MORE_MAX = 16
 
 
 def decide(ratio: Interval, better: Better, *, margin: float = MARGIN, width_max: float = WIDTH_MAX) -> Verdict:
@@ -39,9 +41,12 @@ def advice(ratio: Interval, verdict: Verdict, *, width_max: float = WIDTH_MAX) -
     if ratio.width > width_max:
         side = "its direction is clear, its size is not; " if not ratio.low <= 1 <= ratio.high else ""
         more = more_runs(ratio, width_max)
+        step = f"about {more} times as many blocks, or longer runs"
+        if more > MORE_MAX:
+            step = "but first quieten the machine (loam doctor): more blocks alone would be far too many"
         return (
             f"the interval is {percent(ratio.width)} wide, more than {percent(width_max)}; {side}inconclusive; "
-            f"run longer: about {more} times as many blocks, or longer runs"
+            f"run longer: {step}"
         )
     return "the interval holds 1 and exceeds the margin of equivalence; no difference is shown; run longer to narrow it"
 
