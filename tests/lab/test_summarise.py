@@ -148,10 +148,18 @@ def test_equivalent_allocators_are_called_so(tmp_path: Path) -> None:
     assert "the allocator makes no difference above 2.0 %" in result["headlines"][0]["text"]
 
 
-def test_starved_threads_are_told(tmp_path: Path) -> None:
-    # The made-up workload says that its threads used 0.1 s each of 0.1 s; at four threads 0.4 s of 0.4 s.
-    _, result = measure(study(threads=[2], blocks=6), tmp_path, FakeInstruments(cores=4), oversubscribe=True)
-    assert not any("off the CPU" in warning for cell in result["cells"] for warning in cell["warnings"])
+@pytest.mark.parametrize(("cpu_s", "cores", "told"), [("0.2", 4, False), ("0.15", 4, True), ("0.15", 1, False)])
+def test_starved_threads_are_told(tmp_path: Path, cpu_s: str, cores: int, told: bool) -> None:
+    """Two threads, 0.1 s: 0.15 s of CPU time is a quarter too little, unless the machine has fewer cores than threads."""
+    instruments = FakeInstruments(cores=cores, variables={"FAKE_CPU_S": cpu_s})
+    _, result = measure(study(threads=[2], blocks=6), tmp_path, instruments, oversubscribe=True)
+    warnings = [
+        warning for cell in result["cells"] for warning in cell["warnings"] if "off the CPU for 25.0 %" in warning
+    ]
+    assert len(warnings) == (len(result["cells"]) if told else 0)
+    assert (
+        any("stop other programs" in warning and "cells threads" in warning for warning in result["warnings"]) == told
+    )
 
 
 def test_a_damaged_line_is_counted_and_told(tmp_path: Path) -> None:
