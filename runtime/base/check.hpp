@@ -27,10 +27,10 @@ template <class... Values>
 
 #define LOAM_FATAL(...) ::loam::base::fatal_at(__FILE__, __LINE__, __VA_ARGS__)
 
-#define LOAM_CHECK(condition, ...)                                             \
-  do {                                                                         \
-    if (!(condition)) [[unlikely]]                                             \
-      ::loam::base::fatal_at(__FILE__, __LINE__, __VA_ARGS__);                 \
+#define LOAM_CHECK(condition, ...)                             \
+  do {                                                         \
+    if (!(condition)) [[unlikely]]                             \
+      ::loam::base::fatal_at(__FILE__, __LINE__, __VA_ARGS__); \
   } while (false)
 
 #ifdef LOAM_CHECKED

@@ -19,11 +19,14 @@ constexpr std::size_t kGuardBytes = kPageBytes;
 
 std::atomic<std::int64_t> requests_until_failure{-1};
 
-constexpr std::size_t round_to_pages(std::size_t bytes) noexcept { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+constexpr std::size_t round_to_pages(std::size_t bytes) noexcept {
+  return (bytes + kPageBytes - 1) & ~(kPageBytes - 1);
+}
 
 bool refused_by_test() noexcept {
   // relaxed: a test sets it before the threads it starts; nothing else is ordered by it.
-  if (requests_until_failure.load(std::memory_order_relaxed) < 0) [[likely]] return false;
+  if (requests_until_failure.load(std::memory_order_relaxed) < 0) [[likely]]
+    return false;
   return requests_until_failure.fetch_sub(1, std::memory_order_relaxed) == 0;
 }
 
@@ -32,8 +35,8 @@ bool refused_by_test() noexcept {
 void* map_lazy(std::size_t bytes, MapOptions options) noexcept {
   if (refused_by_test()) return nullptr;
   const std::size_t rounded = round_to_pages(bytes);
-  void* const start = mmap(nullptr, rounded + kGuardBytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const start =
+      mmap(nullptr, rounded + kGuardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   // The kernel joins neighbouring mappings of one kind; resident_bytes() could not tell them apart then.
   mprotect(static_cast<char*>(start) + rounded, kGuardBytes, PROT_NONE);

@@ -11,8 +11,8 @@ namespace loam::platform {
 inline constexpr std::size_t kPageBytes = 4096;  // the kernel's base page on x86-64; others are a multiple
 
 struct MapOptions {
-  bool huge_pages = true;   // false: never huge pages, so that a sparse range is backed 4 KiB at a time
-  bool core_dump = true;    // false: left out of core dumps
+  bool huge_pages = true;  // false: never huge pages, so that a sparse range is backed 4 KiB at a time
+  bool core_dump = true;   // false: left out of core dumps
 };
 
 // Reserves `bytes` (rounded up to pages), zeroed and readable and writable, backed at first touch.

@@ -14,7 +14,8 @@ namespace loam::reclaim {
 
 void Limbo::map_or_die() noexcept {
   LOAM_CHECK(ring_ == nullptr,
-             "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired", blocks());
+             "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired",
+             blocks());
   ring_ = static_cast<Retired*>(
       platform::map_lazy_or_die(kCapacity * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
 }
@@ -33,7 +34,8 @@ void Limbo::ripen(std::uint64_t oldest) noexcept {
 
 unsigned Domain::acquire_slot() noexcept {
   const auto slot = slots_.acquire();
-  LOAM_CHECK(slot.has_value(), "reclaim: {} threads are registered already, the most that one process may have", kSlots);
+  LOAM_CHECK(slot.has_value(), "reclaim: {} threads are registered already, the most that one process may have",
+             kSlots);
   // E2: a scan that still finds the slot detached has advanced the epoch before this exchange (both are read-modify-
   // writes, seq_cst for the StoreLoad on either side), so this thread will see what that scan frees as unlinked.
   participants_[*slot].slot.exchange(global_.load(std::memory_order_seq_cst) | kIdleBit, std::memory_order_seq_cst);

@@ -16,8 +16,8 @@
 //   E2 an entry is ripe once each registered thread either has announced its stamp or more, now or before (then it has
 //      acquired the advance, hence saw the unlinking, and what it read earlier is over), or was seen idle after an
 //      announce_heavy(). (Without the barrier an idle thread may be inside already, its announcement under way.)
-//   E3 a limbo list is [head_, ripe_) free to go, then batches that share a stamp, in order of their stamps, then what has
-//      been retired since the last scan.
+//   E3 a limbo list is [head_, ripe_) free to go, then batches that share a stamp, in the order of their stamps, then
+//      what has been retired since the last scan.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
@@ -71,7 +71,7 @@ class Limbo {
   static constexpr unsigned kBatchesMax = 8;  // more join the newest: they are freed late, never early
 
   struct Batch {
-    std::uint64_t end;    // one past its last entry
+    std::uint64_t end;  // one past its last entry
     std::uint64_t stamp;
   };
 
@@ -80,7 +80,8 @@ class Limbo {
   void map_or_die() noexcept;
 
   void append(void* block, Deleter deleter, std::size_t bytes) noexcept {
-    if (!has_room()) [[unlikely]] map_or_die();
+    if (!has_room()) [[unlikely]]
+      map_or_die();
     Retired& entry = at(tail_++);
     entry.block = block;
     entry.deleter = deleter;
@@ -121,8 +122,8 @@ class Domain {
   Participant& participant(unsigned slot) noexcept { return participants_[slot]; }
 
   void enter(Participant& self) noexcept {
-    // epoch.A: acquire pairs with the advance in scan(): a reader that announces an epoch sees every unlinking before it
-    // (E2). The announcement pairs with announce_heavy() in scan().
+    // epoch.A: acquire pairs with the advance in scan(): a reader that announces an epoch sees every unlinking before
+    // it (E2). The announcement pairs with announce_heavy() in scan().
     platform::announce_light(self.slot, global_.load(std::memory_order_acquire));
   }
 
@@ -147,7 +148,8 @@ class Domain {
     // while there is a backlog.
     free_ripe(limbo, limbo.since_settle_ + (limbo.ripe_ - limbo.head_) / kBacklogShare);
     limbo.since_settle_ = 0;
-    if (limbo.since_scan_ >= limits_.batch_blocks) [[unlikely]] settle_slow(self, limbo);
+    if (limbo.since_scan_ >= limits_.batch_blocks) [[unlikely]]
+      settle_slow(self, limbo);
   }
 
   // Frees all that can be freed now. Call outside any read section.

@@ -2,8 +2,8 @@
 //   An algorithm's transaction derives from ReadAccess (and UpdateAccess) and provides
 //     load<U>(const U*)            U an unsigned integer of 1, 2, 4 or 8 bytes, naturally aligned
 //     store(Word*, value, mask)    the bits of `mask` within an aligned word
-//   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and is
-//   still one value: the transaction is atomic.
+//   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and
+//   is still one value: the transaction is atomic.
 #pragma once
 
 #include "runtime/tm/memory.hpp"
@@ -21,10 +21,22 @@ static_assert(std::endian::native == std::endian::little, "sub-word masks assume
 
 template <std::size_t kBytes>
 struct UnsignedOf {};
-template <> struct UnsignedOf<1> { using type = std::uint8_t; };
-template <> struct UnsignedOf<2> { using type = std::uint16_t; };
-template <> struct UnsignedOf<4> { using type = std::uint32_t; };
-template <> struct UnsignedOf<8> { using type = std::uint64_t; };
+template <>
+struct UnsignedOf<1> {
+  using type = std::uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+  using type = std::uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+  using type = std::uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+  using type = std::uint64_t;
+};
 
 template <class T>
 inline constexpr bool kFitsWord = std::has_single_bit(sizeof(T)) && sizeof(T) <= kWordBytes && alignof(T) >= sizeof(T);
@@ -40,7 +52,8 @@ constexpr Word mask_of(std::size_t bytes, unsigned bit) noexcept {
   return (bytes >= kWordBytes ? ~Word{0} : (Word{1} << (bytes * 8)) - 1) << bit;
 }
 
-// Calls part(word, offset in the value, first byte in the word, bytes) for each aligned word that [address, +bytes) meets.
+// Calls part(word, offset in the value, first byte in the word, bytes) for each aligned word that [address, +bytes)
+// meets.
 template <class Part>
 void for_each_word(const void* address, std::size_t bytes, Part&& part) {
   for (std::size_t done = 0; done < bytes;) {

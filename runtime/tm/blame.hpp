@@ -1,8 +1,8 @@
-// blame: what a run must keep so that every abort can be given its cause. A second instantiation of each algorithm calls
-// it (Algorithm<true>); timing runs pay nothing.
+// blame: what a run must keep so that every abort can be given its cause. A second instantiation of each algorithm
+// calls it (Algorithm<true>); timing runs pay nothing.
 //   Block map   the block that each 16-byte granule belongs to: transactional malloc and note_block() fill it.
-//   Trail       the words that commits wrote last, per ownership record: an abort learns from a record's version that the
-//               stripe was written; which word it was stands here.
+//   Trail       the words that commits wrote last, per ownership record: an abort learns from a record's version that
+//               the stripe was written; which word it was stands here.
 // Both lie in OS pages and are bounded: the trail keeps six words per record in 2^20 cells (a colliding record takes
 // a cell over, and the loser's next abort is `unknown`).
 #pragma once
@@ -17,7 +17,8 @@ namespace loam::tm::blame {
 // Maps block map and trail. Called by configure() when blame is asked for.
 void start() noexcept;
 
-// A block of `bytes` starts at `start`. Blocks of 8 bytes or less that share a granule with another are counted instead.
+// A block of `bytes` starts at `start`. Blocks of 8 bytes or less that share a granule with another are counted
+// instead.
 void note_block(const void* start, std::size_t bytes) noexcept;
 
 // Commit `version` writes `word`, which `record` guards. Called before the record is released.
@@ -27,8 +28,8 @@ void note_write(const Orec& record, const Word* word, std::uint64_t version) noe
 // returns unknown if both lie in one stripe and the block of one is not known
 AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexcept;
 
-// The cause of finding `record` newer than `snapshot` when it was to guard `mine`: the closest relation to a word that a
-// later commit wrote. returns unknown if the trail has lost it
+// The cause of finding `record` newer than `snapshot` when it was to guard `mine`: the closest relation to a word that
+// a later commit wrote. returns unknown if the trail has lost it
 AbortCause cause_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept;
 
 // Small blocks that could not be told apart (8 bytes or less, sharing a granule).

@@ -17,9 +17,9 @@ namespace loam::tm {
 struct WriteEntry {
   std::atomic<Word*> address;  // atomic: a thread that meets the lock reads it, to name the cause of its abort
   Word value;
-  Word mask;                   // which bits of the word are written
+  Word mask;  // which bits of the word are written
   Orec* record;
-  std::uint64_t old_version;   // of the record before it was locked; kChained in later entries of the stripe
+  std::uint64_t old_version;        // of the record before it was locked; kChained in later entries of the stripe
   std::atomic<std::uint64_t> next;  // index + 1 of the stripe's next entry, 0 at the end; atomic as `address`
 };
 inline constexpr std::uint64_t kChained = ~0ULL;
@@ -59,7 +59,8 @@ struct alignas(platform::kApartBytes) Descriptor {
 
   // The calling thread's descriptor; made at its first transaction, given back at its exit.
   static Descriptor& current() noexcept {
-    if (current_ == nullptr) [[unlikely]] return attach_thread();
+    if (current_ == nullptr) [[unlikely]]
+      return attach_thread();
     return *current_;
   }
   // The descriptor of a slot, or nullptr if no thread ever had it.

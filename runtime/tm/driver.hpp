@@ -1,11 +1,11 @@
 // driver: runs a body as attempts of an algorithm until one commits.
-//   read_only(f)  f(tx) with a transaction that only reads and keeps no log; after kReadOnlyFailuresMax attempts with one
-//                 that can extend its snapshot.
+//   read_only(f)  f(tx) with a transaction that only reads and keeps no log; after kReadOnlyFailuresMax attempts
+//                 with one that can extend its snapshot.
 //   update(f)     f(tx) with a transaction that reads and writes.
 //   Nesting is flat: the inner body becomes part of the outer transaction.
-//   An aborted attempt returns to the driver by restoring registers, 50 to 150 times cheaper than an exception, and runs no
-//   destructors: an object that lives inside the body may own transactional memory and nothing else. Results must be
-//   trivially destructible for the same reason. An exception that leaves the body cancels the transaction.
+//   An aborted attempt returns to the driver by restoring registers, 50 to 150 times cheaper than an exception, and
+//   runs no destructors: an object that lives inside the body may own transactional memory and nothing else. Results
+//   must be trivially destructible for the same reason. An exception that leaves the body cancels the transaction.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -44,9 +44,11 @@ class Driver {
   static auto read_only(F&& body) {
     using Reading = Call<std::remove_reference_t<F>, ReadOnlyTx>;
     Descriptor& d = Descriptor::current();
-    if (d.mode != Mode::idle) [[unlikely]] return nested_read(d, body);
+    if (d.mode != Mode::idle) [[unlikely]]
+      return nested_read(d, body);
     Reading call(body, d);
-    if (platform::run_attempt(d.checkpoint, &Reading::run, &call) == 0) [[likely]] return call.result();
+    if (platform::run_attempt(d.checkpoint, &Reading::run, &call) == 0) [[likely]]
+      return call.result();
     return read_only_slow(d, body, call);
   }
 

@@ -1,6 +1,6 @@
 // Log: an array that only grows, in OS pages, at one address for ever.
-//   Its addresses are reserved once and backed as they are touched, so growing moves nothing: another thread may read an
-//   entry of it (to learn what a locked record guards) while the owner appends. Where the system refuses the range
+//   Its addresses are reserved once and backed as they are touched, so growing moves nothing: another thread may read
+//   an entry of it (to learn what a locked record guards) while the owner appends. Where the system refuses the range
 //   (`ulimit -v`), half of it is tried, and so on.
 #pragma once
 

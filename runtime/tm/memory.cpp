@@ -19,7 +19,8 @@ void free_counted(void* block) {
 }
 
 void append(Descriptor& d, MemoryEntry entry) noexcept {
-  if (d.memory_count == d.memory.capacity()) [[unlikely]] d.memory.full();
+  if (d.memory_count == d.memory.capacity()) [[unlikely]]
+    d.memory.full();
   d.memory.begin()[d.memory_count++] = entry;
 }
 

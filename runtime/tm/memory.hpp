@@ -1,9 +1,9 @@
 // Transactional malloc and free around the process's allocator.
-//   allocate  a new block; freed again, newest first, if the attempt aborts (with a redo log no other thread has seen it).
+//   allocate  a new block; freed again, newest first, if the attempt aborts (with a redo log no other thread has seen
+//             it). Requests are rounded up to 16 bytes, the granule of shadow records.
 //   release   takes effect if and when the attempt commits, and then after quiescence: until the last attempt that was
 //             running at the commit has ended, its reads must find the block's memory readable and not reused.
-//   Source    the commit hooks of TinySTM (PPoPP 2008) with the epoch scheme of reclaim/epoch.hpp instead of clock stamps.
-//   Requests are rounded up to 16 bytes, the granule of shadow records.
+//   Source    the commit hooks of TinySTM, PPoPP 2008, with the epochs of reclaim/epoch.hpp instead of clock stamps.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"

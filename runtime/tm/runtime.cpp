@@ -50,7 +50,8 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   };
   d->slot = slot;
   d->participant = &domain.participant(slot);
-  // The first entry is the sentinel before the log: equal to no record, so that the newest entry can always be compared.
+  // The first entry is the sentinel before the log: equal to no record, so that the newest entry can always be
+  // compared.
   d->reads.reserve(kReadsMax, offset(1) + platform::kCacheLineBytes, "read set");
   d->reads.begin()[-1] = nullptr;
   d->read_limit = d->reads.end();
@@ -62,8 +63,8 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   return *d;
 }
 
-// A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again if
-// one of them has started a transaction after it.
+// A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again
+// if one of them has started a transaction after it.
 pthread_key_t exit_key() noexcept {
   static const pthread_key_t key = [] {
     pthread_key_t made;

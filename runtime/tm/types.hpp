@@ -14,8 +14,9 @@ using Word = std::uint64_t;
 inline constexpr std::size_t kWordBytes = sizeof(Word);
 
 // An ownership record guards a stripe of 2^shift bytes:
-//   free    bit 63 = 0   bits 62..0: version, the clock value of the commit that wrote the stripe last
-//   locked  bit 63 = 1   bits 62..48: slot of the owner   bits 47..0: index of the owner's first write entry of the stripe
+//   free    bit 63 = 0   bits 62..0:  version, the clock value of the commit that wrote the stripe last
+//   locked  bit 63 = 1   bits 62..48: slot of the owner
+//                        bits 47..0:  index of the owner's first write entry of the stripe
 // One unsigned comparison, record <= snapshot, answers "free and old enough".
 using Orec = std::atomic<std::uint64_t>;
 
@@ -67,7 +68,9 @@ struct Statistics {
   std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
   std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included
 
-  std::uint64_t aborts_total() const noexcept { return std::accumulate(aborts.begin(), aborts.end(), std::uint64_t{0}); }
+  std::uint64_t aborts_total() const noexcept {
+    return std::accumulate(aborts.begin(), aborts.end(), std::uint64_t{0});
+  }
 
   void count_commit_after(std::uint64_t aborts_before) noexcept {
     std::size_t bucket = 1;

@@ -1,7 +1,7 @@
 // etl-wb: encounter-time locking with write-back, time-based reads.
-//   A write locks the stripe's ownership record at once and keeps the value in a redo log; a read is valid if its record
-//   is free and not newer than the snapshot; a newer one extends the snapshot after validating what was read. Commit
-//   takes a clock value, validates unless it is the next after the snapshot, writes back and releases.
+//   A write locks the stripe's ownership record at once and keeps the value in a redo log; a read is valid if its
+//   record is free and not newer than the snapshot; a newer one extends the snapshot after validating what was read.
+//   Commit takes a clock value, validates unless it is the next after the snapshot, writes back and releases.
 //   Source      TinySTM, PPoPP 2008 (WB-ETL); time base: LSA, DISC 2006, and TL2, DISC 2006.
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
 //               quiescence (memory.hpp), other plain use after unlinking must wait as well.
@@ -9,14 +9,15 @@
 //   Cost        read-only: 8 instructions a read, no log; update: 14; first write of a stripe: one CAS; commit: one
 //               fetch-add and a store per word and per stripe (docs/instruction-counts.md).
 //   When not    many threads on few records, which are held from first write to commit.
-// Memory orders; the failure without each in brackets
-//   P1 publish  record store(release) after the write-back  / record load(acquire) before the data [new version, old data]
-//   P2 seqlock  data store(release) after the lock CAS      / data load(acquire), then record load(relaxed) again
+// Memory orders; in brackets the failure without the pair
+//   P1 publish  record store(release) after the write-back / record load(acquire) before the data
+//               [new version, old data]
+//   P2 seqlock  data store(release) after the lock CAS / data load(acquire), then record load(relaxed) again
 //               [new data under the old version]
 //   P3 commits  lock CAS(acq_rel), clock fetch_add(acq_rel), then validation / the same in the other committer
 //               [write skew: each validates before the other's lock is visible]
-//   P4 begin    the fetch_add's release / clock load(acquire), in extend() before validating [snapshot newer than what
-//               is visible]
+//   P4 begin    the fetch_add's release / clock load(acquire), in extend() before validating
+//               [snapshot newer than what is visible]
 #pragma once
 
 #include "runtime/base/points.hpp"
@@ -65,7 +66,8 @@ struct EtlWb {
     [[gnu::always_inline]] U load(const U* address) {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]] conflict(*this->d_, record, word_of(address));
+      if (before > this->d_->snapshot) [[unlikely]]
+        conflict(*this->d_, record, word_of(address));
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
         conflict(*this->d_, record, word_of(address));
@@ -82,7 +84,8 @@ struct EtlWb {
     [[gnu::always_inline]] U load(const U* address) {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]] return load_slow(*this->d_, record, address);
+      if (before > this->d_->snapshot) [[unlikely]]
+        return load_slow(*this->d_, record, address);
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
         return load_slow(*this->d_, record, address);
@@ -167,7 +170,8 @@ struct EtlWb {
     if constexpr (!kBlame) {
       if (cursor[-1] == &record) return;
     }
-    if (cursor == d.read_limit) [[unlikely]] d.reads.full();
+    if (cursor == d.read_limit) [[unlikely]]
+      d.reads.full();
     *cursor = &record;
     if constexpr (kBlame) d.read_addresses.begin()[cursor - d.reads.begin()] = word;
     d.read_cursor = cursor + 1;
@@ -185,7 +189,8 @@ struct EtlWb {
   }
 
   static void added(Descriptor& d) noexcept {
-    if (++d.write_count == d.writes.capacity()) [[unlikely]] d.writes.full();
+    if (++d.write_count == d.writes.capacity()) [[unlikely]]
+      d.writes.full();
   }
 
   // The attempt's entry for `address` in the chain that starts at `index`, or nullptr.
@@ -288,8 +293,7 @@ struct EtlWb {
     WriteEntry* const end = begin + d.write_count;
     for (WriteEntry* entry = begin; entry != end; ++entry) {
       store_masked(entry->address.load(std::memory_order_relaxed), entry->value, entry->mask);
-      if constexpr (kBlame)
-        blame::note_write(*entry->record, entry->address.load(std::memory_order_relaxed), version);
+      if constexpr (kBlame) blame::note_write(*entry->record, entry->address.load(std::memory_order_relaxed), version);
     }
     LOAM_POINT("etl_wb.written");
     for (WriteEntry* entry = begin; entry != end; ++entry)
@@ -334,8 +338,7 @@ struct EtlWb {
         }
       }
     }
-    if constexpr (kBlame)
-      cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));
+    if constexpr (kBlame) cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));
     return cause;
   }
 };
