@@ -1,0 +1,129 @@
+"""Instructions of each step of a transaction, counted exactly by callgrind.
+
+tm_paths.toml holds the accepted counts and an upper bound for each. With the compiler that they were taken with a count
+must be equal, so that every change is seen and accepted on purpose (`./loam test --golden-update`, then read the diff);
+with another compiler only the upper bound holds. docs/instruction-counts.md is written from the same file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loam_lab.setup import build
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).with_name("tm_paths.toml")
+PAGE = ROOT / "docs" / "instruction-counts.md"
+UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
+
+DUMP = re.compile(r"^desc: Trigger: Client Request: (.*);(few|more);(\d+)$", re.MULTILINE)
+TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
+
+
+def count_steps(folder: Path) -> tuple[dict[str, float], str]:
+    """Run the counting program under callgrind.
+
+    returns: instructions per step (rounded to 0.01) by the step's name, and the compiler's name and version
+    """
+    build.configure("release", again=True)
+    build.build("release", ["loam-golden-tm-paths"], label="the counting program")
+    program = ROOT / "build" / "release" / "loam-golden-tm-paths"
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", str(program)],
+        capture_output=True, text=True, check=False, env=build.tool_environment(), timeout=250,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    counted: dict[str, dict[str, tuple[int, int]]] = {}
+    for file in folder.glob("out.*"):
+        text = file.read_text()
+        dump, total = DUMP.search(text), TOTAL.search(text)
+        if dump and total:
+            counted.setdefault(dump[1], {})[dump[2]] = (int(dump[3]), int(total[1]))
+    steps = {}
+    for name, two in counted.items():
+        (few, less), (more, greater) = two["few"], two["more"]
+        steps[name] = round((greater - less) / (more - few), 2)
+    return steps, done.stdout.partition("compiler: ")[2].strip()
+
+
+def read_golden() -> dict[str, Any]:
+    return tomllib.loads(GOLDEN.read_text())
+
+
+def number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def write_golden(golden: dict[str, Any]) -> None:
+    lines = [
+        "# Instructions of each step of a transaction (etl-wb over a table), by callgrind; see test_instruction_counts.py.",
+        "# count: accepted value.  upper_bound: never to be exceeded, whatever the compiler; raised by a decision record",
+        "# only.  budget: what the design set out for.  exact = false: part of it is the C library's.",
+        f'compiler = "{golden["compiler"]}"',
+    ]
+    for name, step in golden["steps"].items():
+        lines += ["", f'[steps."{name}"]']
+        lines += [f"{key} = {str(value).lower() if isinstance(value, bool) else number(value)}"
+                  for key, value in step.items()]  # fmt: skip
+    GOLDEN.write_text("\n".join(lines) + "\n")
+
+
+def page_of(golden: dict[str, Any]) -> str:
+    """docs/instruction-counts.md for these counts."""
+    lines = [
+        "# Instruction counts of the transactional memory",
+        "",
+        "Written by `./loam test --golden-update`; kept by `tests/golden/test_instruction_counts.py`.",
+        "",
+        f"Algorithm etl-wb, table or shadow records (one formula), built as workloads are (`-O3`), {golden['compiler']},",
+        "counted exactly by callgrind: the same transaction with a few and with more of one step, and the difference.",
+        "A count takes in computing the record's address and, for writes, the step's share of the commit.",
+        "",
+        "| step | instructions | budget | upper bound |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, step in golden["steps"].items():
+        budget = number(step["budget"]) if "budget" in step else "-"
+        over = " (over budget)" if "budget" in step and step["count"] > step["budget"] else ""
+        lines.append(f"| {name}{over} | {number(step['count'])} | {budget} | {number(step['upper_bound'])} |")
+    lines += [
+        "",
+        "`allocation and free` is a block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and",
+        "`free` and the block's share of reclamation.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.skipif(shutil.which("valgrind", path=build.tool_path()) is None, reason="valgrind is not installed")
+def test_instruction_counts(tmp_path: Path) -> None:
+    steps, compiler = count_steps(tmp_path)
+    golden = read_golden()
+    assert sorted(steps) == sorted(golden["steps"]), "tm_paths.cpp and tm_paths.toml name different steps"
+    if UPDATE:
+        golden["compiler"] = compiler
+        for name, count in steps.items():
+            golden["steps"][name]["count"] = count
+        write_golden(golden)
+        PAGE.write_text(page_of(golden))
+    same_compiler = compiler == golden["compiler"]
+    wrong = []
+    for name, step in golden["steps"].items():
+        if steps[name] > step["upper_bound"]:
+            wrong.append(f"{name}: {number(steps[name])} instructions, upper bound {number(step['upper_bound'])}")
+        elif same_compiler and step.get("exact", True) and steps[name] != step["count"]:
+            wrong.append(f"{name}: {number(steps[name])} instructions, accepted are {number(step['count'])}"
+                         " (./loam test --golden-update accepts the new one)")  # fmt: skip
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_page_shows_the_accepted_counts() -> None:
+    assert PAGE.read_text() == page_of(read_golden()), "./loam test --golden-update writes docs/instruction-counts.md"
