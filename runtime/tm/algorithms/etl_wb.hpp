@@ -68,6 +68,7 @@ struct EtlWb {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > this->d_->snapshot) [[unlikely]]
         conflict(*this->d_, record, word_of(address));
+      LOAM_POINT("etl_wb.reading");
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
         conflict(*this->d_, record, word_of(address));
@@ -86,6 +87,7 @@ struct EtlWb {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > this->d_->snapshot) [[unlikely]]
         return load_slow(*this->d_, record, address);
+      LOAM_POINT("etl_wb.reading");
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
         return load_slow(*this->d_, record, address);
@@ -161,6 +163,7 @@ struct EtlWb {
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     d.mode = Mode::idle;
     domain.leave(*d.participant);
+    LOAM_POINT("etl_wb.aborted");
   }
 
  private:
@@ -214,6 +217,7 @@ struct EtlWb {
       }
       if (is_locked(before)) conflict(d, record, word);
       if (before > d.snapshot) extend(d);
+      LOAM_POINT("etl_wb.reading");
       const Word value = std::atomic_ref<Word>(*word).load(std::memory_order_acquire);  // P2
       // Also after extending: the record is not in the read set yet, so its version is compared once more.
       if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
