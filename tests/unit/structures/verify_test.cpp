@@ -56,13 +56,13 @@ TEST(Verify, Tree) {
   RedBlackTree tree;
   fill(tree, 10);
   auto* const root = *first_block<RedBlackTree::Node**>(tree);
-  auto* red = root->right;  // ascending insertion leaves the red nodes on the right
-  while (red->colour != Colour::red) red = red->right;
-  break_it(tree, root->left->key, root->key + 1, "B1");
+  auto* red = root->child[1];  // ascending insertion leaves the red nodes on the right
+  while (red->colour != Colour::red) red = red->child[1];
+  break_it(tree, root->child[0]->key, root->key + 1, "B1");
   break_it(tree, root->colour, Colour::red, "B2");
-  break_it(tree, red->right->colour, red->right->colour == Colour::red ? Colour::black : Colour::red, "B3");
-  break_it(tree, root->left->colour, Colour::red, "B4");
-  break_it(tree, root->left->parent, root->right, "B5");
+  break_it(tree, red->child[1]->colour, red->child[1]->colour == Colour::red ? Colour::black : Colour::red, "B3");
+  break_it(tree, root->child[0]->colour, Colour::red, "B4");
+  break_it(tree, root->child[0]->parent, root->child[1], "B5");
 }
 
 TEST(Verify, EmptyStructuresHold) {

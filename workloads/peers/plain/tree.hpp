@@ -33,7 +33,7 @@ struct Tree {
 
   Node* find(std::int64_t key) const {
     Node* node = *root;
-    while (node != nullptr && node->key != key) node = key < node->key ? node->child[0] : node->child[1];
+    while (node != nullptr && node->key != key) node = node->child[node->key < key];
     return node;
   }
 
@@ -45,7 +45,7 @@ struct Tree {
     while (*link != nullptr) {
       parent = *link;
       if (parent->key == key) return false;
-      link = key < parent->key ? &parent->child[0] : &parent->child[1];
+      link = &parent->child[parent->key < key];
     }
     Node* const node = static_cast<Node*>(std::malloc(sizeof(Node)));
     if (node == nullptr) std::abort();
