@@ -50,7 +50,8 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
     const std::lock_guard guard(orphans_lock_);
     for (; limbo.head_ != limbo.tail_; ++limbo.head_) {
       const Retired& entry = limbo.at(limbo.head_);
-      orphans_.append(entry.block, entry.deleter, entry.bytes);
+      orphans_.propose(entry.block, entry.deleter, entry.bytes);
+      orphans_.accept();
     }
     orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
   }
@@ -105,7 +106,8 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
   for (; orphans_.head_ != orphans_.tail_ && limbo.blocks() < Limbo::kCapacity; ++orphans_.head_) {
     const Retired& entry = orphans_.at(orphans_.head_);
     orphans_.bytes_ -= entry.bytes;
-    limbo.append(entry.block, entry.deleter, entry.bytes);
+    limbo.propose(entry.block, entry.deleter, entry.bytes);
+    limbo.accept();
   }
   orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
 }

@@ -63,6 +63,7 @@ class Limbo {
  public:
   std::size_t blocks() const noexcept { return tail_ - head_; }
   std::size_t bytes() const noexcept { return bytes_; }
+  bool has_proposals() const noexcept { return proposed_ != 0; }
 
  private:
   friend class Domain;
@@ -76,18 +77,28 @@ class Limbo {
   };
 
   Retired& at(std::uint64_t index) noexcept { return ring_[index & kMask]; }
-  bool has_room() const noexcept { return ring_ != nullptr && blocks() < kCapacity; }
+  bool has_room() const noexcept { return ring_ != nullptr && blocks() + proposed_ < kCapacity; }
   void map_or_die() noexcept;
 
-  void append(void* block, Deleter deleter, std::size_t bytes) noexcept {
+  // Writes an entry behind the list; accept() makes it part of it.
+  void propose(void* block, Deleter deleter, std::size_t bytes) noexcept {
     if (!has_room()) [[unlikely]]
       map_or_die();
-    Retired& entry = at(tail_++);
+    Retired& entry = at(tail_ + proposed_++);
     entry.block = block;
     entry.deleter = deleter;
     entry.bytes = bytes;
-    bytes_ += bytes;
+    proposed_bytes_ += bytes;
   }
+  void accept() noexcept {
+    tail_ += proposed_;
+    bytes_ += proposed_bytes_;
+    // Large blocks make a batch due sooner: 64 of 4 KiB weigh as much as 128 small ones.
+    since_scan_ += proposed_ + proposed_bytes_ / 4096;
+    since_settle_ += proposed_;
+    withdraw();
+  }
+  void withdraw() noexcept { proposed_ = proposed_bytes_ = 0; }
 
   // Everything without a stamp becomes a batch with this one.
   void stamp(std::uint64_t stamp) noexcept;
@@ -99,6 +110,8 @@ class Limbo {
   std::uint64_t ripe_ = 0;  // first entry that may not be freed yet
   std::uint64_t tail_ = 0;  // one past the newest
   std::size_t bytes_ = 0;
+  std::size_t proposed_ = 0;        // entries behind the tail
+  std::size_t proposed_bytes_ = 0;  // of them
   std::size_t since_scan_ = 0;    // weight retired since the last scan
   std::size_t since_settle_ = 0;  // blocks retired since the last settle()
   unsigned batches_ = 0;
@@ -135,11 +148,17 @@ class Domain {
 
   // Hands over a block that no new reader can find. Call inside or outside a read section.
   void retire(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept {
-    limbo.append(block, deleter, bytes);  // E1: the stamp comes with the next advance
-    // Large blocks make a batch due sooner: 64 of 4 KiB weigh as much as 128 small ones.
-    limbo.since_scan_ += 1 + bytes / 4096;
-    ++limbo.since_settle_;
+    limbo.propose(block, deleter, bytes);
+    limbo.accept();  // E1: the stamp comes with the next advance
   }
+
+  // The same in two steps, for a transaction: what it frees is proposed while it runs, and retired if it commits or
+  // forgotten if it aborts; either costs the same for any number of blocks.
+  void propose(Limbo& limbo, void* block, Deleter deleter, std::size_t bytes) noexcept {
+    limbo.propose(block, deleter, bytes);
+  }
+  void accept(Limbo& limbo) noexcept { limbo.accept(); }
+  void withdraw(Limbo& limbo) noexcept { limbo.withdraw(); }
 
   // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,
   // scans when a batch is full, waits if too much is held back.

@@ -1,5 +1,5 @@
 // access: values of any trivially copyable type over an algorithm's word accesses.
-//   An algorithm's transaction derives from ReadAccess (and UpdateAccess) and provides
+//   An algorithm's transaction derives from ReadAccess or UpdateAccess and provides
 //     load<U>(const U*)            U an unsigned integer of 1, 2, 4 or 8 bytes, naturally aligned
 //     store(Word*, value, mask)    the bits of `mask` within an aligned word
 //   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and
@@ -89,7 +89,7 @@ class ReadAccess {
   Tx& self() noexcept { return static_cast<Tx&>(*this); }
 };
 
-template <class Tx>
+template <class Tx, bool kBlame>
 class UpdateAccess : public ReadAccess<Tx> {
  public:
   // Gives a shared field a new value, visible to others at commit.
@@ -118,7 +118,7 @@ class UpdateAccess : public ReadAccess<Tx> {
   template <class T, class... Arguments>
   T* create(Arguments&&... arguments) {
     static_assert(alignof(T) <= alignof(std::max_align_t), "create: over-aligned types are not supported");
-    return ::new (memory::allocate(self().descriptor(), sizeof(T))) T{std::forward<Arguments>(arguments)...};
+    return ::new (memory::allocate<kBlame>(self().descriptor(), sizeof(T))) T{std::forward<Arguments>(arguments)...};
   }
 
   // Ends an object's life at commit and frees its memory once no attempt can read it. The object must not need its
@@ -130,7 +130,7 @@ class UpdateAccess : public ReadAccess<Tx> {
   }
 
   // As malloc and free, for callers without a type.
-  void* allocate(std::size_t bytes) { return memory::allocate(self().descriptor(), bytes); }
+  void* allocate(std::size_t bytes) { return memory::allocate<kBlame>(self().descriptor(), bytes); }
   void release(void* block) { memory::release(self().descriptor(), block, 0); }
 
  private:

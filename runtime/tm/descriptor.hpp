@@ -27,19 +27,13 @@ inline constexpr std::uint64_t kChained = ~0ULL;
 // Where the transactional part of a thread stands.
 enum class Mode : std::uint32_t { idle, read_only, update };
 
-// Requests to the allocator that hang on the outcome of an attempt.
-struct MemoryEntry {
-  void* block;
-  std::uint64_t bytes;  // of a new block, or of one to be freed: memory.cpp tells them apart by bit 63
-};
-
 struct alignas(platform::kApartBytes) Descriptor {
   // -- read at every access -------------------------------------------------------------------------------------------
   std::uint64_t snapshot = 0;  // values read are valid together at this clock value
   Orec** read_cursor = nullptr;
   Orec** read_limit = nullptr;
   std::uint64_t write_count = 0;
-  std::uint64_t memory_count = 0;
+  std::uint64_t allocated_count = 0;
   reclaim::Participant* participant = nullptr;
   Mode mode = Mode::idle;
   unsigned slot = 0;
@@ -52,7 +46,7 @@ struct alignas(platform::kApartBytes) Descriptor {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each; begin()[-1] is a sentinel that no record equals
   Log<WriteEntry> writes;
-  Log<MemoryEntry> memory;
+  Log<void*> allocated;  // the attempt's new blocks
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
   reclaim::Limbo limbo;

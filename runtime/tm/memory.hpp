@@ -6,22 +6,43 @@
 //   Source    the commit hooks of TinySTM, PPoPP 2008, with the epochs of reclaim/epoch.hpp instead of clock stamps.
 #pragma once
 
+#include "runtime/tm/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
 
 #include <cstddef>
+#include <cstdlib>
 
 namespace loam::tm::memory {
 
+inline constexpr std::size_t kGranuleBytes = std::size_t{1} << kShadowShift;
+
+// Frees a block and counts it for the calling thread.
+void free_counted(void* block);
+
+[[noreturn]] void out_of_memory();
+
 // returns a block of at least `bytes`, aligned as malloc aligns; throws std::bad_alloc where malloc fails
-void* allocate(Descriptor& d, std::size_t bytes);
+template <bool kBlame>
+void* allocate(Descriptor& d, std::size_t bytes) {
+  const std::size_t rounded = (bytes + kGranuleBytes - 1) & ~(kGranuleBytes - 1);
+  void* const block = rounded < bytes ? nullptr : std::malloc(rounded);
+  if (block == nullptr) [[unlikely]]
+    out_of_memory();
+  ++d.statistics.blocks_allocated;
+  d.allocated.begin()[d.allocated_count] = block;
+  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
+    d.allocated.full();
+  if constexpr (kBlame) blame::note_block(block, rounded);
+  return block;
+}
 
 // Frees `block` (nullptr: nothing) if the attempt commits. `bytes` is its size if known, 0 otherwise.
-void release(Descriptor& d, void* block, std::size_t bytes) noexcept;
+inline void release(Descriptor& d, void* block, std::size_t bytes) noexcept {
+  if (block != nullptr) domain.propose(d.limbo, block, free_counted, bytes);
+}
 
-// After commit: hands the released blocks to the reclamation domain.
-void commit(Descriptor& d) noexcept;
-
-// At abort: frees the blocks allocated by the attempt and forgets the rest.
+// At abort: frees the blocks allocated by the attempt and forgets those it released.
 void undo(Descriptor& d) noexcept;
 
 }  // namespace loam::tm::memory

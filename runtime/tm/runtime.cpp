@@ -28,7 +28,7 @@ constinit std::array<std::atomic<Descriptor*>, reclaim::Domain::kSlots> descript
 // Addresses of the logs of one thread, in entries. Backed as used: an attempt that reads 4000 words uses 32 KiB.
 constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
-constexpr std::size_t kMemoryMax = std::size_t{1} << 24;
+constexpr std::size_t kAllocatedMax = std::size_t{1} << 24;
 // Logs of different threads start at different cache sets: five lines apart, modulo a page. Those of one thread start a
 // quarter of a page apart: a load that follows a store to the same place of another page waits for it (4 KiB aliasing).
 constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
@@ -56,7 +56,7 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   d->reads.begin()[-1] = nullptr;
   d->read_limit = d->reads.end();
   d->writes.reserve(kWritesMax, offset(2), "write set");
-  d->memory.reserve(kMemoryMax, offset(3), "log of allocations");
+  d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
   // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.
   descriptors[slot].store(d, std::memory_order_release);

@@ -77,7 +77,7 @@ struct EtlWb {
   };
 
   // Reads and writes.
-  class UpdateTx : public Attempt, public UpdateAccess<UpdateTx> {
+  class UpdateTx : public Attempt, public UpdateAccess<UpdateTx, kBlame> {
    public:
     using Attempt::Attempt;
 
@@ -146,8 +146,9 @@ struct EtlWb {
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
     if (d.write_count != 0) write_back(d);
-    // Also with no writes: a block may have been created and dropped.
-    if (d.memory_count != 0) return commit_memory(d);
+    d.allocated_count = 0;
+    if (d.limbo.has_proposals()) [[unlikely]]
+      return commit_releases(d);
     commit_read_only(d);
   }
 
@@ -281,8 +282,8 @@ struct EtlWb {
     }
   }
 
-  [[gnu::noinline]] static void commit_memory(Descriptor& d) noexcept {
-    memory::commit(d);
+  [[gnu::noinline]] static void commit_releases(Descriptor& d) noexcept {
+    domain.accept(d.limbo);
     commit_read_only(d);
     domain.settle(*d.participant, d.limbo);
   }
