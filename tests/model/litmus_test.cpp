@@ -1,0 +1,319 @@
+// Litmus tests of the transactional memory: one dangerous interleaving each, forced at test points, in every variant.
+//   Names are the anomalies'. x, y, z lie on different records; a pair (x, y) is only ever written together.
+#include "tests/harness/interpose.hpp"
+#include "tests/harness/tm_variants.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace loam::tm {
+namespace {
+
+struct LitmusTest : testing::TestWithParam<tests::Variant> {};
+INSTANTIATE_TEST_SUITE_P(All, LitmusTest, testing::ValuesIn(tests::kVariants), tests::variant_name);
+
+// In one array, so that no two share a record of the small table.
+alignas(1024) Word words[64];
+Word& x = words[0];
+Word& y = words[16];
+Word& z = words[32];
+
+// Another thread's transaction, from begin to end.
+template <class Driver>
+void commit_pair(Word value) {
+  std::thread([value] {
+    Driver::update([&](auto& tx) {
+      tx.write(x, value);
+      tx.write(y, value);
+    });
+  }).join();
+}
+
+template <class Driver>
+void add_one(Word& word) {
+  std::thread([&] { Driver::update([&](auto& tx) { tx.write(word, tx.read(word) + 1); }); }).join();
+}
+
+// A door that one thread waits at and another opens; after a while it opens by itself, because with a correct runtime
+// the one who should open it may have been aborted before.
+class Gate {
+ public:
+  void open() {
+    open_.store(1, std::memory_order_release);
+    platform::futex_wake(open_, 16);
+  }
+  void wait() const {
+    const auto deadline = platform::monotonic_ns() + 200'000'000;
+    while (open_.load(std::memory_order_acquire) == 0 && platform::monotonic_ns() < deadline)
+      platform::futex_wait(open_, 0, 10'000'000);
+  }
+
+ private:
+  std::atomic<std::uint32_t> open_{0};
+};
+
+// ---- what a read may return
+
+TEST_P(LitmusTest, TornPairBetweenARecordsTwoLooks) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // The pair changes after the second read has looked at its record and before it loads the value.
+    for (const bool logged : {false, true}) {
+      const Word before = x;
+      tests::Interpose step("etl_wb.reading", 1, [&] { commit_pair<Driver>(before + 1); });
+      int torn = 0;
+      const auto body = [&](auto& tx) {
+        const Word first = tx.read(x);
+        torn += first != tx.read(y);
+      };
+      logged ? Driver::update(body) : Driver::read_only(body);
+      EXPECT_TRUE(step.reached());
+      EXPECT_EQ(torn, 0) << (logged ? "logged" : "read-only");
+    }
+  });
+}
+
+TEST_P(LitmusTest, ZombieAttemptSeesThePairAtTwoTimes) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    for (const bool logged : {false, true}) {
+      const Word before = x;
+      int attempts = 0, torn = 0;
+      const auto body = [&](auto& tx) {
+        const Word first = tx.read(x);
+        if (attempts++ == 0) commit_pair<Driver>(before + 1);
+        torn += first != tx.read(y);
+      };
+      logged ? Driver::update(body) : Driver::read_only(body);
+      EXPECT_EQ(attempts, 2);
+      EXPECT_EQ(torn, 0) << (logged ? "logged" : "read-only");
+    }
+  });
+}
+
+TEST_P(LitmusTest, ZombieThatOnlyWritesTheSecondWord) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // As above, but the snapshot is extended by a write.
+    int attempts = 0, torn = 0;
+    Driver::update([&](auto& tx) {
+      const Word first = tx.read(x);
+      if (attempts++ == 0) commit_pair<Driver>(1);
+      tx.write(y, first + 10);
+      torn += first != tx.read(x);
+    });
+    EXPECT_EQ(attempts, 2);
+    EXPECT_EQ(torn, 0);
+    EXPECT_EQ(y, 11u);
+  });
+}
+
+TEST_P(LitmusTest, ExtendRaceWithACommitDuringValidation) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // z is newer than the snapshot: its read extends. While it does, the pair changes.
+    tests::Interpose step("etl_wb.extending", 0, [] { commit_pair<Driver>(1); });
+    int attempts = 0, torn = 0;
+    Driver::update([&](auto& tx) {
+      const Word first = tx.read(x);
+      if (attempts++ == 0) add_one<Driver>(z);
+      tx.read(z);
+      torn += first != tx.read(y);
+    });
+    EXPECT_TRUE(step.reached());
+    EXPECT_EQ(torn, 0);
+  });
+}
+
+TEST_P(LitmusTest, ExtendRaceBetweenValidationAndTheValue) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // y is newer than the snapshot; after its read has extended, and before it loads the value, the pair changes again.
+    int attempts = 0, torn = 0;
+    tests::Interpose step("etl_wb.reading", 1, [] { commit_pair<Driver>(7); });
+    Driver::update([&](auto& tx) {
+      const Word first = tx.read(x);
+      if (attempts++ == 0) {
+        // Writes y alone: the pair is (0, 0) for x == 0, also when y was touched and put back.
+        std::thread([] { Driver::update([](auto& other) { other.write(y, Word{0}); }); }).join();
+      }
+      torn += first != tx.read(y);
+    });
+    EXPECT_TRUE(step.reached());
+    EXPECT_EQ(torn, 0);
+  });
+}
+
+TEST_P(LitmusTest, DirtyReadAcrossACancel) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    tests::Interpose step("etl_wb.reading", 0, [] {
+      struct Cancel {};
+      try {
+        Driver::update([](auto& tx) {
+          tx.write(x, Word{99});
+          throw Cancel{};
+        });
+      } catch (const Cancel&) {
+      }
+    });
+    Word seen = 1;
+    Driver::read_only([&](auto& tx) { seen = tx.read(x); });
+    EXPECT_TRUE(step.reached());
+    EXPECT_EQ(seen, 0u);
+    EXPECT_EQ(x, 0u);
+  });
+}
+
+TEST_P(LitmusTest, NothingIsReadBetweenWriteBackAndRelease) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // Who comes between the write-back and the release of a commit must find the records locked: else it adds to a value
+    // that is not there yet, or is overwritten.
+    for (const char* point : {"etl_wb.validated", "etl_wb.written"}) {
+      const Word before = x;
+      bool came_between = true;
+      tests::Interpose step(point, 0, [&] {
+        came_between = tests::attempt_update<Driver>(2, [](auto& tx) { tx.write(x, tx.read(x) + 1); });
+      });
+      Driver::update([&](auto& tx) { tx.write(x, tx.read(x) + 1); });
+      EXPECT_TRUE(step.reached());
+      EXPECT_FALSE(came_between) << point;
+      EXPECT_EQ(x, before + 1 + came_between) << "lost update at " << point;
+    }
+  });
+}
+
+// ---- what may commit
+
+TEST_P(LitmusTest, LostUpdateByAWriteAfterAnOldRead) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    int attempts = 0;
+    Driver::update([&](auto& tx) {
+      const Word seen = tx.read(x);
+      if (attempts++ == 0) add_one<Driver>(x);
+      tx.write(x, seen + 1);
+    });
+    EXPECT_EQ(x, 2u);
+  });
+}
+
+TEST_P(LitmusTest, LostUpdateOfANeighbourOnTheRecord) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    Word& beside = words[1];  // same granule, same stripe
+    int attempts = 0;
+    Driver::update([&](auto& tx) {
+      const Word seen = tx.read(beside);
+      if (attempts++ == 0) add_one<Driver>(beside);
+      tx.write(x, Word{1});  // locks the record that also guards what was read
+      tx.write(beside, seen + 1);
+    });
+    EXPECT_EQ(beside, 2u);
+  });
+}
+
+TEST_P(LitmusTest, WriteSkewAgainstAFinishedCommit) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // Each may take one from its own word while both words together hold two.
+    x = y = 1;
+    int attempts = 0;
+    Driver::update([&](auto& tx) {
+      const Word sum = tx.read(x) + tx.read(y);
+      if (attempts++ == 0)
+        std::thread([] {
+          Driver::update([](auto& other) {
+            if (other.read(x) + other.read(y) == 2) other.write(y, Word{0});
+          });
+        }).join();
+      if (sum == 2) tx.write(x, Word{0});
+    });
+    EXPECT_EQ(x + y, 1u);
+  });
+}
+
+TEST_P(LitmusTest, WriteSkewAgainstALockedRecord) {
+  LOAM_NEEDS_POINTS();
+  for (const char* parked_at : {"etl_wb.locked", "etl_wb.committing", "etl_wb.validated"})
+    tests::in_variant(GetParam(), [&]<class Driver>() {
+      // As above, but the other one stands in the middle of its commit while this one commits.
+      x = y = 1;
+      Gate parked, ended;
+      std::thread other;
+      int attempts = 0;
+      tests::Interpose on_abort("etl_wb.aborted", 0, [&] { ended.open(); });
+      Driver::update([&](auto& tx) {
+        const Word sum = tx.read(x) + tx.read(y);
+        if (attempts++ == 0) {
+          other = std::thread([&] {
+            tests::Interpose step(parked_at, 0, [&] {
+              parked.open();
+              ended.wait();
+            });
+            Driver::update([](auto& mine) {
+              if (mine.read(x) + mine.read(y) == 2) mine.write(y, Word{0});
+            });
+          });
+          parked.wait();
+        }
+        if (sum == 2) tx.write(x, Word{0});
+      });
+      ended.open();
+      other.join();
+      EXPECT_EQ(x + y, 1u) << parked_at;
+    });
+}
+
+TEST_P(LitmusTest, AReadOnlyTransactionOfTwoSeesOneOrder) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // The log-less reader must not be told x before one commit and z after a later one.
+    int attempts = 0;
+    bool wrong = false;
+    Driver::read_only([&](auto& tx) {
+      const Word first = tx.read(x);
+      if (attempts++ == 0) {
+        add_one<Driver>(x);
+        add_one<Driver>(z);
+      }
+      wrong |= first == 0 && tx.read(z) == 1;
+    });
+    EXPECT_FALSE(wrong);
+  });
+}
+
+// ---- what an abort leaves behind
+
+TEST_P(LitmusTest, AnAbortReleasesEveryRecordAtItsOldVersion) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    struct Cancel {};
+    add_one<Driver>(x);
+    const std::uint64_t version = shared.map.record(&x).load();
+    EXPECT_THROW(Driver::update([](auto& tx) {
+                   for (Word& word : words) tx.write(word, Word{5});
+                   throw Cancel{};
+                 }),
+                 Cancel);
+    EXPECT_EQ(shared.map.record(&x).load(), version);
+    for (const Word& word : words) EXPECT_FALSE(is_locked(shared.map.record(&word).load()));
+    bool others_can = false;
+    std::thread([&] {
+      others_can = tests::attempt_update<Driver>(3, [](auto& tx) {
+        for (Word& word : words) tx.write(word, tx.read(word) + 1);
+      });
+    }).join();
+    EXPECT_TRUE(others_can);
+  });
+}
+
+TEST_P(LitmusTest, ACommitRaisesEachRecordItWrote) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    const std::uint64_t clock = version_clock.now.load();
+    Driver::update([](auto& tx) {
+      for (Word& word : words) tx.write(word, Word{5});
+    });
+    EXPECT_EQ(version_clock.now.load(), clock + 1);
+    for (const Word& word : words) EXPECT_EQ(shared.map.record(&word).load(), clock + 1);
+  });
+}
+
+}  // namespace
+}  // namespace loam::tm
