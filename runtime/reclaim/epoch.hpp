@@ -112,8 +112,8 @@ class Limbo {
   std::size_t bytes_ = 0;
   std::size_t proposed_ = 0;        // entries behind the tail
   std::size_t proposed_bytes_ = 0;  // of them
-  std::size_t since_scan_ = 0;    // weight retired since the last scan
-  std::size_t since_settle_ = 0;  // blocks retired since the last settle()
+  std::size_t since_scan_ = 0;      // weight retired since the last scan
+  std::size_t since_settle_ = 0;    // blocks retired since the last settle()
   unsigned batches_ = 0;
   Batch batch_[kBatchesMax]{};
 };

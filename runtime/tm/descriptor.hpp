@@ -19,10 +19,14 @@ struct WriteEntry {
   Word value;
   Word mask;  // which bits of the word are written
   Orec* record;
-  std::uint64_t old_version;        // of the record before it was locked; kChained in later entries of the stripe
-  std::atomic<std::uint64_t> next;  // index + 1 of the stripe's next entry, 0 at the end; atomic as `address`
+  std::uint64_t old_version;  // of the record before it was locked; kChained in later entries of the stripe
+  std::atomic<std::uint64_t>
+      next;  // the stripe's next entry in bytes from the log's begin, 0: none; atomic as `address`
 };
 inline constexpr std::uint64_t kChained = ~0ULL;
+
+// An empty write set ends here: the log's first place is not used, so that 0 can mean no entry.
+inline constexpr std::uint64_t kNoWrites = sizeof(WriteEntry);
 
 // Where the transactional part of a thread stands.
 enum class Mode : std::uint32_t { idle, read_only, update };
@@ -32,7 +36,9 @@ struct alignas(platform::kApartBytes) Descriptor {
   std::uint64_t snapshot = 0;  // values read are valid together at this clock value
   Orec** read_cursor = nullptr;
   Orec** read_limit = nullptr;
-  std::uint64_t write_count = 0;
+  std::uint64_t write_bytes = 0;  // end of the write set, from the log's begin
+  std::uint64_t write_bytes_max = 0;
+  std::uint64_t locked_word = 0;  // what this thread puts into a record, less the entry
   std::uint64_t allocated_count = 0;
   reclaim::Participant* participant = nullptr;
   Mode mode = Mode::idle;
@@ -46,7 +52,7 @@ struct alignas(platform::kApartBytes) Descriptor {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each; begin()[-1] is a sentinel that no record equals
   Log<WriteEntry> writes;
-  Log<void*> allocated;  // the attempt's new blocks
+  Log<void*> allocated;             // the attempt's new blocks
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
   reclaim::Limbo limbo;

@@ -56,6 +56,9 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   d->reads.begin()[-1] = nullptr;
   d->read_limit = d->reads.end();
   d->writes.reserve(kWritesMax, offset(2), "write set");
+  d->write_bytes = kNoWrites;
+  d->write_bytes_max = d->writes.capacity() * sizeof(WriteEntry);
+  d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
   // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.

@@ -16,29 +16,29 @@ inline constexpr std::size_t kWordBytes = sizeof(Word);
 // An ownership record guards a stripe of 2^shift bytes:
 //   free    bit 63 = 0   bits 62..0:  version, the clock value of the commit that wrote the stripe last
 //   locked  bit 63 = 1   bits 62..48: slot of the owner
-//                        bits 47..0:  index of the owner's first write entry of the stripe
+//                        bits 47..0:  the owner's first write entry of the stripe, in bytes from its log's begin
 // One unsigned comparison, record <= snapshot, answers "free and old enough".
 using Orec = std::atomic<std::uint64_t>;
 
 inline constexpr std::uint64_t kLockedBit = 1ULL << 63;
-inline constexpr unsigned kIndexBits = 48;
-inline constexpr std::uint64_t kIndexMask = (1ULL << kIndexBits) - 1;
+inline constexpr unsigned kEntryBits = 48;
+inline constexpr std::uint64_t kEntryMask = (1ULL << kEntryBits) - 1;
 
-constexpr std::uint64_t locked_word(unsigned slot, std::uint64_t index) noexcept {
-  return kLockedBit | (std::uint64_t{slot} << kIndexBits) | index;
+constexpr std::uint64_t locked_word(unsigned slot, std::uint64_t entry) noexcept {
+  return kLockedBit | (std::uint64_t{slot} << kEntryBits) | entry;
 }
 constexpr bool is_locked(std::uint64_t record) noexcept { return (record & kLockedBit) != 0; }
 constexpr bool is_locked_by(std::uint64_t record, unsigned slot) noexcept {
-  return (record >> kIndexBits) == (locked_word(slot, 0) >> kIndexBits);
+  return (record >> kEntryBits) == (locked_word(slot, 0) >> kEntryBits);
 }
 constexpr unsigned owner_of(std::uint64_t record) noexcept {
-  return static_cast<unsigned>((record & ~kLockedBit) >> kIndexBits);
+  return static_cast<unsigned>((record & ~kLockedBit) >> kEntryBits);
 }
-constexpr std::uint64_t index_of(std::uint64_t record) noexcept { return record & kIndexMask; }
+constexpr std::uint64_t entry_of(std::uint64_t record) noexcept { return record & kEntryMask; }
 
 static_assert(locked_word(0, 0) > kLockedBit - 1, "a locked word must exceed every version");
 static_assert(is_locked_by(locked_word(3, 7), 3) && !is_locked_by(locked_word(3, 7), 2));
-static_assert(owner_of(locked_word(1023, 5)) == 1023 && index_of(locked_word(1023, 5)) == 5);
+static_assert(owner_of(locked_word(1023, 5)) == 1023 && entry_of(locked_word(1023, 5)) == 5);
 
 // Why an attempt did not commit. `unknown` is what could not be told apart: outside of blame runs every failed
 // validation, since a version tells that a stripe was written, not which word of it.

@@ -102,9 +102,9 @@ struct EtlWb {
       if (version <= d.snapshot) [[likely]] {
         // A version up to the snapshot also covers this attempt's own earlier reads of the stripe: nothing was
         // committed to it since (the upgrade rule).
-        WriteEntry& entry = d.writes.begin()[d.write_count];
+        WriteEntry& entry = entry_at(d, d.write_bytes);
         fill(entry, address, value, mask, record, version);
-        if (record.compare_exchange_strong(version, locked_word(d.slot, d.write_count),
+        if (record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
                                            std::memory_order_acq_rel,  // P2, P3
                                            std::memory_order_relaxed)) [[likely]] {
           LOAM_POINT("etl_wb.locked");
@@ -145,7 +145,7 @@ struct EtlWb {
 
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
-    if (d.write_count != 0) write_back(d);
+    if (d.write_bytes != kNoWrites) write_back(d);
     d.allocated_count = 0;
     if (d.limbo.has_proposals()) [[unlikely]]
       return commit_releases(d);
@@ -154,12 +154,12 @@ struct EtlWb {
 
   // Leaves no trace of the attempt but the count of its cause.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
-    for (std::uint64_t i = 0; i < d.write_count; ++i) {
-      const WriteEntry& entry = d.writes.begin()[i];
+    for (std::uint64_t bytes = kNoWrites; bytes != d.write_bytes; bytes += sizeof(WriteEntry)) {
+      const WriteEntry& entry = entry_at(d, bytes);
       // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
       if (entry.old_version != kChained) entry.record->store(entry.old_version, std::memory_order_release);  // P1
     }
-    d.write_count = 0;
+    d.write_bytes = kNoWrites;
     memory::undo(d);
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     d.mode = Mode::idle;
@@ -193,14 +193,21 @@ struct EtlWb {
   }
 
   static void added(Descriptor& d) noexcept {
-    if (++d.write_count == d.writes.capacity()) [[unlikely]]
+    d.write_bytes += sizeof(WriteEntry);
+    if (d.write_bytes == d.write_bytes_max) [[unlikely]]
       d.writes.full();
   }
 
-  // The attempt's entry for `address` in the chain that starts at `index`, or nullptr.
-  static WriteEntry* find(Descriptor& d, std::uint64_t index, const Word* address) noexcept {
-    for (std::uint64_t next = index + 1; next != 0;) {
-      WriteEntry& entry = d.writes.begin()[next - 1];
+  // Entries are named by their distance in bytes from the log's begin: what a locked record holds, and the next one of
+  // a chain. The log's first place stays empty, so that 0 ends a chain.
+  static WriteEntry& entry_at(const Descriptor& d, std::uint64_t bytes) noexcept {
+    return *reinterpret_cast<WriteEntry*>(reinterpret_cast<std::byte*>(d.writes.begin()) + bytes);
+  }
+
+  // The attempt's entry for `address` in the chain that starts at `first`, or nullptr.
+  static WriteEntry* find(const Descriptor& d, std::uint64_t first, const Word* address) noexcept {
+    for (std::uint64_t next = first; next != 0;) {
+      WriteEntry& entry = entry_at(d, next);
       if (entry.address.load(std::memory_order_relaxed) == address) return &entry;  // relaxed: own entries
       next = entry.next.load(std::memory_order_relaxed);
     }
@@ -213,7 +220,7 @@ struct EtlWb {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked_by(before, d.slot)) {
         const Word memory = std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);  // relaxed: own stripe
-        const WriteEntry* const entry = find(d, index_of(before), word);
+        const WriteEntry* const entry = find(d, entry_of(before), word);
         return entry == nullptr ? memory : (memory & ~entry->mask) | (entry->value & entry->mask);
       }
       if (is_locked(before)) conflict(d, record, word);
@@ -231,17 +238,17 @@ struct EtlWb {
   [[gnu::noinline]] static void store_slow(Descriptor& d, Orec& record, Word* address, Word value, Word mask) noexcept {
     for (;;) {
       std::uint64_t version = record.load(std::memory_order_acquire);
-      WriteEntry& entry = d.writes.begin()[d.write_count];
+      WriteEntry& entry = entry_at(d, d.write_bytes);
       if (is_locked_by(version, d.slot)) {
-        WriteEntry& first = d.writes.begin()[index_of(version)];
-        if (WriteEntry* const known = find(d, index_of(version), address)) {
+        WriteEntry& first = entry_at(d, entry_of(version));
+        if (WriteEntry* const known = find(d, entry_of(version), address)) {
           known->value = (known->value & ~mask) | (value & mask);
           known->mask |= mask;
           return;
         }
         fill(entry, address, value, mask, record, kChained);
         entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);  // relaxed: own chain
-        first.next.store(d.write_count + 1, std::memory_order_relaxed);
+        first.next.store(d.write_bytes, std::memory_order_relaxed);
         added(d);
         return;
       }
@@ -251,7 +258,7 @@ struct EtlWb {
         continue;
       }
       fill(entry, address, value, mask, record, version);
-      if (record.compare_exchange_strong(version, locked_word(d.slot, d.write_count),
+      if (record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
                                          std::memory_order_acq_rel,  // P2, P3
                                          std::memory_order_relaxed)) {
         LOAM_POINT("etl_wb.locked");
@@ -294,16 +301,31 @@ struct EtlWb {
     // The next value after the snapshot: nobody committed in between, so nothing read can have changed.
     if (version != d.snapshot + 1) validate(d);
     LOAM_POINT("etl_wb.validated");
-    WriteEntry* const begin = d.writes.begin();
-    WriteEntry* const end = begin + d.write_count;
-    for (WriteEntry* entry = begin; entry != end; ++entry) {
-      store_masked(entry->address.load(std::memory_order_relaxed), entry->value, entry->mask);
-      if constexpr (kBlame) blame::note_write(*entry->record, entry->address.load(std::memory_order_relaxed), version);
+    const WriteEntry* const begin = &entry_at(d, kNoWrites);
+    const WriteEntry* const end = &entry_at(d, d.write_bytes);
+    bool chains = false;
+    for (const WriteEntry* entry = begin; entry != end; ++entry) {
+      Word* const address = entry->address.load(std::memory_order_relaxed);  // relaxed: own entries
+      store_masked(address, entry->value, entry->mask);
+      if constexpr (kBlame) blame::note_write(*entry->record, address, version);
+      LOAM_POINT("etl_wb.written");
+      // A stripe with one entry is released at once; others are still locked, so who reads both meets a lock.
+      if (entry->next.load(std::memory_order_relaxed) == 0 && entry->old_version != kChained) [[likely]]
+        entry->record->store(version, std::memory_order_release);  // P1
+      else
+        chains = true;
     }
-    LOAM_POINT("etl_wb.written");
-    for (WriteEntry* entry = begin; entry != end; ++entry)
-      if (entry->old_version != kChained) entry->record->store(version, std::memory_order_release);  // P1
-    d.write_count = 0;
+    if (chains) [[unlikely]]
+      release_chains(begin, end, version);
+    d.write_bytes = kNoWrites;
+  }
+
+  // Stripes with several entries are released when all of them are written.
+  [[gnu::noinline]] static void release_chains(const WriteEntry* begin, const WriteEntry* end,
+                                               std::uint64_t version) noexcept {
+    for (const WriteEntry* entry = begin; entry != end; ++entry)
+      if (entry->old_version != kChained && entry->next.load(std::memory_order_relaxed) != 0)
+        entry->record->store(version, std::memory_order_release);  // P1
   }
 
   static void store_masked(Word* address, Word value, Word mask) noexcept {
@@ -334,9 +356,9 @@ struct EtlWb {
       // The owner's entries say what it means to write. It may have gone on since; then this is a guess about its next
       // transaction, which a blame run corrects by the trail.
       if (const Descriptor* const owner = Descriptor::of_slot(owner_of(seen))) {
-        std::uint64_t next = index_of(seen) + 1;
-        for (unsigned steps = 0; next != 0 && next <= owner->writes.capacity() && steps < 64; ++steps) {
-          const WriteEntry& entry = owner->writes.begin()[next - 1];
+        std::uint64_t next = entry_of(seen);
+        for (unsigned steps = 0; next != 0 && steps < 64; ++steps) {
+          const WriteEntry& entry = entry_at(*owner, next);
           if (const Word* const theirs = entry.address.load(std::memory_order_relaxed))
             cause = blame::closer(cause, blame::relation(word, theirs, shift));
           next = entry.next.load(std::memory_order_relaxed);
