@@ -1,0 +1,89 @@
+// Histories of small transactional runs are opaque, in every variant.
+//   LOAM_HISTORIES=N   runs per variant (4000); LOAM_TEST_ALL=1 makes it twenty times as many
+//   LOAM_SEED=S        another set of runs (1);  LOAM_HISTORY=I  run I alone (with its seed: the same schedule again)
+#include "tests/harness/interpose.hpp"
+#include "tests/harness/tm_variants.hpp"
+#include "tests/model/history_run.hpp"
+#include "tests/model/opacity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace loam::tests {
+namespace {
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+struct Tally {
+  std::uint64_t runs = 0, conflicts = 0, aborts = 0, attempts = 0;
+
+  void add(const History& history, unsigned variables) {
+    ++runs;
+    attempts += history.size();
+    conflicts += has_overlapping_conflict(history, variables);
+    aborts += has_abort(history);
+  }
+};
+
+// Checks run `index`; false if it failed.
+template <class Driver>
+bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t index, Tally& tally) {
+  const RunShape shape(seed, index);
+  const History history = runs.run(shape);
+  tally.add(history, shape.variables);
+  const auto violation = opacity_violation(history);
+  if (!violation) return true;
+  ADD_FAILURE() << "not opaque: " << *violation << "\nagain: LOAM_SEED=" << seed << " LOAM_HISTORY=" << index
+                << (shape.scheduled ? "" : " (ran freely: may need several tries)") << "\n"
+                << to_string(history);
+  return false;
+}
+
+struct OpacityTest : testing::TestWithParam<Variant> {};
+INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
+                         testing::Values(kVariants[1], kVariants[2], kVariants[4], kVariants[5]), variant_name);
+
+TEST_P(OpacityTest, SmallRunsAreOpaque) {
+  LOAM_NEEDS_POINTS();
+  in_variant(GetParam(), []<class Driver>() {
+    const std::uint64_t seed = number_from("LOAM_SEED", 1);
+    const std::uint64_t count = number_from("LOAM_HISTORIES", 4000) * (number_from("LOAM_TEST_ALL", 0) != 0 ? 20 : 1);
+    const std::uint64_t alone = number_from("LOAM_HISTORY", ~0ULL);
+    Tally scheduled, free;
+    HistoryRuns<Driver> runs;
+    if (alone != ~0ULL) {
+      check_run(runs, seed, alone, scheduled);
+      return;
+    }
+    for (std::uint64_t index = 0; index < count; ++index)
+      if (!check_run(runs, seed, index, RunShape(seed, index).scheduled ? scheduled : free)) return;
+    for (const Tally* tally : {&scheduled, &free})
+      std::printf("  %s: %lu runs, %.1f attempts each, %.0f %% with overlapping conflicts, %.0f %% with an abort\n",
+                  tally == &free ? "free" : "scheduled", tally->runs,
+                  static_cast<double>(tally->attempts) / static_cast<double>(tally->runs),
+                  100.0 * static_cast<double>(tally->conflicts) / static_cast<double>(tally->runs),
+                  100.0 * static_cast<double>(tally->aborts) / static_cast<double>(tally->runs));
+    // A checked history that holds no conflict checks little.
+    EXPECT_GE((scheduled.conflicts + free.conflicts) * 100, count * 30);
+    EXPECT_GE((scheduled.aborts + free.aborts) * 100, count * 5);
+  });
+}
+
+TEST(OpacityTest, TheScheduleFollowsFromTheSeed) {
+  LOAM_NEEDS_POINTS();
+  in_variant(kVariants[1], []<class Driver>() {
+    HistoryRuns<Driver> runs;
+    for (std::uint64_t index : {0, 1, 2, 5, 6, 7}) {
+      const RunShape shape(1, index);
+      ASSERT_TRUE(shape.scheduled);
+      EXPECT_EQ(to_string(runs.run(shape)), to_string(runs.run(shape)));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace loam::tests
