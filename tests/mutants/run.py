@@ -1,0 +1,248 @@
+"""Mutants: can the tests fail? Each drops one check, order or lock of the runtime; a named test must catch it.
+
+A mutant is a file <name>.toml:
+    what       the fault, in words
+    killed_by  ["TEST", "GTEST FILTER"]: the test executable (its source is found by name) and the tests that must fail
+    preset     "checked" (default) or "asan": the flags to compile with
+    edit       one or more of {file, old, new}: exact text replacements; `old` must occur exactly once
+
+The edits are applied to a copy of runtime/; what they touch is compiled again, the rest is shared. A mutant is killed if
+its test fails, crashes or does not end. The same test on the unmutated copy must pass.
+
+    run.py [NAME...]      all mutants, or some
+    run.py --repeat N     each mutant N times (all must kill it), the unmutated tests 4 N times (all must pass)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+LAYERS = ("base", "platform", "sync", "reclaim", "tm")
+TIMEOUT_S = 30
+COMPILER = os.environ.get("CXX") or "g++"
+
+COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread"]
+FLAGS = {
+    "checked": ["-O1", *COMMON],
+    "asan": ["-O1", "-g1", *COMMON, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DLOAM_ASAN=1"],
+}
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
+
+
+class Broken(Exception):
+    """A mutant that does not fit the source any more, or does not compile."""
+
+
+@dataclass
+class Mutant:
+    name: str
+    what: str
+    test: str
+    filter: str
+    preset: str
+    edits: list[dict[str, str]]
+
+
+@dataclass
+class Base:
+    """The unmutated runtime of one preset: objects by source, and what each depends on."""
+
+    preset: str
+    folder: Path
+    objects: dict[Path, Path] = field(default_factory=dict)
+    headers: dict[Path, set[str]] = field(default_factory=dict)
+
+
+def read_mutants(names: list[str]) -> list[Mutant]:
+    mutants = []
+    for file in sorted(HERE.glob("*.toml")):
+        data = tomllib.loads(file.read_text())
+        test, wanted = data["killed_by"]
+        mutants.append(Mutant(file.stem, data["what"], test, wanted, data.get("preset", "checked"), data["edit"]))
+    unknown = set(names) - {mutant.name for mutant in mutants}
+    if unknown:
+        sys.exit(f"error: no such mutant: {', '.join(sorted(unknown))} (tests/mutants/*.toml)")
+    return [mutant for mutant in mutants if not names or mutant.name in names]
+
+
+def tool_environment() -> dict[str, str]:
+    """The environment of compilers and tests: headers and libraries that set-up unpacked without root are found too."""
+    environment = {**os.environ, **ENVIRONMENT}
+    unpacked = ROOT / ".loam"
+    for top in (unpacked, *unpacked.glob("*")):
+        if (top / "usr/include").is_dir():
+            environment["CPATH"] = str(top / "usr/include")
+            environment["LIBRARY_PATH"] = str(top / f"usr/lib/{os.uname().machine}-linux-gnu")
+    return environment
+
+
+def call(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=tool_environment())
+    if done.returncode != 0:
+        raise Broken(f"{' '.join(command)}\n{done.stderr[-3000:]}")
+
+
+def source_of_test(test: str) -> Path:
+    found = list((ROOT / "tests").rglob(f"{test}.cpp"))
+    if len(found) != 1:
+        raise Broken(f"{test}: {len(found)} files of that name in tests/, one is expected")
+    return found[0]
+
+
+def flags(preset: str, base: Path) -> list[str]:
+    """Compiler flags; the headers of GoogleTest come precompiled."""
+    return [*FLAGS[preset], "-include", str(base / "gtest_first.hpp")]
+
+
+def compile_one(preset: str, base: Path, copy: Path, source: Path, target: Path) -> None:
+    call([COMPILER, *flags(preset, base), f"-I{copy}", f"-I{ROOT}", "-MMD", "-c", str(source), "-o", str(target)])
+
+
+def depends_on(target: Path, copy: Path) -> set[str]:
+    """The files of the runtime's copy that an object was made of, relative to it."""
+    words = target.with_suffix(".d").read_text().replace("\\\n", " ").split()
+    return {os.path.relpath(word, copy) for word in words[1:] if word.startswith(str(copy))}
+
+
+def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor) -> Base:
+    folder.mkdir()
+    shutil.copytree(ROOT / "runtime", folder / "copy" / "runtime")
+    header = folder / "gtest_first.hpp"
+    header.write_text("#include <gtest/gtest.h>\n#include <thread>\n#include <vector>\n#include <functional>\n")
+    call([COMPILER, *FLAGS[preset], "-x", "c++-header", str(header), "-o", f"{header}.gch"])
+    base = Base(preset, folder)
+    sources = [source for layer in LAYERS for source in sorted((folder / "copy/runtime" / layer).glob("*.cpp"))]
+    for source in sources:
+        base.objects[source] = folder / f"{source.parent.name}-{source.stem}.o"
+    list(pool.map(lambda s: compile_one(preset, folder, folder / "copy", s, base.objects[s]), sources))
+    for source, target in base.objects.items():
+        base.headers[source] = depends_on(target, folder / "copy")
+    return base
+
+
+def link(preset: str, objects: list[Path], target: Path) -> Path:
+    call([COMPILER, *FLAGS[preset], *map(str, objects), "-lgtest_main", "-lgtest", "-ldl", "-o", str(target)])
+    return target
+
+
+def build_unmutated(base: Base, test: str) -> Path:
+    target = base.folder / f"{test}.o"
+    compile_one(base.preset, base.folder, base.folder / "copy", source_of_test(test), target)
+    return link(base.preset, [target, *base.objects.values()], base.folder / test)
+
+
+def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
+    copy = folder / "copy"
+    shutil.copytree(ROOT / "runtime", copy / "runtime")
+    touched = set()
+    for edit in mutant.edits:
+        file = copy / edit["file"]
+        text = file.read_text()
+        if text.count(edit["old"]) != 1:
+            raise Broken(f"{edit['file']}: the text to replace occurs {text.count(edit['old'])} times, not once:\n"
+                         f"{edit['old']}")  # fmt: skip
+        file.write_text(text.replace(edit["old"], edit["new"]))
+        touched.add(edit["file"])
+    objects = []
+    for source, unmutated in base.objects.items():
+        if base.headers[source].isdisjoint(touched):
+            objects.append(unmutated)
+            continue
+        target = folder / unmutated.name
+        compile_one(base.preset, base.folder, copy, copy / source.relative_to(base.folder / "copy"), target)
+        objects.append(target)
+    test = base.folder / f"{mutant.test}.o"
+    if not depends_on(test, base.folder / "copy").isdisjoint(touched):
+        test = folder / f"{mutant.test}.o"
+        compile_one(base.preset, base.folder, copy, source_of_test(mutant.test), test)
+    return link(base.preset, [test, *objects], folder / mutant.test)
+
+
+def passes(program: Path, wanted: str) -> tuple[bool, str]:
+    """Run the tests that match; whether all passed (at least one), and how it ended."""
+    try:
+        done = subprocess.run(
+            [str(program), f"--gtest_filter={wanted}", "--gtest_brief=1"],
+            capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False, env=tool_environment(),
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False, "did not end"
+    if done.returncode == 0 and " 0 tests from " in done.stdout:
+        raise Broken(f"no test matches {wanted}")
+    return done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-1000:]}"
+
+
+def unmutated_passes(base: Base, test: str, wanted: str, repeat: int) -> str:
+    """"" if the unmutated test passes each time, else what happened."""
+    for _ in range(repeat):
+        good, how = passes(base.folder / test, wanted)
+        if not good:
+            return how
+    return ""
+
+
+def examine(base: Base, mutant: Mutant, folder: Path, repeat: int) -> str:
+    """"" if the mutant was killed each time, else why not."""
+    folder.mkdir()
+    program = build_mutant(base, mutant, folder)
+    for turn in range(repeat):
+        good, _ = passes(program, mutant.filter)
+        if good:
+            return f"survived (run {turn + 1} of {repeat})"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--repeat", type=int, default=1)
+    options = parser.parse_args()
+    mutants = read_mutants(options.names)
+    failures = 0
+    passed = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="loam-mutants-") as temporary,
+        ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool,
+    ):
+        top = Path(temporary)
+        bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in mutants})}
+        tests = sorted({(mutant.preset, mutant.test) for mutant in mutants})
+        list(pool.map(lambda pair: build_unmutated(bases[pair[0]], pair[1]), tests))
+
+        def guarded(work: str, mutant: Mutant) -> str:
+            try:
+                if work == "unmutated":
+                    turns = 4 * options.repeat if options.repeat > 1 else 1
+                    return unmutated_passes(bases[mutant.preset], mutant.test, mutant.filter, turns)
+                return examine(bases[mutant.preset], mutant, top / f"mutant-{mutant.name}", options.repeat)
+            except Broken as problem:
+                return str(problem)
+
+        jobs = [(work, mutant) for mutant in mutants for work in ("unmutated", "mutant")]
+        for (work, mutant), problem in zip(jobs, pool.map(lambda job: guarded(*job), jobs), strict=True):
+            killer = f"{mutant.test} {mutant.filter}"
+            if not problem:
+                passed += 1
+                print(f"ok      {mutant.name}: {'killed by' if work == 'mutant' else 'unmutated passes'} {killer}",
+                      flush=True)  # fmt: skip
+            else:
+                failures += 1
+                print(f"FAILED  {mutant.name} ({work}; {mutant.what}), {killer}: {problem}", flush=True)
+    print(f"{passed} passed, {failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
