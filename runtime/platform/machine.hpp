@@ -85,11 +85,12 @@ using AttemptBody = void (*)(void* argument);
 int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument);
 [[noreturn]] void restart(Checkpoint& checkpoint, int code) noexcept;
 #else
-extern "C" int loam_run_attempt(Checkpoint* checkpoint, AttemptBody body, void* argument);
+// The argument comes first: it is where the body expects it.
+extern "C" int loam_run_attempt(void* argument, AttemptBody body, Checkpoint* checkpoint);
 extern "C" [[noreturn]] void loam_restart(Checkpoint* checkpoint, int code) noexcept;
 
 inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
-  return loam_run_attempt(&checkpoint, body, argument);
+  return loam_run_attempt(argument, body, &checkpoint);
 }
 [[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
 #endif

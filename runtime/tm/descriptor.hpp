@@ -16,8 +16,8 @@ namespace loam::tm {
 // A word to be written at commit. Entries of one stripe form a chain from the first (whose index is in the record).
 struct WriteEntry {
   std::atomic<Word*> address;  // atomic: a thread that meets the lock reads it, to name the cause of its abort
-  Word value;
-  Word mask;  // which bits of the word are written
+  Word value;                  // of the whole word
+  Word mask;                   // which bits of it are written
   Orec* record;
   std::uint64_t old_version;  // of the record before it was locked; kChained in later entries of the stripe
   std::atomic<std::uint64_t>
@@ -29,7 +29,8 @@ inline constexpr std::uint64_t kChained = ~0ULL;
 inline constexpr std::uint64_t kNoWrites = sizeof(WriteEntry);
 
 // Where the transactional part of a thread stands.
-enum class Mode : std::uint32_t { idle, read_only, update };
+// detached: the descriptor of a thread without one.
+enum class Mode : std::uint8_t { idle, read_only, update, detached };
 
 struct alignas(platform::kApartBytes) Descriptor {
   // -- read at every access -------------------------------------------------------------------------------------------
@@ -42,6 +43,8 @@ struct alignas(platform::kApartBytes) Descriptor {
   std::uint64_t allocated_count = 0;
   reclaim::Participant* participant = nullptr;
   Mode mode = Mode::idle;
+  bool memory_used = false;       // the attempt has allocated or released
+  bool writes_irregular = false;  // it wrote parts of words, or several words of a stripe
   unsigned slot = 0;
   platform::Checkpoint checkpoint;
 
@@ -50,7 +53,7 @@ struct alignas(platform::kApartBytes) Descriptor {
   Statistics statistics;
 
   // -- logs -----------------------------------------------------------------------------------------------------------
-  Log<Orec*> reads;  // entries are records' addresses: 8 bytes each; begin()[-1] is a sentinel that no record equals
+  Log<Orec*> reads;  // entries are records' addresses: 8 bytes each
   Log<WriteEntry> writes;
   Log<void*> allocated;             // the attempt's new blocks
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
@@ -59,19 +62,19 @@ struct alignas(platform::kApartBytes) Descriptor {
 
   // The calling thread's descriptor; made at its first transaction, given back at its exit.
   static Descriptor& current() noexcept {
-    if (current_ == nullptr) [[unlikely]]
-      return attach_thread();
-    return *current_;
+    Descriptor& d = *current_;
+    return d.mode == Mode::detached ? attach_thread() : d;
   }
+  // The same, or one whose mode is detached: for who tests the mode anyway.
+  static Descriptor& current_or_detached() noexcept { return *current_; }
+  static Descriptor& attach_thread() noexcept;
   // The descriptor of a slot, or nullptr if no thread ever had it.
   static Descriptor* of_slot(unsigned slot) noexcept;
 
-  bool reads_addresses_kept() const noexcept { return read_addresses.begin() != nullptr; }
-
  private:
-  static Descriptor& attach_thread() noexcept;
   friend void thread_exit() noexcept;
 
+  static Descriptor nobody_;  // detached, and never changed
   static thread_local constinit Descriptor* current_;
 };
 

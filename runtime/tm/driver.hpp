@@ -43,24 +43,25 @@ class Driver {
   template <class F>
   static auto read_only(F&& body) {
     using Reading = Call<std::remove_reference_t<F>, ReadOnlyTx>;
-    Descriptor& d = Descriptor::current();
-    if (d.mode != Mode::idle) [[unlikely]]
-      return nested_read(d, body);
-    Reading call(body, d);
-    if (platform::run_attempt(d.checkpoint, &Reading::run, &call) == 0) [[likely]]
+    Descriptor* d = &Descriptor::current_or_detached();
+    if (d->mode != Mode::idle) [[unlikely]] {
+      if (d->mode != Mode::detached) return nested_read(*d, body);
+      d = &Descriptor::attach_thread();
+    }
+    Reading call(body, *d);
+    if (platform::run_attempt(d->checkpoint, &Reading::run, &call) == 0) [[likely]]
       return call.result();
-    return read_only_slow(d, body, call);
+    return read_only_slow(*d, body, call);
   }
 
   template <class F>
   static auto update(F&& body) {
-    Descriptor& d = Descriptor::current();
-    if (d.mode != Mode::idle) [[unlikely]] {
-      if (d.mode == Mode::read_only) restart_as_update(d);
-      UpdateTx tx(d);
-      return body(tx);
+    Descriptor* d = &Descriptor::current_or_detached();
+    if (d->mode != Mode::idle) [[unlikely]] {
+      if (d->mode != Mode::detached) return nested_update(*d, body);
+      d = &Descriptor::attach_thread();
     }
-    return run_update(d, body, 0);
+    return run_update(*d, body, 0);
   }
 
  private:
@@ -148,6 +149,13 @@ class Driver {
       ReadOnlyTx tx(d);
       return body(tx);
     }
+    UpdateTx tx(d);
+    return body(tx);
+  }
+
+  template <class F>
+  static auto nested_update(Descriptor& d, F& body) {
+    if (d.mode == Mode::read_only) restart_as_update(d);
     UpdateTx tx(d);
     return body(tx);
   }

@@ -16,7 +16,12 @@ constinit Shared shared;
 constinit Clock version_clock;
 constinit reclaim::Domain domain;
 
-[[gnu::tls_model("initial-exec")]] thread_local constinit Descriptor* Descriptor::current_ = nullptr;
+constinit Descriptor Descriptor::nobody_ = [] {
+  Descriptor nobody;
+  nobody.mode = Mode::detached;
+  return nobody;
+}();
+[[gnu::tls_model("initial-exec")]] thread_local constinit Descriptor* Descriptor::current_ = &Descriptor::nobody_;
 
 namespace {
 
@@ -50,10 +55,7 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   };
   d->slot = slot;
   d->participant = &domain.participant(slot);
-  // The first entry is the sentinel before the log: equal to no record, so that the newest entry can always be
-  // compared.
-  d->reads.reserve(kReadsMax, offset(1) + platform::kCacheLineBytes, "read set");
-  d->reads.begin()[-1] = nullptr;
+  d->reads.reserve(kReadsMax, offset(1), "read set");
   d->read_limit = d->reads.end();
   d->writes.reserve(kWritesMax, offset(2), "write set");
   d->write_bytes = kNoWrites;
@@ -108,10 +110,10 @@ Descriptor& Descriptor::attach_thread() noexcept {
 
 void thread_exit() noexcept {
   Descriptor* const d = Descriptor::current_;
-  if (d == nullptr) return;
+  if (d->mode == Mode::detached) return;
   LOAM_CHECK(d->mode == Mode::idle, "tm: a thread ended, or called thread_exit(), inside a transaction");
   domain.release_slot(d->slot, d->limbo);
-  Descriptor::current_ = nullptr;
+  Descriptor::current_ = &Descriptor::nobody_;
 }
 
 std::size_t quiesce() noexcept {

@@ -70,7 +70,7 @@ struct EtlWb {
         conflict(*this->d_, record, word_of(address));
       LOAM_POINT("etl_wb.reading");
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
-      if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
         conflict(*this->d_, record, word_of(address));
       return value;
     }
@@ -83,15 +83,18 @@ struct EtlWb {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
+      Descriptor& d = *this->d_;
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]]
-        return load_slow(*this->d_, record, address);
-      LOAM_POINT("etl_wb.reading");
+      if (before > d.snapshot) [[unlikely]] {
+        if (const WriteEntry* const own = own_entry(d, before, word_of(address)))
+          return static_cast<U>(own->value >> bit_in_word(address));
+        return load_slow(d, record, address);
+      }
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
-      if (record.load(std::memory_order_relaxed) != before) [[unlikely]]  // relaxed: P2 orders it after the data
-        return load_slow(*this->d_, record, address);
-      log_read(*this->d_, record, word_of(address));
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
+        return load_slow(d, record, address);
+      log_read(d, record, word_of(address));
       return value;
     }
 
@@ -99,18 +102,16 @@ struct EtlWb {
       Descriptor& d = *this->d_;
       Orec& record = this->record_of(address);
       std::uint64_t version = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+      if (mask != ~Word{0}) return store_slow(d, record, address, value, mask);
       if (version <= d.snapshot) [[likely]] {
         // A version up to the snapshot also covers this attempt's own earlier reads of the stripe: nothing was
         // committed to it since (the upgrade rule).
-        WriteEntry& entry = entry_at(d, d.write_bytes);
-        fill(entry, address, value, mask, record, version);
-        if (record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
-                                           std::memory_order_acq_rel,  // P2, P3
-                                           std::memory_order_relaxed)) [[likely]] {
-          LOAM_POINT("etl_wb.locked");
-          added(d);
+        if (lock(d, record, version, address, value, mask)) [[likely]]
           return;
-        }
+      } else if (WriteEntry* const own = own_entry(d, version, address)) {
+        own->value = value;
+        own->mask = ~Word{0};
+        return;
       }
       store_slow(d, record, address, value, mask);
     }
@@ -146,9 +147,11 @@ struct EtlWb {
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
     if (d.write_bytes != kNoWrites) write_back(d);
-    d.allocated_count = 0;
-    if (d.limbo.has_proposals()) [[unlikely]]
-      return commit_releases(d);
+    if (d.memory_used) {
+      d.memory_used = false;
+      d.allocated_count = 0;
+      if (d.limbo.has_proposals()) return commit_releases(d);
+    }
     commit_read_only(d);
   }
 
@@ -160,6 +163,7 @@ struct EtlWb {
       if (entry.old_version != kChained) entry.record->store(entry.old_version, std::memory_order_release);  // P1
     }
     d.write_bytes = kNoWrites;
+    d.writes_irregular = false;
     memory::undo(d);
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     d.mode = Mode::idle;
@@ -170,10 +174,6 @@ struct EtlWb {
  private:
   static void log_read(Descriptor& d, Orec& record, const Word* word) noexcept {
     Orec** const cursor = d.read_cursor;
-    // Neighbouring fields share a record: comparing with the newest entry halves the log of a list.
-    if constexpr (!kBlame) {
-      if (cursor[-1] == &record) return;
-    }
     if (cursor == d.read_limit) [[unlikely]]
       d.reads.full();
     *cursor = &record;
@@ -192,6 +192,19 @@ struct EtlWb {
     entry.next.store(0, std::memory_order_relaxed);
   }
 
+  // Locks a record that had `version` and makes `address` its first entry. returns false if the record has changed
+  [[gnu::always_inline]] static bool lock(Descriptor& d, Orec& record, std::uint64_t version, Word* address, Word value,
+                                          Word mask) noexcept {
+    fill(entry_at(d, d.write_bytes), address, value, mask, record, version);
+    if (!record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
+                                        std::memory_order_acq_rel,  // P2, P3
+                                        std::memory_order_relaxed)) [[unlikely]]
+      return false;
+    LOAM_POINT("etl_wb.locked");
+    added(d);
+    return true;
+  }
+
   static void added(Descriptor& d) noexcept {
     d.write_bytes += sizeof(WriteEntry);
     if (d.write_bytes == d.write_bytes_max) [[unlikely]]
@@ -202,6 +215,17 @@ struct EtlWb {
   // a chain. The log's first place stays empty, so that 0 ends a chain.
   static WriteEntry& entry_at(const Descriptor& d, std::uint64_t bytes) noexcept {
     return *reinterpret_cast<WriteEntry*>(reinterpret_cast<std::byte*>(d.writes.begin()) + bytes);
+  }
+
+  // The first entry of a stripe that this attempt has locked, if it is `address`'s; else nullptr. `record` is the
+  // record's word: less what all words of this thread's locks share, it is the entry's place, and anything else is
+  // larger.
+  [[gnu::always_inline]] static WriteEntry* own_entry(const Descriptor& d, std::uint64_t record,
+                                                      const Word* address) noexcept {
+    const std::uint64_t place = record ^ d.locked_word;
+    if (place >= d.write_bytes) return nullptr;
+    WriteEntry& entry = entry_at(d, place);
+    return entry.address.load(std::memory_order_relaxed) == address ? &entry : nullptr;  // relaxed: own entries
   }
 
   // The attempt's entry for `address` in the chain that starts at `first`, or nullptr.
@@ -219,9 +243,8 @@ struct EtlWb {
     for (;;) {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked_by(before, d.slot)) {
-        const Word memory = std::atomic_ref<Word>(*word).load(std::memory_order_relaxed);  // relaxed: own stripe
         const WriteEntry* const entry = find(d, entry_of(before), word);
-        return entry == nullptr ? memory : (memory & ~entry->mask) | (entry->value & entry->mask);
+        return entry == nullptr ? load_own(word) : entry->value;
       }
       if (is_locked(before)) conflict(d, record, word);
       if (before > d.snapshot) extend(d);
@@ -238,18 +261,11 @@ struct EtlWb {
   [[gnu::noinline]] static void store_slow(Descriptor& d, Orec& record, Word* address, Word value, Word mask) noexcept {
     for (;;) {
       std::uint64_t version = record.load(std::memory_order_acquire);
-      WriteEntry& entry = entry_at(d, d.write_bytes);
       if (is_locked_by(version, d.slot)) {
-        WriteEntry& first = entry_at(d, entry_of(version));
-        if (WriteEntry* const known = find(d, entry_of(version), address)) {
-          known->value = (known->value & ~mask) | (value & mask);
-          known->mask |= mask;
-          return;
-        }
-        fill(entry, address, value, mask, record, kChained);
-        entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);  // relaxed: own chain
-        first.next.store(d.write_bytes, std::memory_order_relaxed);
-        added(d);
+        WriteEntry* known = find(d, entry_of(version), address);
+        if (known == nullptr) known = &chain(d, entry_at(d, entry_of(version)), record, address);
+        merge(*known, value, mask);
+        if (known->mask != ~Word{0}) d.writes_irregular = true;
         return;
       }
       if (is_locked(version)) conflict(d, record, address);
@@ -257,15 +273,34 @@ struct EtlWb {
         extend(d);
         continue;
       }
-      fill(entry, address, value, mask, record, version);
-      if (record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
-                                         std::memory_order_acq_rel,  // P2, P3
-                                         std::memory_order_relaxed)) {
-        LOAM_POINT("etl_wb.locked");
-        added(d);
+      if (lock(d, record, version, address, value, mask)) {
+        if (mask == ~Word{0}) return;
+        // The rest of the word, now that nobody else can write it: reads of the word find all of it here.
+        WriteEntry& entry = entry_at(d, d.write_bytes - sizeof(WriteEntry));
+        entry.value = (load_own(address) & ~mask) | (value & mask);
+        d.writes_irregular = true;
         return;
       }
     }
+  }
+
+  // A word of a stripe that this attempt has locked: nobody else writes it.
+  static Word load_own(Word* word) noexcept { return std::atomic_ref<Word>(*word).load(std::memory_order_relaxed); }
+
+  // Another entry for a stripe, behind its first one.
+  static WriteEntry& chain(Descriptor& d, WriteEntry& first, Orec& record, Word* address) noexcept {
+    WriteEntry& entry = entry_at(d, d.write_bytes);
+    fill(entry, address, load_own(address), 0, record, kChained);
+    entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);  // relaxed: own chain
+    first.next.store(d.write_bytes, std::memory_order_relaxed);
+    d.writes_irregular = true;
+    added(d);
+    return entry;
+  }
+
+  static void merge(WriteEntry& entry, Word value, Word mask) noexcept {
+    entry.value = (entry.value & ~mask) | (value & mask);
+    entry.mask |= mask;
   }
 
   // Moves the snapshot to now if everything read is still as it was.
@@ -303,29 +338,32 @@ struct EtlWb {
     LOAM_POINT("etl_wb.validated");
     const WriteEntry* const begin = &entry_at(d, kNoWrites);
     const WriteEntry* const end = &entry_at(d, d.write_bytes);
-    bool chains = false;
+    d.write_bytes = kNoWrites;
+    if (kBlame || d.writes_irregular) [[unlikely]] {
+      d.writes_irregular = false;
+      return write_back_irregular(begin, end, version);
+    }
+    // One entry to a stripe: each is released as it is written. The others are still locked, so a reader that sees the
+    // one and needs the other meets a lock.
+    for (const WriteEntry* entry = begin; entry != end; ++entry) {
+      Word* const address = entry->address.load(std::memory_order_relaxed);            // relaxed: own entries
+      std::atomic_ref<Word>(*address).store(entry->value, std::memory_order_release);  // P2
+      LOAM_POINT("etl_wb.written");
+      entry->record->store(version, std::memory_order_release);  // P1
+    }
+  }
+
+  // With parts of words, or stripes with several entries: those are released when all of them are written.
+  [[gnu::noinline]] static void write_back_irregular(const WriteEntry* begin, const WriteEntry* end,
+                                                     std::uint64_t version) noexcept {
     for (const WriteEntry* entry = begin; entry != end; ++entry) {
       Word* const address = entry->address.load(std::memory_order_relaxed);  // relaxed: own entries
       store_masked(address, entry->value, entry->mask);
       if constexpr (kBlame) blame::note_write(*entry->record, address, version);
-      LOAM_POINT("etl_wb.written");
-      // A stripe with one entry is released at once; others are still locked, so who reads both meets a lock.
-      if (entry->next.load(std::memory_order_relaxed) == 0 && entry->old_version != kChained) [[likely]]
-        entry->record->store(version, std::memory_order_release);  // P1
-      else
-        chains = true;
     }
-    if (chains) [[unlikely]]
-      release_chains(begin, end, version);
-    d.write_bytes = kNoWrites;
-  }
-
-  // Stripes with several entries are released when all of them are written.
-  [[gnu::noinline]] static void release_chains(const WriteEntry* begin, const WriteEntry* end,
-                                               std::uint64_t version) noexcept {
+    LOAM_POINT("etl_wb.written");
     for (const WriteEntry* entry = begin; entry != end; ++entry)
-      if (entry->old_version != kChained && entry->next.load(std::memory_order_relaxed) != 0)
-        entry->record->store(version, std::memory_order_release);  // P1
+      if (entry->old_version != kChained) entry->record->store(version, std::memory_order_release);  // P1
   }
 
   static void store_masked(Word* address, Word value, Word mask) noexcept {
