@@ -185,7 +185,7 @@ def passes(program: Path, wanted: str) -> tuple[bool, str]:
 
 
 def unmutated_passes(base: Base, test: str, wanted: str, repeat: int) -> str:
-    """"" if the unmutated test passes each time, else what happened."""
+    """Nothing ("") if the unmutated test passes each time, else what happened."""
     for _ in range(repeat):
         good, how = passes(base.folder / test, wanted)
         if not good:
@@ -194,7 +194,7 @@ def unmutated_passes(base: Base, test: str, wanted: str, repeat: int) -> str:
 
 
 def examine(base: Base, mutant: Mutant, folder: Path, repeat: int) -> str:
-    """"" if the mutant was killed each time, else why not."""
+    """Nothing ("") if the mutant was killed each time, else why not."""
     folder.mkdir()
     program = build_mutant(base, mutant, folder)
     for turn in range(repeat):
