@@ -25,6 +25,13 @@ void note_blocks() {
   blame::note_block(space + kPeriod, 16);
 }
 
+// An owner that aborts leaves little to say whom it was in the way of, and in slow builds that is most of the time.
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+constexpr std::uint64_t kUnknownPercentMax = 20;
+#else
+constexpr std::uint64_t kUnknownPercentMax = 1;
+#endif
+
 struct Row {
   const char* name;
   std::size_t mine, theirs;
@@ -228,7 +235,7 @@ TEST(BlameTest, UnderContentionAlmostNothingIsUnknown) {
       const Statistics all = statistics_of_all();
       const auto count = [&](AbortCause cause) { return all.aborts[static_cast<std::size_t>(cause)]; };
       EXPECT_GT(all.aborts_total(), 0u);
-      EXPECT_LE(count(AbortCause::unknown) * 100, all.aborts_total());
+      EXPECT_LE(count(AbortCause::unknown) * 100, all.aborts_total() * kUnknownPercentMax);
       if (mapping == Mapping::shadow) {
         EXPECT_EQ(count(AbortCause::other_block), 0u);
         EXPECT_EQ(count(AbortCause::other_stripe), 0u);
