@@ -65,11 +65,11 @@ inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value
 }
 
 // ---- attempts: run a body, perhaps come back early ------------------------------------------------------------------
-// run_attempt() calls body(argument) and returns 0 when it returns. restart(checkpoint, code), called from inside the
-// body at any depth, makes run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer
-// are restored, no destructor runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its
-// optimisations and its locals are well defined; a setjmp in the caller would give neither. An exception may pass
-// through.
+// run_attempt() calls body(argument, -, checkpoint) and returns 0 when it returns (what lies between is the register
+// that held the body's own address; unused). restart(checkpoint, code), called from inside the body at any depth, makes
+// run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer are restored, no destructor
+// runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its optimisations and its locals are
+// well defined; a setjmp in the caller would give neither. An exception may pass through.
 
 struct Checkpoint {
 #ifdef LOAM_LIBC_CHECKPOINT
@@ -79,18 +79,19 @@ struct Checkpoint {
 #endif
 };
 
-using AttemptBody = void (*)(void* argument);
+using AttemptSelf = const void*;
+using AttemptBody = void (*)(void* argument, AttemptSelf self, Checkpoint& checkpoint);
 
 #ifdef LOAM_LIBC_CHECKPOINT
 int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument);
 [[noreturn]] void restart(Checkpoint& checkpoint, int code) noexcept;
 #else
-// The argument comes first: it is where the body expects it.
-extern "C" int loam_run_attempt(void* argument, AttemptBody body, Checkpoint* checkpoint);
+// In the order in which the body expects them: nothing is moved between registers on the way.
+extern "C" int loam_run_attempt(void* argument, AttemptBody body, Checkpoint& checkpoint);
 extern "C" [[noreturn]] void loam_restart(Checkpoint* checkpoint, int code) noexcept;
 
 inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
-  return loam_run_attempt(argument, body, &checkpoint);
+  return loam_run_attempt(argument, body, checkpoint);
 }
 [[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
 #endif

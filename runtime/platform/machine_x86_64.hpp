@@ -11,6 +11,17 @@ inline void pause() noexcept { __builtin_ia32_pause(); }
 // Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
 
+// word |= 1 << 63, for a word that only the caller writes: a plain read-modify-write in one instruction, ordered as a
+// release store (x86 keeps stores in order).
+inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+  word.store(word.load(std::memory_order_relaxed) | 1ULL << 63, std::memory_order_release);
+#else
+  auto& top_byte = reinterpret_cast<unsigned char*>(&word)[7];
+  asm volatile("orb $0x80, %0" : "+m"(top_byte) : : "memory");
+#endif
+}
+
 // word.load(relaxed) == expected, as one comparison with memory: GCC loads an atomic into a register first, which is an
 // instruction more for every transactional read.
 inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected) noexcept {

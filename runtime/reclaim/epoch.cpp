@@ -36,14 +36,18 @@ unsigned Domain::acquire_slot() noexcept {
   const auto slot = slots_.acquire();
   LOAM_CHECK(slot.has_value(), "reclaim: {} threads are registered already, the most that one process may have",
              kSlots);
-  // E2: a scan that still finds the slot detached has advanced the epoch before this exchange (both are read-modify-
-  // writes, seq_cst for the StoreLoad on either side), so this thread will see what that scan frees as unlinked.
-  participants_[*slot].slot.exchange(global_.load(std::memory_order_seq_cst) | kIdleBit, std::memory_order_seq_cst);
   return *slot;
 }
 
+void Domain::attach(unsigned slot, Participant& self) noexcept {
+  self.slot.store(global_.load(std::memory_order_acquire) | kIdleBit, std::memory_order_relaxed);  // relaxed: see below
+  // E2: a scan that does not find this thread yet has advanced the epoch before this exchange (both are read-modify-
+  // writes, seq_cst for the StoreLoad on either side), so this thread will see what that scan frees as unlinked.
+  participants_[slot].exchange(&self, std::memory_order_seq_cst);
+}
+
 void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
-  Participant& self = participants_[slot];
+  Participant& self = *participants_[slot].load(std::memory_order_relaxed);  // relaxed: stored by this thread
   LOAM_ASSERT(is_idle(self.slot.load(std::memory_order_relaxed)), "reclaim: slot {} is released inside a read section",
               slot);
   if (reclaim(self, limbo) > 0) {
@@ -57,17 +61,18 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
   }
   if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, Limbo::kCapacity * sizeof(Retired));
   limbo = Limbo{};
-  self.slot.store(kDetached, std::memory_order_release);  // epoch.B
+  participants_[slot].store(nullptr, std::memory_order_release);  // epoch.B
   slots_.release(slot);
 }
 
 // The oldest epoch that a thread other than `self` has announced last; idle ones are passed over unless they count.
 std::uint64_t Domain::oldest_epoch(const Participant& self, bool idle_counts) const noexcept {
-  std::uint64_t oldest = announced_epoch(kDetached);
+  std::uint64_t oldest = kNobody;
   const unsigned end = slots_.high_water();
   for (unsigned slot = 0; slot < end; ++slot) {
-    if (&participants_[slot] == &self) continue;
-    const std::uint64_t value = participants_[slot].slot.load(std::memory_order_seq_cst);  // epoch.B; acquire_slot()
+    const Participant* const other = participants_[slot].load(std::memory_order_seq_cst);  // epoch.B; attach()
+    if (other == nullptr || other == &self) continue;
+    const std::uint64_t value = other->slot.load(std::memory_order_seq_cst);  // epoch.B
     if (idle_counts || !is_idle(value)) oldest = std::min(oldest, announced_epoch(value));
   }
   return oldest;
@@ -78,7 +83,7 @@ void Domain::scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept {
   if (orphan_blocks_.load(std::memory_order_relaxed) > 0) adopt_orphans(limbo);  // relaxed: a hint
   const unsigned batches_before = limbo.batches_;
   // epoch.A: release publishes the unlinking of all that is in the list; acquire carries on what earlier advances did;
-  // seq_cst for the StoreLoad against acquire_slot().
+  // seq_cst for the StoreLoad against attach().
   const std::uint64_t now = global_.fetch_add(1, std::memory_order_seq_cst) + 1;
   limbo.stamp(now);
   LOAM_POINT("reclaim.advanced");

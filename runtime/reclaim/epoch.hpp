@@ -36,14 +36,14 @@ using Deleter = void (*)(void* block);
 
 // A slot holds the epoch announced last, with this bit while the thread is outside.
 inline constexpr std::uint64_t kIdleBit = 1ULL << 63;
-inline constexpr std::uint64_t kDetached = ~0ULL;  // no thread: idle, and past every epoch
+inline constexpr std::uint64_t kNobody = ~kIdleBit;  // later than every epoch
 
 constexpr std::uint64_t announced_epoch(std::uint64_t slot) noexcept { return slot & ~kIdleBit; }
 constexpr bool is_idle(std::uint64_t slot) noexcept { return (slot & kIdleBit) != 0; }
 
 // Where a reader announces itself. One writer, and a line pair of its own: scans of others must not slow its stores.
 struct alignas(platform::kApartBytes) Participant {
-  std::atomic<std::uint64_t> slot{kDetached};
+  std::atomic<std::uint64_t> slot{kIdleBit};
 };
 
 struct Limits {
@@ -127,12 +127,12 @@ class Domain {
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
-  // Registers the calling thread; fatal when kSlots threads are registered. Slots are reused after release_slot().
+  // A slot for the calling thread; fatal when all kSlots are taken. Slots are reused after release_slot().
   unsigned acquire_slot() noexcept;
+  // Registers the thread: from now on it announces itself in `self`, which must live until release_slot().
+  void attach(unsigned slot, Participant& self) noexcept;
   // Hands the thread's limbo over to the domain (others free it later) and gives the slot back.
   void release_slot(unsigned slot, Limbo& limbo) noexcept;
-
-  Participant& participant(unsigned slot) noexcept { return participants_[slot]; }
 
   void enter(Participant& self) noexcept {
     // epoch.A: acquire pairs with the advance in scan(): a reader that announces an epoch sees every unlinking before
@@ -141,9 +141,9 @@ class Domain {
   }
 
   void leave(Participant& self) noexcept {
-    // relaxed load: own slot.   epoch.B: release pairs with the acquire in scan(): the reads of this section happen
-    // before the free.
-    self.slot.store(self.slot.load(std::memory_order_relaxed) | kIdleBit, std::memory_order_release);
+    // epoch.B: a release store; pairs with the acquire in scan(): the reads of this section happen before the free.
+    static_assert(kIdleBit == 1ULL << 63);
+    platform::set_top_bit(self.slot);
   }
 
   // Hands over a block that no new reader can find. Call inside or outside a read section.
@@ -201,7 +201,7 @@ class Domain {
   std::atomic<std::size_t> held_bytes_max_;  // grows when a stall is reported
   // Read at every enter, written once per batch: alone on its lines.
   alignas(platform::kApartBytes) std::atomic<std::uint64_t> global_{1};
-  alignas(platform::kApartBytes) std::array<Participant, kSlots> participants_{};
+  alignas(platform::kApartBytes) std::array<std::atomic<Participant*>, kSlots> participants_{};  // nullptr: no thread
   sync::ThreadSlots<kSlots> slots_;
   sync::SpinLock orphans_lock_;
   Limbo orphans_;                              // guarded by orphans_lock_

@@ -41,9 +41,11 @@ struct UnsignedOf<8> {
 template <class T>
 inline constexpr bool kFitsWord = std::has_single_bit(sizeof(T)) && sizeof(T) <= kWordBytes && alignof(T) >= sizeof(T);
 
+inline Word* word_of(const Word* address) noexcept { return const_cast<Word*>(address); }
 inline Word* word_of(const void* address) noexcept {
   return reinterpret_cast<Word*>(reinterpret_cast<std::uintptr_t>(address) & ~(kWordBytes - 1));
 }
+inline unsigned bit_in_word(const Word*) noexcept { return 0; }
 inline unsigned bit_in_word(const void* address) noexcept {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address) % kWordBytes) * 8;
 }
@@ -78,8 +80,21 @@ class ReadAccess {
     } else {
       alignas(T) std::byte bytes[sizeof(T)];
       for_each_word(&field, sizeof(T), [&](Word* word, std::size_t offset, std::size_t first, std::size_t count) {
-        const Word value = self().template load<Word>(word);
-        std::memcpy(bytes + offset, reinterpret_cast<const std::byte*>(&value) + first, count);
+        // In naturally aligned pieces: the rest of a word need not belong to the object.
+        const auto* const from = reinterpret_cast<const std::byte*>(word) + first;
+        const auto piece = [&]<class U>(std::type_identity<U>, std::size_t done) {
+          const U value = self().template load<U>(reinterpret_cast<const U*>(from + done));
+          std::memcpy(bytes + offset + done, &value, sizeof value);
+        };
+        if (count == kWordBytes) return piece(std::type_identity<Word>{}, 0);
+        for (std::size_t done = 0; done < count;) {
+          const std::size_t left = count - done, at = first + done;
+          const std::size_t size = at % 4 == 0 && left >= 4 ? 4 : at % 2 == 0 && left >= 2 ? 2 : 1;
+          if (size == 4) piece(std::type_identity<std::uint32_t>{}, done);
+          if (size == 2) piece(std::type_identity<std::uint16_t>{}, done);
+          if (size == 1) piece(std::type_identity<std::uint8_t>{}, done);
+          done += size;
+        }
       });
       return *std::launder(reinterpret_cast<T*>(bytes));
     }

@@ -13,40 +13,40 @@
 
 namespace loam::tm {
 
-// A word to be written at commit. Entries of one stripe form a chain from the first (whose index is in the record).
+// A word to be written at commit. Entries of one stripe form a chain from the first (whose address is in the record).
 struct WriteEntry {
-  std::atomic<Word*> address;  // atomic: a thread that meets the lock reads it, to name the cause of its abort
-  Word value;                  // of the whole word
-  Word mask;                   // which bits of it are written
-  Orec* record;
-  std::uint64_t old_version;  // of the record before it was locked; kChained in later entries of the stripe
-  std::atomic<std::uint64_t>
-      next;  // the stripe's next entry in bytes from the log's begin, 0: none; atomic as `address`
+  std::atomic<Word*> address;     // atomic: a thread that meets the lock reads it, to name the cause of its abort
+  Word value;                     // of the whole word
+  Word mask;                      // which bits of it are written
+  Orec* record;                   // the stripe's in its first entry, a word that nobody looks at in the others
+  std::uint64_t old_version;      // of the record before it was locked
+  std::atomic<WriteEntry*> next;  // the stripe's next entry; atomic as `address`
 };
-inline constexpr std::uint64_t kChained = ~0ULL;
-
-// An empty write set ends here: the log's first place is not used, so that 0 can mean no entry.
-inline constexpr std::uint64_t kNoWrites = sizeof(WriteEntry);
 
 // Where the transactional part of a thread stands.
 // detached: the descriptor of a thread without one.
 enum class Mode : std::uint8_t { idle, read_only, update, detached };
 
-struct alignas(platform::kApartBytes) Descriptor {
+// A checkpoint first: the body of an attempt is handed its address and finds the descriptor.
+struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
+  explicit constexpr Descriptor(Mode initial) noexcept : Checkpoint{}, mode(initial) {}
+
   // -- read at every access -------------------------------------------------------------------------------------------
   std::uint64_t snapshot = 0;  // values read are valid together at this clock value
   Orec** read_cursor = nullptr;
   Orec** read_limit = nullptr;
-  std::uint64_t write_bytes = 0;  // end of the write set, from the log's begin
-  std::uint64_t write_bytes_max = 0;
-  std::uint64_t locked_word = 0;  // what this thread puts into a record, less the entry
+  WriteEntry* write_end = nullptr;    // of the write set
+  WriteEntry* write_limit = nullptr;  // of its log
+  std::uint64_t locked_word = 0;      // what this thread puts into a record, less the entry
   std::uint64_t allocated_count = 0;
-  reclaim::Participant* participant = nullptr;
-  Mode mode = Mode::idle;
-  bool memory_used = false;       // the attempt has allocated or released
-  bool writes_irregular = false;  // it wrote parts of words, or several words of a stripe
+  Mode mode;
+  // The attempt has allocated or released memory, written a part of a word, or several words of a stripe: its commit
+  // has more to do than to write words and release their records.
+  bool special = false;
   unsigned slot = 0;
-  platform::Checkpoint checkpoint;
+  Orec no_record{0};  // of write entries behind the first of their stripe
+
+  reclaim::Participant participant;  // on lines of its own: others look at it
 
   // -- once per attempt -----------------------------------------------------------------------------------------------
   // Written by the owner alone, with plain increments; read by whoever sums up, after the owner has stopped.

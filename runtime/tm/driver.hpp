@@ -48,8 +48,8 @@ class Driver {
       if (d->mode != Mode::detached) return nested_read(*d, body);
       d = &Descriptor::attach_thread();
     }
-    Reading call(body, *d);
-    if (platform::run_attempt(d->checkpoint, &Reading::run, &call) == 0) [[likely]]
+    Reading call(body);
+    if (platform::run_attempt(*d, &Reading::run, &call) == 0) [[likely]]
       return call.result();
     return read_only_slow(*d, body, call);
   }
@@ -74,41 +74,42 @@ class Driver {
                   "a transaction's result is dropped without its destructor when the attempt aborts");
     static_assert(!std::is_reference_v<Result>, "a transaction returns a value or a pointer");
 
-    Call(F& body, Descriptor& d) noexcept : body_(body), d_(d) {}
+    explicit Call(F& body) noexcept : body_(body) {}
 
-    static void run(void* self) { static_cast<Call*>(self)->attempt(); }
+    static void run(void* self, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
+      static_cast<Call*>(self)->attempt(static_cast<Descriptor&>(checkpoint));
+    }
 
     auto result() noexcept {
       if constexpr (kReturns) return std::move(*std::launder(reinterpret_cast<Result*>(storage_)));
     }
 
    private:
-    [[gnu::flatten]] void attempt() {
+    [[gnu::flatten]] void attempt(Descriptor& d) {
       constexpr bool kReadOnly = std::is_same_v<Tx, ReadOnlyTx>;
       if constexpr (kReadOnly)
-        Algorithm::begin_read_only(d_);
+        Algorithm::begin_read_only(d);
       else
-        Algorithm::begin_update(d_);
+        Algorithm::begin_update(d);
       try {
-        Tx tx(d_);
+        Tx tx(d);
         if constexpr (kReturns)
           ::new (static_cast<void*>(storage_)) Result(body_(tx));
         else
           body_(tx);
       } catch (...) {
-        Algorithm::rollback(d_, AbortCause::explicit_);
+        Algorithm::rollback(d, AbortCause::explicit_);
         throw;
       }
       if constexpr (kReadOnly)
-        Algorithm::commit_read_only(d_);
+        Algorithm::commit_read_only(d);
       else
-        Algorithm::commit_update(d_);
+        Algorithm::commit_update(d);
     }
 
     struct Nothing {};
     using Stored = std::conditional_t<kReturns, Result, Nothing>;
     F& body_;
-    Descriptor& d_;
     alignas(Stored) std::byte storage_[sizeof(Stored)];
   };
 
@@ -117,7 +118,7 @@ class Driver {
   [[gnu::noinline]] static auto read_only_slow(Descriptor& d, F& body, Call<F, ReadOnlyTx>& call) {
     unsigned aborts = 1;
     for (; aborts < kReadOnlyFailuresMax; ++aborts)
-      if (platform::run_attempt(d.checkpoint, &Call<F, ReadOnlyTx>::run, &call) == 0) {
+      if (platform::run_attempt(d, &Call<F, ReadOnlyTx>::run, &call) == 0) {
         d.statistics.count_commit_after(aborts);
         return call.result();
       }
@@ -126,8 +127,8 @@ class Driver {
 
   template <class F>
   static auto run_update(Descriptor& d, F& body, unsigned aborts) {
-    Call<F, UpdateTx> call(body, d);
-    if (platform::run_attempt(d.checkpoint, &Call<F, UpdateTx>::run, &call) != 0) [[unlikely]]
+    Call<F, UpdateTx> call(body);
+    if (platform::run_attempt(d, &Call<F, UpdateTx>::run, &call) != 0) [[unlikely]]
       retry(d, aborts + 1, &Call<F, UpdateTx>::run, &call);
     else if (aborts != 0) [[unlikely]]
       d.statistics.count_commit_after(aborts);
@@ -138,7 +139,7 @@ class Driver {
   [[gnu::noinline, gnu::cold]] static void retry(Descriptor& d, unsigned aborts, platform::AttemptBody attempt,
                                                  void* call) {
     sync::Backoff backoff;
-    for (; platform::run_attempt(d.checkpoint, attempt, call) != 0; ++aborts)
+    for (; platform::run_attempt(d, attempt, call) != 0; ++aborts)
       if (aborts % kEagerRetries == 0) backoff.wait();
     d.statistics.count_commit_after(aborts);
   }
@@ -162,7 +163,7 @@ class Driver {
 
   [[noreturn, gnu::cold, gnu::noinline]] static void restart_as_update(Descriptor& d) noexcept {
     Algorithm::rollback(d, AbortCause::explicit_);
-    platform::restart(d.checkpoint, kRestart);
+    platform::restart(d, kRestart);
   }
 };
 

@@ -12,7 +12,6 @@ void free_counted(void* block) {
 void out_of_memory() { throw std::bad_alloc(); }
 
 void undo(Descriptor& d) noexcept {
-  d.memory_used = false;
   while (d.allocated_count > 0) free_counted(d.allocated.begin()[--d.allocated_count]);
   domain.withdraw(d.limbo);
 }

@@ -30,7 +30,7 @@ void* allocate(Descriptor& d, std::size_t bytes) {
   if (block == nullptr) [[unlikely]]
     out_of_memory();
   ++d.statistics.blocks_allocated;
-  d.memory_used = true;
+  d.special = true;
   d.allocated.begin()[d.allocated_count] = block;
   if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
     d.allocated.full();
@@ -41,7 +41,7 @@ void* allocate(Descriptor& d, std::size_t bytes) {
 // Frees `block` (nullptr: nothing) if the attempt commits. `bytes` is its size if known, 0 otherwise.
 inline void release(Descriptor& d, void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
-  d.memory_used = true;
+  d.special = true;
   domain.propose(d.limbo, block, free_counted, bytes);
 }
 

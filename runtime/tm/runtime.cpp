@@ -16,11 +16,7 @@ constinit Shared shared;
 constinit Clock version_clock;
 constinit reclaim::Domain domain;
 
-constinit Descriptor Descriptor::nobody_ = [] {
-  Descriptor nobody;
-  nobody.mode = Mode::detached;
-  return nobody;
-}();
+constinit Descriptor Descriptor::nobody_{Mode::detached};
 [[gnu::tls_model("initial-exec")]] thread_local constinit Descriptor* Descriptor::current_ = &Descriptor::nobody_;
 
 namespace {
@@ -49,17 +45,16 @@ void configure_locked(const Config& config) noexcept {
 
 Descriptor& make_descriptor(unsigned slot) noexcept {
   void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
-  auto* const d = new (page) Descriptor;
+  auto* const d = new (page) Descriptor(Mode::idle);
   const auto offset = [slot](std::size_t log) {
     return (slot * kStaggerBytes + log * kLogApartBytes) % platform::kPageBytes;
   };
   d->slot = slot;
-  d->participant = &domain.participant(slot);
   d->reads.reserve(kReadsMax, offset(1), "read set");
   d->read_limit = d->reads.end();
   d->writes.reserve(kWritesMax, offset(2), "write set");
-  d->write_bytes = kNoWrites;
-  d->write_bytes_max = d->writes.capacity() * sizeof(WriteEntry);
+  d->write_end = d->writes.begin();
+  d->write_limit = d->writes.end();
   d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
@@ -104,6 +99,7 @@ Descriptor& Descriptor::attach_thread() noexcept {
   const unsigned slot = domain.acquire_slot();
   Descriptor* d = of_slot(slot);
   current_ = d != nullptr ? d : &make_descriptor(slot);
+  domain.attach(slot, current_->participant);
   pthread_setspecific(exit_key(), current_);
   return *current_;
 }
@@ -119,7 +115,7 @@ void thread_exit() noexcept {
 std::size_t quiesce() noexcept {
   Descriptor& d = Descriptor::current();
   LOAM_CHECK(d.mode == Mode::idle, "tm: quiesce() inside a transaction");
-  return domain.reclaim(*d.participant, d.limbo);
+  return domain.reclaim(d.participant, d.limbo);
 }
 
 Statistics statistics() noexcept {

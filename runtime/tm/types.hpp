@@ -16,7 +16,7 @@ inline constexpr std::size_t kWordBytes = sizeof(Word);
 // An ownership record guards a stripe of 2^shift bytes:
 //   free    bit 63 = 0   bits 62..0:  version, the clock value of the commit that wrote the stripe last
 //   locked  bit 63 = 1   bits 62..48: slot of the owner
-//                        bits 47..0:  the owner's first write entry of the stripe, in bytes from its log's begin
+//                        bits 47..0:  address of the owner's first write entry of the stripe
 // One unsigned comparison, record <= snapshot, answers "free and old enough".
 using Orec = std::atomic<std::uint64_t>;
 

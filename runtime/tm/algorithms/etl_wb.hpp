@@ -67,11 +67,11 @@ struct EtlWb {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > this->d_->snapshot) [[unlikely]]
-        conflict(*this->d_, record, word_of(address));
+        conflict(*this->d_, record, before, word_of(address));
       LOAM_POINT("etl_wb.reading");
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
-        conflict(*this->d_, record, word_of(address));
+        conflict(*this->d_, record, record.load(std::memory_order_acquire), word_of(address));
       return value;
     }
   };
@@ -87,10 +87,12 @@ struct EtlWb {
       Orec& record = this->record_of(address);
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (before > d.snapshot) [[unlikely]] {
-        if (const WriteEntry* const own = own_entry(d, before, word_of(address)))
+        const WriteEntry* const own = own_entry(d, before);
+        if (own < d.write_end && holds(*own, word_of(address)))
           return static_cast<U>(own->value >> bit_in_word(address));
         return load_slow(d, record, address);
       }
+      LOAM_POINT("etl_wb.reading");
       const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
       if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
         return load_slow(d, record, address);
@@ -108,7 +110,8 @@ struct EtlWb {
         // committed to it since (the upgrade rule).
         if (lock(d, record, version, address, value, mask)) [[likely]]
           return;
-      } else if (WriteEntry* const own = own_entry(d, version, address)) {
+      } else if (WriteEntry* const own = own_entry(d, version); own < d.write_end) {
+        if (!holds(*own, address)) return store_chained(d, *own, address, value, mask);
         own->value = value;
         own->mask = ~Word{0};
         return;
@@ -125,7 +128,7 @@ struct EtlWb {
   };
 
   static void begin_read_only(Descriptor& d) noexcept {
-    domain.enter(*d.participant);
+    domain.enter(d.participant);
     d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
     LOAM_POINT("etl_wb.began");
     d.mode = Mode::read_only;
@@ -141,33 +144,27 @@ struct EtlWb {
   static void commit_read_only(Descriptor& d) noexcept {
     ++d.statistics.commits;
     d.mode = Mode::idle;
-    domain.leave(*d.participant);
+    domain.leave(d.participant);
   }
 
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
-    if (d.write_bytes != kNoWrites) write_back(d);
-    if (d.memory_used) {
-      d.memory_used = false;
-      d.allocated_count = 0;
-      if (d.limbo.has_proposals()) return commit_releases(d);
-    }
+    if (d.special) return commit_special(d);
+    if (d.write_end != d.writes.begin()) write_back(d, commit_version(d));
     commit_read_only(d);
   }
 
   // Leaves no trace of the attempt but the count of its cause.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
-    for (std::uint64_t bytes = kNoWrites; bytes != d.write_bytes; bytes += sizeof(WriteEntry)) {
-      const WriteEntry& entry = entry_at(d, bytes);
-      // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
-      if (entry.old_version != kChained) entry.record->store(entry.old_version, std::memory_order_release);  // P1
-    }
-    d.write_bytes = kNoWrites;
-    d.writes_irregular = false;
+    // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
+    for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry)
+      entry->record->store(entry->old_version, std::memory_order_release);  // P1
+    d.write_end = d.writes.begin();
+    d.special = false;
     memory::undo(d);
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     d.mode = Mode::idle;
-    domain.leave(*d.participant);
+    domain.leave(d.participant);
     LOAM_POINT("etl_wb.aborted");
   }
 
@@ -189,14 +186,15 @@ struct EtlWb {
     entry.mask = mask;
     entry.record = &record;
     entry.old_version = version;
-    entry.next.store(0, std::memory_order_relaxed);
+    entry.next.store(nullptr, std::memory_order_relaxed);
   }
 
   // Locks a record that had `version` and makes `address` its first entry. returns false if the record has changed
   [[gnu::always_inline]] static bool lock(Descriptor& d, Orec& record, std::uint64_t version, Word* address, Word value,
                                           Word mask) noexcept {
-    fill(entry_at(d, d.write_bytes), address, value, mask, record, version);
-    if (!record.compare_exchange_strong(version, d.locked_word | d.write_bytes,
+    WriteEntry* const entry = d.write_end;
+    fill(*entry, address, value, mask, record, version);
+    if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(entry),
                                         std::memory_order_acq_rel,  // P2, P3
                                         std::memory_order_relaxed)) [[unlikely]]
       return false;
@@ -206,36 +204,27 @@ struct EtlWb {
   }
 
   static void added(Descriptor& d) noexcept {
-    d.write_bytes += sizeof(WriteEntry);
-    if (d.write_bytes == d.write_bytes_max) [[unlikely]]
+    if (++d.write_end == d.write_limit) [[unlikely]]
       d.writes.full();
   }
 
-  // Entries are named by their distance in bytes from the log's begin: what a locked record holds, and the next one of
-  // a chain. The log's first place stays empty, so that 0 ends a chain.
-  static WriteEntry& entry_at(const Descriptor& d, std::uint64_t bytes) noexcept {
-    return *reinterpret_cast<WriteEntry*>(reinterpret_cast<std::byte*>(d.writes.begin()) + bytes);
+  // The first entry of a stripe that this attempt has locked: the record's word without what all words of this thread's
+  // locks share. Any other word gives an address beyond every write set.
+  [[gnu::always_inline]] static WriteEntry* own_entry(const Descriptor& d, std::uint64_t record) noexcept {
+    return reinterpret_cast<WriteEntry*>(record ^ d.locked_word);
+  }
+  static bool holds(const WriteEntry& entry, const Word* address) noexcept {
+    return entry.address.load(std::memory_order_relaxed) == address;  // relaxed: own entries
   }
 
-  // The first entry of a stripe that this attempt has locked, if it is `address`'s; else nullptr. `record` is the
-  // record's word: less what all words of this thread's locks share, it is the entry's place, and anything else is
-  // larger.
-  [[gnu::always_inline]] static WriteEntry* own_entry(const Descriptor& d, std::uint64_t record,
-                                                      const Word* address) noexcept {
-    const std::uint64_t place = record ^ d.locked_word;
-    if (place >= d.write_bytes) return nullptr;
-    WriteEntry& entry = entry_at(d, place);
-    return entry.address.load(std::memory_order_relaxed) == address ? &entry : nullptr;  // relaxed: own entries
+  static WriteEntry* first_entry(std::uint64_t record) noexcept {
+    return reinterpret_cast<WriteEntry*>(entry_of(record));
   }
 
-  // The attempt's entry for `address` in the chain that starts at `first`, or nullptr.
-  static WriteEntry* find(const Descriptor& d, std::uint64_t first, const Word* address) noexcept {
-    for (std::uint64_t next = first; next != 0;) {
-      WriteEntry& entry = entry_at(d, next);
-      if (entry.address.load(std::memory_order_relaxed) == address) return &entry;  // relaxed: own entries
-      next = entry.next.load(std::memory_order_relaxed);
-    }
-    return nullptr;
+  // The entry for `address` in the chain of a stripe, or nullptr.
+  static WriteEntry* find(WriteEntry* entry, const Word* address) noexcept {
+    while (entry != nullptr && !holds(*entry, address)) entry = entry->next.load(std::memory_order_relaxed);
+    return entry;
   }
 
   // The value of a word whose record is not free and old: locked by this attempt, locked by another, or too new.
@@ -243,13 +232,13 @@ struct EtlWb {
     for (;;) {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked_by(before, d.slot)) {
-        const WriteEntry* const entry = find(d, entry_of(before), word);
+        const WriteEntry* const entry = find(first_entry(before), word);
         return entry == nullptr ? load_own(word) : entry->value;
       }
-      if (is_locked(before)) conflict(d, record, word);
+      if (is_locked(before)) conflict(d, record, before, word);
       if (before > d.snapshot) extend(d);
       LOAM_POINT("etl_wb.reading");
-      const Word value = std::atomic_ref<Word>(*word).load(std::memory_order_acquire);  // P2
+      const Word value = load_whole(word);  // P2
       // Also after extending: the record is not in the read set yet, so its version is compared once more.
       if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
         log_read(d, record, word);
@@ -262,45 +251,57 @@ struct EtlWb {
     for (;;) {
       std::uint64_t version = record.load(std::memory_order_acquire);
       if (is_locked_by(version, d.slot)) {
-        WriteEntry* known = find(d, entry_of(version), address);
-        if (known == nullptr) known = &chain(d, entry_at(d, entry_of(version)), record, address);
-        merge(*known, value, mask);
-        if (known->mask != ~Word{0}) d.writes_irregular = true;
-        return;
+        WriteEntry& first = *first_entry(version);
+        return holds(first, address) ? merge(d, first, value, mask) : store_chained(d, first, address, value, mask);
       }
-      if (is_locked(version)) conflict(d, record, address);
+      if (is_locked(version)) conflict(d, record, version, address);
       if (version > d.snapshot) {
         extend(d);
         continue;
       }
       if (lock(d, record, version, address, value, mask)) {
-        if (mask == ~Word{0}) return;
-        // The rest of the word, now that nobody else can write it: reads of the word find all of it here.
-        WriteEntry& entry = entry_at(d, d.write_bytes - sizeof(WriteEntry));
-        entry.value = (load_own(address) & ~mask) | (value & mask);
-        d.writes_irregular = true;
+        if (mask != ~Word{0}) complete(d, d.write_end[-1]);
         return;
       }
     }
   }
 
   // A word of a stripe that this attempt has locked: nobody else writes it.
-  static Word load_own(Word* word) noexcept { return std::atomic_ref<Word>(*word).load(std::memory_order_relaxed); }
+  static Word load_own(Word* word) noexcept { return load_whole(word); }
 
-  // Another entry for a stripe, behind its first one.
-  static WriteEntry& chain(Descriptor& d, WriteEntry& first, Orec& record, Word* address) noexcept {
-    WriteEntry& entry = entry_at(d, d.write_bytes);
-    fill(entry, address, load_own(address), 0, record, kChained);
-    entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);  // relaxed: own chain
-    first.next.store(d.write_bytes, std::memory_order_relaxed);
-    d.writes_irregular = true;
-    added(d);
-    return entry;
+  // The word around a value that may end before the word does: what lies behind it is masked out, or never written
+  // back. Address sanitizer calls that an overrun, so it is kept from looking.
+#ifdef LOAM_ASAN
+  [[gnu::no_sanitize_address, gnu::noinline]]
+#endif
+  static Word load_whole(Word* word) noexcept {
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
   }
 
-  static void merge(WriteEntry& entry, Word value, Word mask) noexcept {
+  // A word of a stripe that this attempt has locked, but not the one of its first entry; perhaps written before.
+  [[gnu::noinline]] static void store_chained(Descriptor& d, WriteEntry& first, Word* address, Word value,
+                                              Word mask) noexcept {
+    WriteEntry* const chain = first.next.load(std::memory_order_relaxed);  // relaxed: own chain
+    if (WriteEntry* const known = find(chain, address)) return merge(d, *known, value, mask);
+    WriteEntry& entry = *d.write_end;
+    // Released with the stripe's first entry; this one releases a word that nobody looks at.
+    fill(entry, address, value, mask, d.no_record, 0);
+    entry.next.store(chain, std::memory_order_relaxed);
+    first.next.store(&entry, std::memory_order_relaxed);
+    if (mask != ~Word{0}) complete(d, entry);
+    added(d);
+  }
+
+  static void merge(Descriptor& d, WriteEntry& entry, Word value, Word mask) noexcept {
     entry.value = (entry.value & ~mask) | (value & mask);
     entry.mask |= mask;
+    if (entry.mask != ~Word{0}) d.special = true;
+  }
+
+  // The rest of a word that is written in part, now that nobody else can write it: reads find the whole word here.
+  static void complete(Descriptor& d, WriteEntry& entry) noexcept {
+    entry.value = (load_own(address_of(entry)) & ~entry.mask) | (entry.value & entry.mask);
+    d.special = true;
   }
 
   // Moves the snapshot to now if everything read is still as it was.
@@ -319,51 +320,64 @@ struct EtlWb {
       if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
         const Word* word = nullptr;
         if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
-        conflict(d, **entry, word);
+        conflict(d, **entry, now, word);
       }
     }
   }
 
-  [[gnu::noinline]] static void commit_releases(Descriptor& d) noexcept {
-    domain.accept(d.limbo);
-    commit_read_only(d);
-    domain.settle(*d.participant, d.limbo);
-  }
-
-  static void write_back(Descriptor& d) noexcept {
+  // The version of this commit, after validating if need be.
+  static std::uint64_t commit_version(Descriptor& d) noexcept {
     LOAM_POINT("etl_wb.committing");
-    const std::uint64_t version = version_clock.now.fetch_add(1, std::memory_order_acq_rel) + 1;  // P3, P4
-    // The next value after the snapshot: nobody committed in between, so nothing read can have changed.
-    if (version != d.snapshot + 1) validate(d);
+    const std::uint64_t before = version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
+    // Nobody committed since the snapshot, so nothing read can have changed.
+    if (before != d.snapshot) validate(d);
     LOAM_POINT("etl_wb.validated");
-    const WriteEntry* const begin = &entry_at(d, kNoWrites);
-    const WriteEntry* const end = &entry_at(d, d.write_bytes);
-    d.write_bytes = kNoWrites;
-    if (kBlame || d.writes_irregular) [[unlikely]] {
-      d.writes_irregular = false;
-      return write_back_irregular(begin, end, version);
-    }
-    // One entry to a stripe: each is released as it is written. The others are still locked, so a reader that sees the
-    // one and needs the other meets a lock.
-    for (const WriteEntry* entry = begin; entry != end; ++entry) {
-      Word* const address = entry->address.load(std::memory_order_relaxed);            // relaxed: own entries
-      std::atomic_ref<Word>(*address).store(entry->value, std::memory_order_release);  // P2
-      LOAM_POINT("etl_wb.written");
-      entry->record->store(version, std::memory_order_release);  // P1
-    }
+    return before + 1;
   }
 
-  // With parts of words, or stripes with several entries: those are released when all of them are written.
-  [[gnu::noinline]] static void write_back_irregular(const WriteEntry* begin, const WriteEntry* end,
-                                                     std::uint64_t version) noexcept {
-    for (const WriteEntry* entry = begin; entry != end; ++entry) {
-      Word* const address = entry->address.load(std::memory_order_relaxed);  // relaxed: own entries
-      store_masked(address, entry->value, entry->mask);
-      if constexpr (kBlame) blame::note_write(*entry->record, address, version);
-    }
+  // Whole words. From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that
+  // are still to come are locked, so a reader that sees one and needs another meets a lock.
+  static void write_back(Descriptor& d, std::uint64_t version) noexcept {
+    const WriteEntry* const begin = d.writes.begin();
+    const WriteEntry* entry = d.write_end;
+    d.write_end = d.writes.begin();
+    do {
+      --entry;
+      std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+      release(*entry, version);
+    } while (entry != begin);
+  }
+
+  static Word* address_of(const WriteEntry& entry) noexcept {
+    return entry.address.load(std::memory_order_relaxed);  // relaxed: own entries
+  }
+
+  static void release(const WriteEntry& entry, std::uint64_t version) noexcept {
     LOAM_POINT("etl_wb.written");
-    for (const WriteEntry* entry = begin; entry != end; ++entry)
-      if (entry->old_version != kChained) entry->record->store(version, std::memory_order_release);  // P1
+    if constexpr (kBlame) blame::note_write(shared.map.record(address_of(entry)), address_of(entry), version);
+    entry.record->store(version, std::memory_order_release);  // P1
+  }
+
+  [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
+    if (d.write_end != d.writes.begin()) write_back_special(d, commit_version(d));
+    d.special = false;
+    d.allocated_count = 0;
+    const bool releases = d.limbo.has_proposals();
+    if (releases) domain.accept(d.limbo);
+    commit_read_only(d);
+    if (releases) domain.settle(d.participant, d.limbo);
+  }
+
+  // As write_back, with parts of words among them.
+  static void write_back_special(Descriptor& d, std::uint64_t version) noexcept {
+    const WriteEntry* const begin = d.writes.begin();
+    const WriteEntry* entry = d.write_end;
+    d.write_end = d.writes.begin();
+    do {
+      --entry;
+      store_masked(address_of(*entry), entry->value, entry->mask);
+      release(*entry, version);
+    } while (entry != begin);
   }
 
   static void store_masked(Word* address, Word value, Word mask) noexcept {
@@ -378,29 +392,29 @@ struct EtlWb {
                                                       std::memory_order_release);  // P2
   }
 
-  // Ends the attempt because of `record`, which was to guard `word` (nullptr: not kept), and starts the next one.
-  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record,
+  // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
+  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
-    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of(d, record, word);
+    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of(d, record, seen, word);
     rollback(d, cause);
-    platform::restart(d.checkpoint, kRestart);
+    platform::restart(d, kRestart);
   }
 
-  static AbortCause cause_of(Descriptor& d, const Orec& record, const Word* word) noexcept {
+  // A chain under another thread's hands is followed this far.
+  static constexpr unsigned kChainStepsMax = 64;
+
+  static AbortCause cause_of(Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
     AbortCause cause = AbortCause::unknown;
-    const std::uint64_t seen = record.load(std::memory_order_acquire);
     const unsigned shift = shared.map.shift;
     if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
-      // The owner's entries say what it means to write. It may have gone on since; then this is a guess about its next
-      // transaction, which a blame run corrects by the trail.
-      if (const Descriptor* const owner = Descriptor::of_slot(owner_of(seen))) {
-        std::uint64_t next = entry_of(seen);
-        for (unsigned steps = 0; next != 0 && steps < 64; ++steps) {
-          const WriteEntry& entry = entry_at(*owner, next);
-          if (const Word* const theirs = entry.address.load(std::memory_order_relaxed))
-            cause = blame::closer(cause, blame::relation(word, theirs, shift));
-          next = entry.next.load(std::memory_order_relaxed);
-        }
+      // The owner's entries say what it means to write. It may have gone on since: what its next transaction put there
+      // is passed over unless it is about the same record.
+      const WriteEntry* entry = first_entry(seen);
+      for (unsigned steps = 0; entry != nullptr && steps < kChainStepsMax; ++steps) {
+        const Word* const theirs = entry->address.load(std::memory_order_relaxed);
+        if (theirs != nullptr && &shared.map.record(theirs) == &record)
+          cause = blame::closer(cause, blame::relation(word, theirs, shift));
+        entry = entry->next.load(std::memory_order_relaxed);
       }
     }
     if constexpr (kBlame) cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));

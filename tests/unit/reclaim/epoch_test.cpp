@@ -21,7 +21,7 @@ void really_free(void* block) {
 
 // A registered thread of the test; several may be played by one real thread.
 struct Member {
-  explicit Member(Domain& owner) : domain(owner), slot(owner.acquire_slot()), self(owner.participant(slot)) {}
+  explicit Member(Domain& owner) : domain(owner), slot(owner.acquire_slot()) { owner.attach(slot, self); }
   ~Member() {
     if (!gone) domain.release_slot(slot, limbo);
   }
@@ -37,7 +37,7 @@ struct Member {
 
   Domain& domain;
   unsigned slot;
-  Participant& self;
+  Participant self;
   Limbo limbo;
   bool gone = false;
 };
