@@ -40,7 +40,9 @@ unsigned Domain::acquire_slot() noexcept {
 }
 
 void Domain::attach(unsigned slot, Participant& self) noexcept {
-  self.slot.store(global_.load(std::memory_order_acquire) | kIdleBit, std::memory_order_relaxed);  // relaxed: see below
+  // epoch.B: release, because a scan that still looks at the slot's last thread may find this value: the reads of that
+  // thread happen before it.
+  self.slot.store(global_.load(std::memory_order_acquire) | kIdleBit, std::memory_order_release);
   // E2: a scan that does not find this thread yet has advanced the epoch before this exchange (both are read-modify-
   // writes, seq_cst for the StoreLoad on either side), so this thread will see what that scan frees as unlinked.
   participants_[slot].exchange(&self, std::memory_order_seq_cst);

@@ -129,7 +129,8 @@ class Domain {
 
   // A slot for the calling thread; fatal when all kSlots are taken. Slots are reused after release_slot().
   unsigned acquire_slot() noexcept;
-  // Registers the thread: from now on it announces itself in `self`, which must live until release_slot().
+  // Registers the thread: from now on it announces itself in `self`, which must never be unmapped: a scan
+  // of another thread may still look at it after release_slot(), and the next thread in the slot may use it again.
   void attach(unsigned slot, Participant& self) noexcept;
   // Hands the thread's limbo over to the domain (others free it later) and gives the slot back.
   void release_slot(unsigned slot, Limbo& limbo) noexcept;
