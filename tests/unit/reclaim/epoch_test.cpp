@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -19,9 +21,19 @@ void really_free(void* block) {
   std::free(block);
 }
 
+// Participants are never unmapped: a scan may look at one whose thread has gone.
+Participant& new_participant() {
+  static sync::SpinLock lock;
+  static std::deque<Participant> all;
+  const std::lock_guard guard(lock);
+  return all.emplace_back();
+}
+
 // A registered thread of the test; several may be played by one real thread.
 struct Member {
-  explicit Member(Domain& owner) : domain(owner), slot(owner.acquire_slot()) { owner.attach(slot, self); }
+  explicit Member(Domain& owner) : domain(owner), slot(owner.acquire_slot()), self(new_participant()) {
+    owner.attach(slot, self);
+  }
   ~Member() {
     if (!gone) domain.release_slot(slot, limbo);
   }
@@ -37,7 +49,7 @@ struct Member {
 
   Domain& domain;
   unsigned slot;
-  Participant self;
+  Participant& self;
   Limbo limbo;
   bool gone = false;
 };
