@@ -86,12 +86,15 @@ class ReadAccess {
           const U value = self().template load<U>(reinterpret_cast<const U*>(from + done));
           std::memcpy(bytes + offset + done, &value, sizeof value);
         };
-        if (count == kWordBytes) return piece(std::type_identity<Word>{}, 0);
+        if constexpr (sizeof(T) >= kWordBytes)
+          if (count == kWordBytes) return piece(std::type_identity<Word>{}, 0);
         for (std::size_t done = 0; done < count;) {
           const std::size_t left = count - done, at = first + done;
           const std::size_t size = at % 4 == 0 && left >= 4 ? 4 : at % 2 == 0 && left >= 2 ? 2 : 1;
-          if (size == 4) piece(std::type_identity<std::uint32_t>{}, done);
-          if (size == 2) piece(std::type_identity<std::uint16_t>{}, done);
+          if constexpr (sizeof(T) >= 4)
+            if (size == 4) piece(std::type_identity<std::uint32_t>{}, done);
+          if constexpr (sizeof(T) >= 2)
+            if (size == 2) piece(std::type_identity<std::uint16_t>{}, done);
           if (size == 1) piece(std::type_identity<std::uint8_t>{}, done);
           done += size;
         }
