@@ -1,4 +1,5 @@
 // Each abort cause, one by one: addresses that are a word, a block, a stripe, a record apart.
+#include "runtime/sync/barrier.hpp"
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 
@@ -218,20 +219,26 @@ TEST(BlameTest, UnderContentionAlmostNothingIsUnknown) {
       };
       std::vector<Cell*> cells(8);
       for (auto& cell : cells) cell = Driver::update([](auto& tx) { return tx.template create<Cell>(); });
-      std::vector<std::thread> threads;
-      for (unsigned t = 0; t < 3; ++t)
-        threads.emplace_back([&, t] {
-          for (unsigned i = 0; i < 3000; ++i)
-            Driver::update([&](auto& tx) {
-              Cell& from = *cells[(i + t) % 8];
-              Cell& to = *cells[(i * 5 + t * 3) % 8];
-              const Word moved = tx.read(from.value);
-              tx.write(to.more, tx.read(to.more) + 1);
-              if (i % 16 == 0) platform::yield();
-              tx.write(from.value, moved + 1);
-            });
-        });
-      for (auto& thread : threads) thread.join();
+      const auto contend = [&] {
+        sync::Barrier barrier(3);
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 3; ++t)
+          threads.emplace_back([&, t] {
+            barrier.arrive_and_wait();
+            for (unsigned i = 0; i < 3000; ++i)
+              Driver::update([&](auto& tx) {
+                Cell& from = *cells[(i + t) % 8];
+                Cell& to = *cells[(i * 5 + t * 3) % 8];
+                const Word moved = tx.read(from.value);
+                tx.write(to.more, tx.read(to.more) + 1);
+                if (i % 16 == 0) platform::yield();
+                tx.write(from.value, moved + 1);
+              });
+          });
+        for (auto& thread : threads) thread.join();
+      };
+      // On a busy machine the threads of a round may hardly meet.
+      for (int round = 0; round < 50 && statistics_of_all().aborts_total() < 1000; ++round) contend();
       const Statistics all = statistics_of_all();
       const auto count = [&](AbortCause cause) { return all.aborts[static_cast<std::size_t>(cause)]; };
       EXPECT_GT(all.aborts_total(), 0u);
