@@ -1,6 +1,6 @@
 // The steps of a transaction, each so that callgrind can count the instructions of that step alone.
-//   Every case runs the same transaction with a few and with more of one step, straight-line; the difference is the step.
-//   Run by test_instruction_counts.py under `valgrind --tool=callgrind --instr-atstart=no`; each dump is named
+//   Every case runs the same transaction with a few and with more of one step, straight-line; the difference is the
+//   step. Run by test_instruction_counts.py under `valgrind --tool=callgrind --instr-atstart=no`; each dump is named
 //   "CASE;few or more;number of steps". Alone it does the same and counts nothing.
 #include "runtime/tm/tm.hpp"
 
@@ -68,12 +68,8 @@ void compare(const char* name, Transaction transaction) {
 
 void transactions() {
   // Straight-line copies of a whole transaction: what a loop costs falls out.
-  compare<1, 2>("empty read-only transaction", [](auto n) {
-    straight<n>([](auto) { Txs::read_only([](auto&) {}); });
-  });
-  compare<1, 2>("empty update transaction", [](auto n) {
-    straight<n>([](auto) { Txs::update([](auto&) {}); });
-  });
+  compare<1, 2>("empty read-only transaction", [](auto n) { straight<n>([](auto) { Txs::read_only([](auto&) {}); }); });
+  compare<1, 2>("empty update transaction", [](auto n) { straight<n>([](auto) { Txs::update([](auto&) {}); }); });
 }
 
 void reads() {

@@ -1,8 +1,8 @@
 // Interposition at test points: a chosen interleaving of two threads, exactly.
 //   Interpose step("etl_wb.locked", 0, [&] { ... });
-//   At the n-th time (0 = the next) that the calling thread reaches the point, the action runs in another thread, and the
-//   calling thread goes on when the action has ended. The action must end whatever the stopped thread has locked: it
-//   tries a transaction a few times (attempt_update below), never for ever.
+//   At the n-th time (0 = the next) that the calling thread reaches the point, the action runs in another thread, and
+//   the calling thread goes on when the action has ended. The action must end whatever the stopped thread has locked:
+//   it tries a transaction a few times (attempt_update below), never for ever.
 // Only in builds with test points (LOAM_CHECKED); LOAM_NEEDS_POINTS() skips a test elsewhere.
 #pragma once
 

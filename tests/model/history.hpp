@@ -1,5 +1,5 @@
-// A history: what the attempts of a small transactional run did, as their users saw it. Recorded outside of transactional
-// control, so that aborted attempts are kept too.
+// A history: what the attempts of a small transactional run did, as their users saw it. Recorded outside of
+// transactional control, so that aborted attempts are kept too.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Event {
 
 struct AttemptRecord {
   unsigned thread = 0;
-  std::uint64_t begin = 0, end = 0;  // H2 stamps of one counter: an attempt that ended before another began has end < begin
+  std::uint64_t begin = 0,
+                end = 0;  // H2 stamps of one counter: an attempt that ended before another began has end < begin
   bool committed = false;
   bool cancelled = false;  // by its user
   std::vector<Event> events;
@@ -49,7 +50,10 @@ inline std::string to_string(const History& history) {
     const AttemptRecord& attempt = history[i];
     text += "  #" + std::to_string(i) + " thread " + std::to_string(attempt.thread) + " [" +
             std::to_string(attempt.begin) + ", " + std::to_string(attempt.end) + "]" +
-            (attempt.committed ? " committed" : attempt.cancelled ? " cancelled" : " aborted") + ":";
+            (attempt.committed   ? " committed"
+             : attempt.cancelled ? " cancelled"
+                                 : " aborted") +
+            ":";
     for (const Event& event : attempt.events)
       text += (event.kind == EventKind::read ? " r" : " w") + std::to_string(event.variable) + "=" +
               std::to_string(event.value);

@@ -100,7 +100,8 @@ class HistoryRuns {
     const unsigned group = v % shape_->records, place = v / shape_->records;
     const std::size_t period = (tm::shared.map.mask + 1) << tm::shared.map.shift;
     const bool aliasing = place >= 1 && period < kSpaceBytes / 2;
-    return *reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8 + (aliasing ? place / 2 * period : place / 2 * 64));
+    return *reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8 +
+                                    (aliasing ? place / 2 * period : place / 2 * 64));
   }
   std::uint64_t stamp() { return clock_.fetch_add(1, std::memory_order_seq_cst); }
 

@@ -168,8 +168,8 @@ TEST_P(LitmusTest, DirtyReadAcrossACancel) {
 TEST_P(LitmusTest, NothingIsReadBetweenWriteBackAndRelease) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
-    // Who comes between the write-back and the release of a commit must find the records locked: else it adds to a value
-    // that is not there yet, or is overwritten.
+    // Who comes between the write-back and the release of a commit must find the records locked: else it adds to a
+    // value that is not there yet, or is overwritten.
     for (const char* point : {"etl_wb.validated", "etl_wb.written"}) {
       const Word before = x;
       bool came_between = true;

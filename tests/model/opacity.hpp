@@ -1,10 +1,11 @@
 // opacity: is there one order of all attempts, aborted ones included as readers, that respects real time and in which
 // every read returns the last committed value?
-//   Source  the graph of Guerraoui and Kapalka, "Principles of Transactional Memory", 2010: opaque iff the graph of real
+//   Source  the graph of Guerraoui and Kapalka, "Principles of Transactional Memory", 2010: opaque iff the graph of
+//   real
 //           time, reads-from, version order and reader-before-next-writer has no cycle, for some version order.
-//   Writes that follow a read of the same variable force the version order. With blind writes all orders of the committed
-//   writers that reads and real time allow are tried: at most kBlindWritersMax of them.
-//   Cost    O(attempts^2) edges; a few microseconds for ten attempts.
+//   Writes that follow a read of the same variable force the version order. With blind writes all orders of the
+//   committed writers that reads and real time allow are tried: at most kBlindWritersMax of them. Cost    O(attempts^2)
+//   edges; a few microseconds for ten attempts.
 #pragma once
 
 #include "tests/model/history.hpp"
@@ -119,12 +120,13 @@ class OpacityChecker {
         if (is_new)
           ++count[source.variable];
         else if (known->second != writer)
-          return fail("lost update: " + name(writer) + " and " + name(known->second) + " replaced one version of variable " +
-                      std::to_string(source.variable));
+          return fail("lost update: " + name(writer) + " and " + name(known->second) +
+                      " replaced one version of variable " + std::to_string(source.variable));
       }
     for (const auto& [variable, links] : next) {
       auto& chain = order[variable];
-      for (auto at = links.find(kInitial); at != links.end() && chain.size() <= links.size(); at = links.find(at->second))
+      for (auto at = links.find(kInitial); at != links.end() && chain.size() <= links.size();
+           at = links.find(at->second))
         chain.push_back(at->second);
       if (chain.size() != count[variable])
         return fail("versions of variable " + std::to_string(variable) + " do not form a chain");
@@ -197,7 +199,8 @@ class OpacityChecker {
       return acyclic(order);
     }
     for (const std::size_t writer : writers_) {
-      if (std::find(placed.begin(), placed.end(), writer) != placed.end() || !may_follow(writer, placed, newest)) continue;
+      if (std::find(placed.begin(), placed.end(), writer) != placed.end() || !may_follow(writer, placed, newest))
+        continue;
       auto then = newest;
       for (const auto& [key, value] : final_)
         if (key.first == writer) then[key.second] = writer;
@@ -222,12 +225,12 @@ class OpacityChecker {
   }
 
   const History& history_;
-  std::map<std::uint64_t, std::pair<std::size_t, unsigned>> writer_of_;       // value -> attempt, variable
-  std::map<std::pair<std::size_t, unsigned>, std::uint64_t> final_;           // attempt, variable -> last value written
-  std::vector<std::size_t> writers_;                                          // committed
-  std::vector<std::vector<Source>> sources_;                                  // external reads per attempt
-  std::vector<std::vector<const char*>> edges_;                               // why a comes before b, or nullptr
-  std::vector<char> state_;                                                   // 0 new, 1 on the path, 2 done
+  std::map<std::uint64_t, std::pair<std::size_t, unsigned>> writer_of_;  // value -> attempt, variable
+  std::map<std::pair<std::size_t, unsigned>, std::uint64_t> final_;      // attempt, variable -> last value written
+  std::vector<std::size_t> writers_;                                     // committed
+  std::vector<std::vector<Source>> sources_;                             // external reads per attempt
+  std::vector<std::vector<const char*>> edges_;                          // why a comes before b, or nullptr
+  std::vector<char> state_;                                              // 0 new, 1 on the path, 2 done
   std::vector<std::size_t> path_;
   bool blind_ = false;
   std::string wrong_;

@@ -1,10 +1,10 @@
 // Histories of small transactional runs are opaque, in every variant.
 //   LOAM_HISTORIES=N   runs per variant (4000); LOAM_TEST_ALL=1 makes it twenty times as many
 //   LOAM_SEED=S        another set of runs (1);  LOAM_HISTORY=I  run I alone (with its seed: the same schedule again)
+#include "tests/model/opacity.hpp"
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 #include "tests/model/history_run.hpp"
-#include "tests/model/opacity.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,8 +44,8 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 }
 
 struct OpacityTest : testing::TestWithParam<Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
-                         testing::Values(kVariants[1], kVariants[2], kVariants[4], kVariants[5]), variant_name);
+INSTANTIATE_TEST_SUITE_P(All, OpacityTest, testing::Values(kVariants[1], kVariants[2], kVariants[4], kVariants[5]),
+                         variant_name);
 
 TEST_P(OpacityTest, SmallRunsAreOpaque) {
   LOAM_NEEDS_POINTS();

@@ -1,8 +1,9 @@
 // schedule: who runs between two test points.
-//   TokenSchedule  one thread at a time; at each point the holder of the token may hand it to another, as the seed says.
+//   TokenSchedule  one thread at a time; at each point the holder of the token may hand it to another, as the seed
+//   says.
 //                  The same seed gives the same interleaving: a failure can be repeated.
-//   stall()        threads run freely, and at each point one may be held up for a moment. Real parallelism, not repeatable.
-//   What neither sees: orders that the processor or the compiler could make and this one does not.
+//   stall()        threads run freely, and at each point one may be held up for a moment. Real parallelism, not
+//   repeatable. What neither sees: orders that the processor or the compiler could make and this one does not.
 #pragma once
 
 #include "runtime/base/random.hpp"

@@ -1,5 +1,5 @@
-// Soaks: structures under transactions with threads that come and go. What each proves at its end: nothing lost, nothing
-// read after it was freed (address sanitizer), nothing leaked (counts), invariants held in every attempt.
+// Soaks: structures under transactions with threads that come and go. What each proves at its end: nothing lost,
+// nothing read after it was freed (address sanitizer), nothing leaked (counts), invariants held in every attempt.
 //   LOAM_TEST_ALL=1 makes each twenty times as long.
 #include "runtime/base/random.hpp"
 #include "structures/sorted_list.hpp"

@@ -147,7 +147,8 @@ TEST(Announce, NeverDoBothSidesMissEachOther) {
   int missed = 0;
   std::thread light([&] {
     for (int round = 1; round <= kRounds; ++round) {
-      for (int spins = 0; round_heavy.load(std::memory_order_acquire) != round; ++spins) spins < 500 ? pause() : yield();
+      for (int spins = 0; round_heavy.load(std::memory_order_acquire) != round; ++spins)
+        spins < 500 ? pause() : yield();
       announce_light(slot, 1);
       light_saw.store(changed.load(std::memory_order_relaxed) == 1, std::memory_order_relaxed);
       round_light.store(round, std::memory_order_release);

@@ -179,12 +179,14 @@ TEST(BlameTest, TransactionalBlocksKnowTheirBounds) {
     };
     // As many neighbours as a stripe holds: whatever the allocator does, causes follow the blocks it gave.
     std::vector<Wide*> blocks;
-    for (int i = 0; i < 16; ++i)
-      blocks.push_back(Driver::update([](auto& tx) { return tx.template create<Wide>(); }));
+    for (int i = 0; i < 16; ++i) blocks.push_back(Driver::update([](auto& tx) { return tx.template create<Wide>(); }));
     const auto base = reinterpret_cast<std::uintptr_t>(space);
     for (Wide* block : blocks) {
-      const Row own{"", reinterpret_cast<std::uintptr_t>(&block->first) - base,
-                    reinterpret_cast<std::uintptr_t>(&block->second) - base, {}, {}};
+      const Row own{"",
+                    reinterpret_cast<std::uintptr_t>(&block->first) - base,
+                    reinterpret_cast<std::uintptr_t>(&block->second) - base,
+                    {},
+                    {}};
       EXPECT_EQ(name_of(failed_validation<Driver>(own)), "same_block");
     }
     int neighbours = 0;
