@@ -88,8 +88,8 @@ def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
     return [
         style,
         ("checked", lambda outcome: _ctest(outcome, "checked", ("unit", "model", "stress"), everything)),
-        ("asan", lambda outcome: _ctest(outcome, "asan", ("unit", "model", "stress"), everything)),
-        ("tsan", lambda outcome: _ctest(outcome, "tsan", ("unit", "model", "stress"), everything)),
+        ("asan", lambda outcome: _ctest(outcome, "asan", ("unit", "model", "stress"), everything, programs=whole)),
+        ("tsan", lambda outcome: _ctest(outcome, "tsan", ("unit", "model", "stress"), everything, programs=whole)),
         ("smoke", _smoke),
         (
             "lab",
@@ -157,20 +157,30 @@ def _fixed_layout() -> list[str]:
     return prefix if allowed else []
 
 
-def _ctest(outcome: Outcome, preset: str, labels: Sequence[str], environment: dict[str, str] | None = None) -> None:
-    """Build the tests of a preset and run them with ctest."""
+def _ctest(
+    outcome: Outcome,
+    preset: str,
+    labels: Sequence[str],
+    environment: dict[str, str] | None = None,
+    *,
+    programs: bool = True,
+) -> None:
+    """Build the tests of a preset and run them with ctest.
+
+    programs: with the workload executables and the tests that start them; they take most of a build
+    """
     if not _has_tests(labels):
         return
     paths.build_folder(preset).mkdir(parents=True, exist_ok=True)
     build.configure(preset, again=True)  # a test file may have come or gone since
-    build.build(preset)  # everything: some tests start workload executables of their own build
+    build.build(preset, () if programs else ("loam-tests",))
     report = _log(outcome.suite).with_suffix(".xml")
     report.unlink(missing_ok=True)
     prefix = _fixed_layout() if preset == "tsan" else []
     command = [
         *prefix,
         "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$", "-j", str(len(os.sched_getaffinity(0))),
-        "--output-junit", str(report),
+        "--output-junit", str(report), *(() if programs else ("-LE", "^program$")),
     ]  # fmt: skip
     status, output = _logged(outcome, command, environment)
     top = _junit(report, outcome)

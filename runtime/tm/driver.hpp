@@ -85,7 +85,7 @@ class Driver {
     }
 
    private:
-    [[gnu::flatten]] void attempt(Descriptor& d) {
+    void attempt(Descriptor& d) {
       constexpr bool kReadOnly = std::is_same_v<Tx, ReadOnlyTx>;
       if constexpr (kReadOnly)
         Algorithm::begin_read_only(d);
