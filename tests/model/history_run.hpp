@@ -42,6 +42,7 @@ template <class Driver>
 class HistoryRuns {
  public:
   static constexpr unsigned kThreads = 3, kVariables = 6;
+  static constexpr unsigned kEagerAborts = 16;
 
   HistoryRuns() : start_(kThreads + 1), end_(kThreads + 1) {
     for (unsigned t = 0; t < kThreads; ++t) threads_.emplace_back([this, t] { serve(t); });
@@ -87,6 +88,7 @@ class HistoryRuns {
     std::vector<AttemptRecord> attempts;
     std::uint64_t next_begin = 0;
     std::uint64_t values = 0;
+    unsigned aborts_in_a_row = 0;
     bool inside = false, cancelling = false;
   };
   static Worker*& current() {
@@ -109,7 +111,11 @@ class HistoryRuns {
     Worker* const worker = current();
     if (worker == nullptr || !worker->inside) return;
     HistoryRuns& runs = *worker->runs;
-    if (std::string_view(name) == "etl_wb.aborted") runs.attempt_ended(*worker, false);
+    if (std::string_view(name) == "etl_wb.aborted") {
+      runs.attempt_ended(*worker, false);
+      // The owner of a record may not be running: without a pause its time slice would fill the history with attempts.
+      if (!runs.shape_->scheduled && ++worker->aborts_in_a_row > kEagerAborts) platform::sleep_ns(100'000);
+    }
     if (runs.shape_->scheduled)
       runs.schedule_.point(worker->self);
     else
@@ -163,6 +169,7 @@ class HistoryRuns {
   void transact(Worker& worker, const std::vector<Operation>& operations, bool read_only, bool cancel) {
     worker.next_begin = stamp();
     worker.cancelling = false;
+    worker.aborts_in_a_row = 0;
     worker.inside = true;
     const auto begin = [&] {
       AttemptRecord& attempt = worker.attempts.emplace_back();
