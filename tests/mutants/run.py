@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -172,17 +173,19 @@ def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
 
 def passes(program: Path, wanted: str) -> tuple[bool, str]:
     """Run the tests that match; whether all passed (at least one), and how it ended."""
-    try:
-        done = subprocess.run(
-            [str(program), f"--gtest_filter={wanted}", "--gtest_brief=1"],
-            capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False, env=tool_environment(),
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False, "did not end"
-    if done.returncode == 0 and " 0 tests from " in done.stdout:
+    with subprocess.Popen(
+        [str(program), f"--gtest_filter={wanted}", "--gtest_brief=1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", env=tool_environment(), start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            # Its own group: cases run in children of the test.
+            os.killpg(process.pid, signal.SIGKILL)
+            return False, "did not end"
+    if process.returncode == 0 and " 0 tests from " in output:
         raise Broken(f"no test matches {wanted}")
-    return done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-1000:]}"
+    return process.returncode == 0, f"status {process.returncode}\n{output[-3000:]}"
 
 
 def unmutated_passes(base: Base, test: str, wanted: str, repeat: int) -> str:
