@@ -16,8 +16,12 @@ void Limbo::map_or_die() noexcept {
   LOAM_CHECK(ring_ == nullptr,
              "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired",
              blocks());
+  capacity_ = kCapacityMax;
+  ring_ = static_cast<Retired*>(platform::map_lazy(capacity_ * sizeof(Retired), {.huge_pages = false}));
+  if (ring_ != nullptr) return;
+  capacity_ = kCapacityLeast;
   ring_ = static_cast<Retired*>(
-      platform::map_lazy_or_die(kCapacity * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
+      platform::map_lazy_or_die(capacity_ * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
 }
 
 void Limbo::stamp(std::uint64_t stamp) noexcept {
@@ -61,7 +65,7 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
     }
     orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
   }
-  if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, Limbo::kCapacity * sizeof(Retired));
+  if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, limbo.capacity_ * sizeof(Retired));
   limbo = Limbo{};
   participants_[slot].store(nullptr, std::memory_order_release);  // epoch.B
   slots_.release(slot);
@@ -110,7 +114,7 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
   if (!orphans_lock_.try_lock()) return;
   const std::lock_guard guard(orphans_lock_, std::adopt_lock);
   // E3: orphans go to the end of the list without a stamp and get a new one: late, never early.
-  for (; orphans_.head_ != orphans_.tail_ && limbo.blocks() < Limbo::kCapacity; ++orphans_.head_) {
+  for (; orphans_.head_ != orphans_.tail_ && (limbo.ring_ == nullptr || limbo.has_room()); ++orphans_.head_) {
     const Retired& entry = orphans_.at(orphans_.head_);
     orphans_.bytes_ -= entry.bytes;
     limbo.propose(entry.block, entry.deleter, entry.bytes);
@@ -120,7 +124,7 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
 }
 
 bool Domain::over_limit(const Limbo& limbo) const noexcept {
-  return limbo.bytes_ > held_bytes_max_.load(std::memory_order_relaxed);  // relaxed: a bound, not a promise
+  return limbo.bytes() > held_bytes_max_.load(std::memory_order_relaxed);  // relaxed: a bound, not a promise
 }
 
 void Domain::settle_slow(Participant& self, Limbo& limbo) noexcept {
@@ -135,9 +139,9 @@ void Domain::settle_slow(Participant& self, Limbo& limbo) noexcept {
     char buffer[256];
     const auto text = base::format_to(
         buffer, "loam: a transaction has run for over {} ms and holds back {} bytes of freed memory; going on\n",
-        limits_.wait_ns_max / 1'000'000, limbo.bytes_);
+        limits_.wait_ns_max / 1'000'000, limbo.bytes());
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
-    held_bytes_max_.store(limbo.bytes_ * 2, std::memory_order_relaxed);
+    held_bytes_max_.store(limbo.bytes() * 2, std::memory_order_relaxed);
     return;
   }
 }

@@ -47,8 +47,9 @@ struct alignas(platform::kApartBytes) Participant {
 };
 
 struct Limits {
-  std::size_t batch_blocks = 64;              // retirements between two scans
-  std::size_t held_bytes_max = 64ULL << 20;   // of one thread; over it, retirers wait (outside of any read section)
+  std::size_t batch_blocks = 64;  // retirements between two scans
+  // Of one thread, each block with its entry in the list; over it, retirers wait (outside of any read section).
+  std::size_t held_bytes_max = 64ULL << 20;
   std::uint64_t wait_ns_max = 1'000'000'000;  // and after this long they report the stall and go on: the bound doubles
 };
 
@@ -62,13 +63,14 @@ struct Retired {
 class Limbo {
  public:
   std::size_t blocks() const noexcept { return tail_ - head_; }
-  std::size_t bytes() const noexcept { return bytes_; }
+  // Of the blocks, and of the list that holds them: blocks of unknown size count at least their entries.
+  std::size_t bytes() const noexcept { return bytes_ + blocks() * sizeof(Retired); }
   bool has_proposals() const noexcept { return proposed_ != 0; }
 
  private:
   friend class Domain;
-  static constexpr std::size_t kCapacity = std::size_t{1} << 22;  // 96 MiB of addresses, backed as used
-  static constexpr std::size_t kMask = kCapacity - 1;
+  // Entries of the ring: 1.5 GiB of addresses, backed as used, or 24 MiB where the system refuses that (`ulimit -v`).
+  static constexpr std::size_t kCapacityMax = std::size_t{1} << 26, kCapacityLeast = std::size_t{1} << 20;
   static constexpr unsigned kBatchesMax = 8;  // more join the newest: they are freed late, never early
 
   struct Batch {
@@ -76,8 +78,8 @@ class Limbo {
     std::uint64_t stamp;
   };
 
-  Retired& at(std::uint64_t index) noexcept { return ring_[index & kMask]; }
-  bool has_room() const noexcept { return ring_ != nullptr && blocks() + proposed_ < kCapacity; }
+  Retired& at(std::uint64_t index) noexcept { return ring_[index & (capacity_ - 1)]; }
+  bool has_room() const noexcept { return blocks() + proposed_ < capacity_; }
   void map_or_die() noexcept;
 
   // Writes an entry behind the list; accept() makes it part of it.
@@ -106,9 +108,10 @@ class Limbo {
   void ripen(std::uint64_t oldest) noexcept;
 
   Retired* ring_ = nullptr;
-  std::uint64_t head_ = 0;  // oldest entry
-  std::uint64_t ripe_ = 0;  // first entry that may not be freed yet
-  std::uint64_t tail_ = 0;  // one past the newest
+  std::size_t capacity_ = 0;  // a power of two once there is a ring
+  std::uint64_t head_ = 0;    // oldest entry
+  std::uint64_t ripe_ = 0;    // first entry that may not be freed yet
+  std::uint64_t tail_ = 0;    // one past the newest
   std::size_t bytes_ = 0;
   std::size_t proposed_ = 0;        // entries behind the tail
   std::size_t proposed_bytes_ = 0;  // of them

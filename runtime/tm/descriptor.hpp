@@ -40,8 +40,8 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   std::uint64_t locked_word = 0;      // what this thread puts into a record, less the entry
   std::uint64_t allocated_count = 0;
   Mode mode;
-  // The attempt has allocated or released memory, written a part of a word, or several words of a stripe: its commit
-  // has more to do than to write words and release their records.
+  // The attempt has released memory or written a part of a word: its commit has more to do than to write words and
+  // release their records.
   bool special = false;
   unsigned slot = 0;
   Orec no_record{0};  // of write entries behind the first of their stripe

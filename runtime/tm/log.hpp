@@ -1,7 +1,7 @@
 // Log: an array that only grows, in OS pages, at one address for ever.
 //   Its addresses are reserved once and backed as they are touched, so growing moves nothing: another thread may read
 //   an entry of it (to learn what a locked record guards) while the owner appends. Where the system refuses the range
-//   (`ulimit -v`), half of it is tried, and so on.
+//   (`ulimit -v`), a small part of it is taken.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -17,12 +17,12 @@ class Log {
   // Reserves up to `capacity` entries. `what` names the log in the message of a full one. `offset_bytes` (a multiple of
   // the entry's alignment) shifts the first entry: logs that all began at a page's start would share cache sets.
   void reserve(std::size_t capacity, std::size_t offset_bytes, const char* what) noexcept {
-    constexpr std::size_t kLeast = 4096;
-    void* start = nullptr;
-    for (; start == nullptr && capacity >= kLeast; capacity /= 2) {
-      start = platform::map_lazy(capacity * sizeof(Entry) + offset_bytes, {.huge_pages = false, .core_dump = false});
-      if (start != nullptr) break;
-    }
+    const auto map = [&](std::size_t entries) {
+      return platform::map_lazy(entries * sizeof(Entry) + offset_bytes, {.huge_pages = false, .core_dump = false});
+    };
+    void* start = map(capacity);
+    // Far less at once, not half by half: other logs and threads need what the limit leaves, too.
+    if (start == nullptr) start = map(capacity /= kShareWhereRefused);
     LOAM_CHECK(start != nullptr, "tm: no address space for the {}; raise `ulimit -v`", what);
     begin_ = reinterpret_cast<Entry*>(static_cast<std::byte*>(start) + offset_bytes);
     end_ = begin_ + capacity;
@@ -39,6 +39,8 @@ class Log {
   }
 
  private:
+  static constexpr std::size_t kShareWhereRefused = 1024;
+
   Entry* begin_ = nullptr;
   Entry* end_ = nullptr;
   std::size_t capacity_ = 0;

@@ -30,7 +30,6 @@ void* allocate(Descriptor& d, std::size_t bytes) {
   if (block == nullptr) [[unlikely]]
     out_of_memory();
   ++d.statistics.blocks_allocated;
-  d.special = true;
   d.allocated.begin()[d.allocated_count] = block;
   if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
     d.allocated.full();

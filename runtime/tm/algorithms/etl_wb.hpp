@@ -151,6 +151,7 @@ struct EtlWb {
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
     if (d.write_end != d.writes.begin()) write_back(d, commit_version(d));
+    d.allocated_count = 0;
     commit_read_only(d);
   }
 
