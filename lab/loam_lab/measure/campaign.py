@@ -248,11 +248,15 @@ class _GivenUp:
     def __init__(self) -> None:
         self._timeouts: dict[str, int] = {}
         self._unproven: set[tuple[str, str]] = set()
+        self._proven: set[tuple[str, str]] = set()
 
     def note(self, cell: str, allocator: str, sync: str, line: Mapping[str, Any]) -> None:
         if line["state"] == "timeout":
             self._timeouts[cell] = self._timeouts.get(cell, 0) + 1
-        if line["state"] == "unproven":
+        # One that was proven before works; a later run that is not was disturbed, and the next one may be fine.
+        if line["state"] == "ok":
+            self._proven.add((allocator, sync))
+        if line["state"] == "unproven" and (allocator, sync) not in self._proven:
             self._unproven.add((allocator, sync))
 
     def reason(self, cell: str, allocator: str, sync: str) -> str:
