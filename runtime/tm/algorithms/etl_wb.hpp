@@ -6,7 +6,7 @@
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
 //               quiescence (memory.hpp), other plain use after unlinking must wait as well.
 //   Conflicts   SUICIDE: who finds a record locked, or fails to validate, aborts itself.
-//   Cost        read-only: 8 instructions a read, no log; update: 14; first write of a stripe: one CAS; commit: one
+//   Cost        read-only: 9 instructions a read, no log; update: 15; first write of a stripe: one CAS; commit: one
 //               fetch-add and a store per word and per stripe (docs/instruction-counts.md).
 //   When not    many threads on few records, which are held from first write to commit.
 // Memory orders; in brackets the failure without the pair
