@@ -68,6 +68,8 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // The same, or one whose mode is detached: for who tests the mode anyway.
   static Descriptor& current_or_detached() noexcept { return *current_; }
   static Descriptor& attach_thread() noexcept;
+  // The descriptor of a slot, or nullptr if no thread ever had it.
+  static Descriptor* of_slot(unsigned slot) noexcept;
 
  private:
   friend void thread_exit() noexcept;

@@ -58,7 +58,7 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
-  // runtime.B: release pairs with the loads in attach_thread() and statistics_of_all(): who finds it sees it whole.
+  // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;
 }
@@ -89,11 +89,15 @@ void configure_once() noexcept {
   if (!configured.load(std::memory_order_relaxed)) configure_locked(Config{});  // relaxed: the lock orders
 }
 
+Descriptor* Descriptor::of_slot(unsigned slot) noexcept {
+  return descriptors[slot].load(std::memory_order_acquire);  // runtime.B
+}
+
 Descriptor& Descriptor::attach_thread() noexcept {
   configure_once();
   in_use.store(true, std::memory_order_relaxed);  // relaxed: guards against misuse, orders nothing
   const unsigned slot = domain.acquire_slot();
-  Descriptor* const d = descriptors[slot].load(std::memory_order_acquire);  // runtime.B
+  Descriptor* d = of_slot(slot);
   current_ = d != nullptr ? d : &make_descriptor(slot);
   domain.attach(slot, current_->participant);
   pthread_setspecific(exit_key(), current_);
