@@ -12,16 +12,25 @@
 
 namespace loam::reclaim {
 
-void Limbo::map_or_die() noexcept {
-  LOAM_CHECK(ring_ == nullptr,
+void Limbo::grow_or_die() noexcept {
+  if (ring_ == nullptr) return reserve_or_die();
+  LOAM_CHECK(can_grow(),
              "reclaim: {} blocks are held back; a reader has been inside since the first of them was retired",
              blocks());
-  capacity_ = kCapacityMax;
-  ring_ = static_cast<Retired*>(platform::map_lazy(capacity_ * sizeof(Retired), {.huge_pages = false}));
+  // An entry's place is its index modulo the capacity: half of the entries move up by the old one.
+  for (std::uint64_t index = head_; index != tail_ + proposed_; ++index)
+    if ((index & capacity_) != 0) ring_[(index & (capacity_ - 1)) + capacity_] = at(index);
+  capacity_ *= 2;
+}
+
+void Limbo::reserve_or_die() noexcept {
+  capacity_ = kCapacityAtFirst;
+  reserved_ = kReservedMax;
+  ring_ = static_cast<Retired*>(platform::map_lazy(reserved_ * sizeof(Retired), {.huge_pages = false}));
   if (ring_ != nullptr) return;
-  capacity_ = kCapacityLeast;
+  reserved_ = kReservedLeast;
   ring_ = static_cast<Retired*>(
-      platform::map_lazy_or_die(capacity_ * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
+      platform::map_lazy_or_die(reserved_ * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
 }
 
 void Limbo::stamp(std::uint64_t stamp) noexcept {
@@ -65,7 +74,7 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
     }
     orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
   }
-  if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, limbo.capacity_ * sizeof(Retired));
+  if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, limbo.reserved_ * sizeof(Retired));
   limbo = Limbo{};
   participants_[slot].store(nullptr, std::memory_order_release);  // epoch.B
   slots_.release(slot);
@@ -114,7 +123,7 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
   if (!orphans_lock_.try_lock()) return;
   const std::lock_guard guard(orphans_lock_, std::adopt_lock);
   // E3: orphans go to the end of the list without a stamp and get a new one: late, never early.
-  for (; orphans_.head_ != orphans_.tail_ && (limbo.ring_ == nullptr || limbo.has_room()); ++orphans_.head_) {
+  for (; orphans_.head_ != orphans_.tail_ && (!limbo.is_full() || limbo.can_grow()); ++orphans_.head_) {
     const Retired& entry = orphans_.at(orphans_.head_);
     orphans_.bytes_ -= entry.bytes;
     limbo.propose(entry.block, entry.deleter, entry.bytes);

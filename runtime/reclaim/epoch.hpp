@@ -59,18 +59,21 @@ struct Retired {
   std::uint64_t bytes;
 };
 
-// What one thread has retired and not yet freed: a ring in OS pages, mapped at first use.
+// What one thread has retired and not yet freed: a ring in OS pages, mapped at first use. It turns within the part in
+// use, which doubles when it is full: a few KiB that stay in the cache, as long as readers keep moving.
 class Limbo {
  public:
   std::size_t blocks() const noexcept { return tail_ - head_; }
   // Of the blocks, and of the list that holds them: blocks of unknown size count at least their entries.
   std::size_t bytes() const noexcept { return bytes_ + blocks() * sizeof(Retired); }
+  std::size_t capacity() const noexcept { return capacity_; }  // entries of the list's part in use
   bool has_proposals() const noexcept { return proposed_ != 0; }
 
  private:
   friend class Domain;
-  // Entries of the ring: 1.5 GiB of addresses, backed as used, or 24 MiB where the system refuses that (`ulimit -v`).
-  static constexpr std::size_t kCapacityMax = std::size_t{1} << 26, kCapacityLeast = std::size_t{1} << 20;
+  // Entries reserved: 1.5 GiB of addresses, backed as used, or 24 MiB where the system refuses that (`ulimit -v`).
+  static constexpr std::size_t kReservedMax = std::size_t{1} << 26, kReservedLeast = std::size_t{1} << 20;
+  static constexpr std::size_t kCapacityAtFirst = 256;
   static constexpr unsigned kBatchesMax = 8;  // more join the newest: they are freed late, never early
 
   struct Batch {
@@ -79,13 +82,15 @@ class Limbo {
   };
 
   Retired& at(std::uint64_t index) noexcept { return ring_[index & (capacity_ - 1)]; }
-  bool has_room() const noexcept { return blocks() + proposed_ < capacity_; }
-  void map_or_die() noexcept;
+  bool is_full() const noexcept { return blocks() + proposed_ == capacity_; }
+  bool can_grow() const noexcept { return ring_ == nullptr || capacity_ < reserved_; }
+  void grow_or_die() noexcept;
+  void reserve_or_die() noexcept;
 
   // Writes an entry behind the list; accept() makes it part of it.
   void propose(void* block, Deleter deleter, std::size_t bytes) noexcept {
-    if (!has_room()) [[unlikely]]
-      map_or_die();
+    if (is_full()) [[unlikely]]
+      grow_or_die();
     Retired& entry = at(tail_ + proposed_++);
     entry.block = block;
     entry.deleter = deleter;
@@ -108,7 +113,8 @@ class Limbo {
   void ripen(std::uint64_t oldest) noexcept;
 
   Retired* ring_ = nullptr;
-  std::size_t capacity_ = 0;  // a power of two once there is a ring
+  std::size_t capacity_ = 0;  // entries in use: a power of two once there is a ring
+  std::size_t reserved_ = 0;  // entries that addresses are reserved for
   std::uint64_t head_ = 0;    // oldest entry
   std::uint64_t ripe_ = 0;    // first entry that may not be freed yet
   std::uint64_t tail_ = 0;    // one past the newest

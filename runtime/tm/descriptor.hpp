@@ -23,6 +23,11 @@ struct WriteEntry {
   std::atomic<WriteEntry*> next;  // the stripe's next entry; atomic as `address`
 };
 
+// The owner's first entry of the stripe whose record was seen as `locked`.
+inline WriteEntry* first_entry(std::uint64_t locked) noexcept {
+  return reinterpret_cast<WriteEntry*>(entry_of(locked));
+}
+
 // Where the transactional part of a thread stands.
 // detached: the descriptor of a thread without one.
 enum class Mode : std::uint8_t { idle, read_only, update, detached };

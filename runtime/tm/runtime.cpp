@@ -58,7 +58,7 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
-  // runtime.B: release pairs with of_slot(): a thread that meets a lock may look into the owner's descriptor.
+  // runtime.B: release pairs with of_slot() and statistics_of_all(), which other threads may call.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;
 }
@@ -99,6 +99,9 @@ Descriptor& Descriptor::attach_thread() noexcept {
   const unsigned slot = domain.acquire_slot();
   Descriptor* d = of_slot(slot);
   current_ = d != nullptr ? d : &make_descriptor(slot);
+  // runtime.C: acquire pairs with the fetch_add of commits: what was committed before the thread began is visible to
+  // it.
+  current_->snapshot = version_clock.now.load(std::memory_order_acquire);
   domain.attach(slot, current_->participant);
   pthread_setspecific(exit_key(), current_);
   return *current_;

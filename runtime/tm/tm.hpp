@@ -14,6 +14,8 @@
 // Caveats   The body may run several times: it must have no effect but through tx. An attempt that aborts runs no
 //           destructors. Nested transactions join the outer one. Shared data is accessed through tx by everybody; data
 //           unlinked in a transaction may be used plainly only after every attempt that was running has ended.
+// Speed     a transaction is a handle of four words. A body too large for GCC to inline had better take it by value
+//           (auto tx): a copy stays in registers, what lies behind a reference is loaded again at every access.
 // When not  long critical sections that nearly always conflict: a lock waits more cheaply. I/O.
 // Threads   any thread may run transactions, at any time before its exit; up to 1024 at once.
 #pragma once

@@ -31,14 +31,11 @@ constexpr bool is_locked(std::uint64_t record) noexcept { return (record & kLock
 constexpr bool is_locked_by(std::uint64_t record, unsigned slot) noexcept {
   return (record >> kEntryBits) == (locked_word(slot, 0) >> kEntryBits);
 }
-constexpr unsigned owner_of(std::uint64_t record) noexcept {
-  return static_cast<unsigned>((record & ~kLockedBit) >> kEntryBits);
-}
 constexpr std::uint64_t entry_of(std::uint64_t record) noexcept { return record & kEntryMask; }
 
 static_assert(locked_word(0, 0) > kLockedBit - 1, "a locked word must exceed every version");
 static_assert(is_locked_by(locked_word(3, 7), 3) && !is_locked_by(locked_word(3, 7), 2));
-static_assert(owner_of(locked_word(1023, 5)) == 1023 && entry_of(locked_word(1023, 5)) == 5);
+static_assert(is_locked_by(locked_word(1023, 5), 1023) && entry_of(locked_word(1023, 5)) == 5);
 
 // Why an attempt did not commit. `unknown` is what could not be told apart: outside of blame runs every failed
 // validation, since a version tells that a stripe was written, not which word of it.

@@ -138,6 +138,8 @@ class HistoryRuns {
     for (;;) {
       start_.arrive_and_wait();
       if (shape_ == nullptr) return;
+      // The snapshot of its last commit would make the schedule depend on the runs before.
+      if (shape_->scheduled) tm::thread_exit();
       worker.attempts.clear();
       if (self < shape_->threads) {
         if (shape_->scheduled) schedule_.enter(self);

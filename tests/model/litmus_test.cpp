@@ -92,6 +92,37 @@ TEST_P(LitmusTest, ZombieAttemptSeesThePairAtTwoTimes) {
   });
 }
 
+TEST_P(LitmusTest, ZombieAfterACommitOfItsOwn) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // An update attempt begins with the snapshot of the thread's last commit: not one commit later.
+    Driver::update([](auto& tx) { tx.write(z, Word{1}); });
+    int attempts = 0, torn = 0;
+    Driver::update([&](auto& tx) {
+      const Word first = tx.read(x);
+      if (attempts++ == 0) commit_pair<Driver>(1);
+      torn += first != tx.read(y);
+    });
+    EXPECT_EQ(attempts, 2);
+    EXPECT_EQ(torn, 0);
+  });
+}
+
+TEST_P(LitmusTest, AnAttemptSeesWhatWasCommittedSinceTheThreadsLast) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    Driver::update([](auto& tx) { tx.write(z, Word{1}); });
+    commit_pair<Driver>(5);
+    int attempts = 0;
+    Driver::update([&](auto& tx) {
+      ++attempts;
+      EXPECT_EQ(tx.read(z), 1u);
+      EXPECT_EQ(tx.read(x), 5u);
+      tx.write(y, tx.read(y) + 1);
+    });
+    EXPECT_EQ(attempts, 1);
+    EXPECT_EQ(y, 6u);
+  });
+}
+
 TEST_P(LitmusTest, ZombieThatOnlyWritesTheSecondWord) {
   tests::in_variant(GetParam(), []<class Driver>() {
     // As above, but the snapshot is extended by a write.
@@ -231,8 +262,10 @@ TEST_P(LitmusTest, LostUpdateOfANeighbourOnTheRecord) {
 
 TEST_P(LitmusTest, WriteSkewAgainstAFinishedCommit) {
   tests::in_variant(GetParam(), []<class Driver>() {
-    // Each may take one from its own word while both words together hold two.
+    // Each may take one from its own word while both words together hold two. The other's commit is the first after the
+    // snapshot.
     x = y = 1;
+    Driver::update([](auto& tx) { tx.write(z, Word{1}); });
     int attempts = 0;
     Driver::update([&](auto& tx) {
       const Word sum = tx.read(x) + tx.read(y);

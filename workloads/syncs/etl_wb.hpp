@@ -42,13 +42,14 @@ struct EtlWbSync {
                    .blame = blame});
   }
 
+  // The transaction is taken by value and the operation inlined whole: its four words stay in registers.
   template <class F>
   [[gnu::always_inline]] static auto read_only(F&& f) {
-    return Driver::read_only(f);
+    return Driver::read_only([&f](auto tx) __attribute__((flatten)) { return f(tx); });
   }
   template <class F>
   [[gnu::always_inline]] static auto update(F&& f) {
-    return Driver::update(f);
+    return Driver::update([&f](auto tx) __attribute__((flatten)) { return f(tx); });
   }
 
   static Counters counters() {

@@ -16,13 +16,14 @@
 //               [new data under the old version]
 //   P3 commits  lock CAS(acq_rel), clock fetch_add(acq_rel), then validation / the same in the other committer
 //               [write skew: each validates before the other's lock is visible]
-//   P4 begin    the fetch_add's release / clock load(acquire), in extend() before validating
+//   P4 now      the fetch_add's release / clock load(acquire) or fetch_add(acq_rel), in extend() before validating
 //               [snapshot newer than what is visible]
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/blame.hpp"
+#include "runtime/tm/cause.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/driver.hpp"
 #include "runtime/tm/runtime.hpp"
@@ -111,7 +112,11 @@ struct EtlWb {
         if (lock(d, record, version, address, value, mask)) [[likely]]
           return;
       } else if (WriteEntry* const own = own_entry(d, version); own < d.write_end) {
-        if (!holds(*own, address)) return store_chained(d, *own, address, value, mask);
+        if (!holds(*own, address)) {
+          if (own->next.load(std::memory_order_relaxed) != nullptr)  // relaxed: own chain
+            return store_chained(d, *own, address, value, mask);
+          return append(d, *own, nullptr, address, value, mask);
+        }
         own->value = value;
         own->mask = ~Word{0};
         return;
@@ -134,8 +139,11 @@ struct EtlWb {
     d.mode = Mode::read_only;
   }
 
+  // Keeps the snapshot that the thread has, its last commit's for one: others write the clock's line all the time, and
+  // what turns out to be newer extends. A value that passes as old enough is the newest, also by real time.
   static void begin_update(Descriptor& d) noexcept {
-    begin_read_only(d);
+    domain.enter(d.participant);
+    LOAM_POINT("etl_wb.began");
     d.read_cursor = d.reads.begin();
     d.mode = Mode::update;
   }
@@ -163,6 +171,7 @@ struct EtlWb {
     d.write_end = d.writes.begin();
     d.special = false;
     memory::undo(d);
+    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4: what failed just now is older
     ++d.statistics.aborts[static_cast<std::size_t>(cause)];
     d.mode = Mode::idle;
     domain.leave(d.participant);
@@ -179,22 +188,21 @@ struct EtlWb {
     d.read_cursor = cursor + 1;
   }
 
-  static void fill(WriteEntry& entry, Word* address, Word value, Word mask, Orec& record,
-                   std::uint64_t version) noexcept {
+  static void fill(WriteEntry& entry, WriteEntry* next, Word* address, Word value, Word mask, Orec& record) noexcept {
     // relaxed: the lock CAS publishes the entry to those who meet the lock; later entries are only a hint to them.
     entry.address.store(address, std::memory_order_relaxed);
     entry.value = value;
     entry.mask = mask;
     entry.record = &record;
-    entry.old_version = version;
-    entry.next.store(nullptr, std::memory_order_relaxed);
+    entry.next.store(next, std::memory_order_relaxed);
   }
 
   // Locks a record that had `version` and makes `address` its first entry. returns false if the record has changed
   [[gnu::always_inline]] static bool lock(Descriptor& d, Orec& record, std::uint64_t version, Word* address, Word value,
                                           Word mask) noexcept {
     WriteEntry* const entry = d.write_end;
-    fill(*entry, address, value, mask, record, version);
+    fill(*entry, nullptr, address, value, mask, record);
+    entry->old_version = version;
     if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(entry),
                                         std::memory_order_acq_rel,  // P2, P3
                                         std::memory_order_relaxed)) [[unlikely]]
@@ -216,10 +224,6 @@ struct EtlWb {
   }
   static bool holds(const WriteEntry& entry, const Word* address) noexcept {
     return entry.address.load(std::memory_order_relaxed) == address;  // relaxed: own entries
-  }
-
-  static WriteEntry* first_entry(std::uint64_t record) noexcept {
-    return reinterpret_cast<WriteEntry*>(entry_of(record));
   }
 
   // The entry for `address` in the chain of a stripe, or nullptr.
@@ -284,10 +288,15 @@ struct EtlWb {
                                               Word mask) noexcept {
     WriteEntry* const chain = first.next.load(std::memory_order_relaxed);  // relaxed: own chain
     if (WriteEntry* const known = find(chain, address)) return merge(d, *known, value, mask);
+    append(d, first, chain, address, value, mask);
+  }
+
+  // A new entry behind a stripe's first, before `chain`. The first releases the stripe; this one, at commit and at
+  // abort, releases a word that nobody looks at.
+  [[gnu::always_inline]] static void append(Descriptor& d, WriteEntry& first, WriteEntry* chain, Word* address,
+                                            Word value, Word mask) noexcept {
     WriteEntry& entry = *d.write_end;
-    // Released with the stripe's first entry; this one releases a word that nobody looks at.
-    fill(entry, address, value, mask, d.no_record, 0);
-    entry.next.store(chain, std::memory_order_relaxed);
+    fill(entry, chain, address, value, mask, d.no_record);
     first.next.store(&entry, std::memory_order_relaxed);
     if (mask != ~Word{0}) complete(d, entry);
     added(d);
@@ -333,7 +342,7 @@ struct EtlWb {
     // Nobody committed since the snapshot, so nothing read can have changed.
     if (before != d.snapshot) validate(d);
     LOAM_POINT("etl_wb.validated");
-    return before + 1;
+    return d.snapshot = before + 1;
   }
 
   // Whole words. From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that
@@ -396,30 +405,9 @@ struct EtlWb {
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
-    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of(d, record, seen, word);
+    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
     rollback(d, cause);
     platform::restart(d, kRestart);
-  }
-
-  // A chain under another thread's hands is followed this far.
-  static constexpr unsigned kChainStepsMax = 64;
-
-  static AbortCause cause_of(Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
-    AbortCause cause = AbortCause::unknown;
-    const unsigned shift = shared.map.shift;
-    if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
-      // The owner's entries say what it means to write. It may have gone on since: what its next transaction put there
-      // is passed over unless it is about the same record.
-      const WriteEntry* entry = first_entry(seen);
-      for (unsigned steps = 0; entry != nullptr && steps < kChainStepsMax; ++steps) {
-        const Word* const theirs = entry->address.load(std::memory_order_relaxed);
-        if (theirs != nullptr && &shared.map.record(theirs) == &record)
-          cause = blame::closer(cause, blame::relation(word, theirs, shift));
-        entry = entry->next.load(std::memory_order_relaxed);
-      }
-    }
-    if constexpr (kBlame) cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));
-    return cause;
   }
 };
 

@@ -69,6 +69,40 @@ TEST_F(EpochTest, ABlockIsFreedWhenNobodyIsInside) {
   EXPECT_EQ(freed, 1u);
 }
 
+TEST_F(EpochTest, TheListStaysSmallHoweverMuchGoesThroughIt) {
+  const auto domain = make();
+  Member writer(*domain);
+  for (std::uintptr_t name = 1; name <= 1'000'000; ++name) {
+    writer.retire(name);
+    writer.settle();
+  }
+  EXPECT_LE(writer.limbo.capacity(), 1024u);
+  EXPECT_EQ(writer.reclaim(), 0u);
+  EXPECT_EQ(freed, 1'000'000u);
+}
+
+TEST_F(EpochTest, AGrowingListKeepsItsEntriesInOrder) {
+  static std::vector<std::uintptr_t> names;
+  names.clear();
+  const auto domain = make();
+  Member writer(*domain), reader(*domain);
+  const auto retire = [&](std::uintptr_t name) {
+    domain->retire(
+        writer.limbo, reinterpret_cast<void*>(name),
+        [](void* block) { names.push_back(reinterpret_cast<std::uintptr_t>(block)); }, 16);
+  };
+  // The ring is about to turn over when it first grows.
+  for (std::uintptr_t name = 0; name < 200; ++name) retire(name);
+  writer.reclaim();
+  domain->enter(reader.self);
+  for (std::uintptr_t name = 200; name < 5000; ++name) retire(name);
+  EXPECT_EQ(names.size(), 200u);
+  domain->leave(reader.self);
+  EXPECT_EQ(writer.reclaim(), 0u);
+  ASSERT_EQ(names.size(), 5000u);
+  for (std::uintptr_t name = 0; name < 5000; ++name) ASSERT_EQ(names[name], name);
+}
+
 TEST_F(EpochTest, ABlockRetiredUnderAReaderWaitsUntilItLeaves) {
   const auto domain = make();
   Member writer(*domain), reader(*domain);

@@ -1,0 +1,36 @@
+// cause: why an attempt met a record that it cannot accept; for algorithms whose locked records hold the address of the
+// owner's write entry.
+//   Conflicts on a locked record are told apart by what its owner means to write. A version tells only that the stripe
+//   was written: blame runs keep what was (blame.hpp), others count it as unknown.
+#pragma once
+
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
+
+namespace loam::tm {
+
+// A chain under another thread's hands is followed this far.
+inline constexpr unsigned kChainStepsMax = 64;
+
+// `record`, which guards `word`, was `seen`: locked by another thread, or with a version after the snapshot.
+template <bool kBlame>
+AbortCause cause_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
+  AbortCause cause = AbortCause::unknown;
+  const unsigned shift = shared.map.shift;
+  if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
+    // The owner may have gone on since: what its next transaction put there is passed over unless it is about the same
+    // record.
+    const WriteEntry* entry = first_entry(seen);
+    for (unsigned steps = 0; entry != nullptr && steps < kChainStepsMax; ++steps) {
+      const Word* const theirs = entry->address.load(std::memory_order_relaxed);
+      if (theirs != nullptr && &shared.map.record(theirs) == &record)
+        cause = blame::closer(cause, blame::relation(word, theirs, shift));
+      entry = entry->next.load(std::memory_order_relaxed);
+    }
+  }
+  if constexpr (kBlame) cause = blame::closer(cause, blame::cause_of_version(record, word, d.snapshot, shift));
+  return cause;
+}
+
+}  // namespace loam::tm
