@@ -1,5 +1,4 @@
-# Allocators with a planted slow-down of about 10, 30 and 100 % in a malloc-write-free loop, and the program that
-# measures without the lab how large it really is. Included from cmake/LoamLab.cmake.
+# Allocators with a planted slow-down of about 10, 30 and 100 % in a malloc-write-free loop. Included from cmake/LoamLab.cmake.
 function(loam_planted_library percent malloc_steps free_steps)
   add_library(planted-${percent} SHARED "${CMAKE_SOURCE_DIR}/tests/planted/planted.c")
   set_target_properties(planted-${percent} PROPERTIES OUTPUT_NAME loam-planted-${percent} C_EXTENSIONS ON)
@@ -16,10 +15,3 @@ endfunction()
 loam_planted_library(10 0 1)
 loam_planted_library(30 4 0)
 loam_planted_library(100 10 0)
-
-add_executable(planted-calibrate "${CMAKE_SOURCE_DIR}/tests/planted/calibrate.c")
-set_target_properties(planted-calibrate PROPERTIES C_EXTENSIONS ON)
-target_compile_options(planted-calibrate PRIVATE
-  -Wall -Wextra -Werror -O3 -fno-builtin-malloc -fno-builtin-free)
-target_link_libraries(planted-calibrate PRIVATE Threads::Threads)
-set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-calibrate=planted-calibrate CACHE INTERNAL "")
