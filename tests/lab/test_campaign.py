@@ -35,7 +35,7 @@ def test_the_identity_holds_whatever_can_change_the_numbers(tmp_path: Path) -> N
     measure(study(parameters={"structure": "tree"}), tmp_path)
     identity = journal.read(tmp_path)[0]["identity"]
     assert set(identity) == {
-        "schema", "workload", "parameters", "warmup_ms", "allocator", "sync", "threads", "machine", "preset", "blame",
+        "schema", "workload", "parameters", "warmup_ms", "allocator", "sync", "threads", "machine", "preset", "purpose",
         "seed", "block", "copy",
     }  # fmt: skip
     assert identity["parameters"] == {

@@ -139,7 +139,7 @@ class Campaign:
             try:
                 for index, run in enumerate(todo):
                     cell = run.cell
-                    turn_begins = not run.blame and (index == 0 or run.block != todo[index - 1].block)
+                    turn_begins = run.timing and (index == 0 or run.block != todo[index - 1].block)
                     if turn_begins and self._stops_before(run.block, began_s):
                         break
                     if given_up.reason(cell.key, cell.allocator, cell.sync):
@@ -187,7 +187,7 @@ class Campaign:
 
     @staticmethod
     def _kind(run: PlannedRun) -> tuple[object, ...]:
-        return (run.cell.group, run.cell.sync, run.cell.parameters, run.cell.threads, run.blame)
+        return (run.cell.group, run.cell.sync, run.cell.parameters, run.cell.threads, run.purpose)
 
     def _one(self, run: PlannedRun, run_identity: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
         allocator = self._allocators[run.cell.allocator]
@@ -205,7 +205,7 @@ class Campaign:
             "cell": run.cell.key,
             "block": run.block,
             "copy": run.copy,
-            "blame": run.blame,
+            "purpose": run.purpose,
             "order": run.order,
         }
         argv, records = self._launcher.argv(run), self._launcher.speaks_records

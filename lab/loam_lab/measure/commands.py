@@ -295,8 +295,7 @@ def repeat(study: Study, group: Any, *, oversubscribe: bool = False) -> str:
     words += ["--threads", ",".join(str(count) for count in group.threads), "--blocks", str(study.blocks_of(group))]
     if study.seed != 1:
         words += ["--seed", str(study.seed)]
-    if study.blame_of(group):
-        words.append("--blame")
+    words += [f"--{purpose}" for purpose in study.purposes_of(group)]
     if oversubscribe:
         words.append("--oversubscribe")
     return shlex.join(words)

@@ -125,9 +125,20 @@ def check_same(folder: Path, old: Mapping[str, Any], new_manifest: Mapping[str, 
         for item in new_manifest[kind]:
             if item["name"] in before and before[item["name"]] != item[mark]:
                 raise refuse(f"{mark} of {item['name']}", str(before[item["name"]])[:16], str(item[mark])[:16])
-    if old["plan"] != new_manifest["plan"]:
-        what = _difference(old["plan"], new_manifest["plan"])
+    plan = {**old["plan"], "study": _as_now(old["plan"]["study"])}
+    if plan != new_manifest["plan"]:
+        what = _difference(plan, new_manifest["plan"])
         raise LoamError("--resume", folder, f"{what} differs from the campaign's", again)
+
+
+def _as_now(study: dict[str, Any]) -> dict[str, Any]:
+    """A study as this lab writes it: keys that came later have their defaults."""
+    from loam_lab.model.study import Study
+
+    try:
+        return Study.model_validate(study).model_dump(by_alias=True, mode="json")
+    except ValueError:
+        return study
 
 
 def _difference(old: Any, new_value: Any, where: str = "plan") -> str:

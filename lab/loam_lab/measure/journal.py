@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.errors import LoamError
-from loam_lab.model.cell import canonical
+from loam_lab.model.cell import canonical, digest
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,6 +26,7 @@ FOLDER = "journal"
 LOCK = ".lock"
 
 # Columns as DuckDB reads them: nested values stay JSON text, because their keys differ between workloads.
+# Lines written before runs had a purpose say "blame": true or false instead.
 COLUMNS = {
     "schema": "INTEGER",
     "id": "VARCHAR",
@@ -33,6 +34,7 @@ COLUMNS = {
     "identity": "JSON",
     "block": "BIGINT",
     "copy": "INTEGER",
+    "purpose": "VARCHAR",
     "blame": "BOOLEAN",
     "order": "BIGINT",
     "state": "VARCHAR",
@@ -202,8 +204,18 @@ def read(folder: Path) -> list[dict[str, Any]]:
             if line is not None:
                 if line.get("schema") != SCHEMA:
                     raise wrong_schema(file, line.get("schema"))
-                lines.append(line)
+                lines.append(_migrated(line))
     return lines
+
+
+def _migrated(line: dict[str, Any]) -> dict[str, Any]:
+    """The line as this lab writes it: before runs had a purpose, line and identity said "blame" instead."""
+    identity = line.get("identity")
+    if "purpose" in line or not isinstance(identity, dict):
+        return line
+    purpose = "blame" if line.pop("blame", False) else "timing"
+    known = {**{name: value for name, value in identity.items() if name != "blame"}, "purpose": purpose}
+    return {**line, "purpose": purpose, "identity": known, "id": digest(known)}
 
 
 def wrong_schema(file: Path, version: object) -> LoamError:
@@ -227,7 +239,9 @@ def query(folder: Path) -> duckdb.DuckDBPyConnection:
     names = ", ".join(_quoted(str(file)) for file in found)
     connection.execute(
         f"""create view runs as
-            select * from read_json([{names}], format='newline_delimited', columns={{{columns}}},
+            select * exclude (purpose, blame),
+                   coalesce(purpose, if(coalesce(blame, false), 'blame', 'timing')) as purpose
+            from read_json([{names}], format='newline_delimited', columns={{{columns}}},
                                     ignore_errors=true, maximum_object_size=67108864)
             where id is not null
             qualify row_number() over (partition by id order by "order") = 1"""

@@ -68,7 +68,7 @@ class WorkloadLauncher:
         arguments += ["--seed", str(run.seed), "--warmup-ms", str(cell.warmup_ms), "--records", str(RECORDS_FD)]
         if run.blame:
             arguments.append("--blame")
-        for name, value in cell.parameters:
+        for name, value in run.parameters:
             arguments += ["-p", f"{name}={value}"]
         return arguments
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 
 from loam_lab import workloads
 from loam_lab.errors import LoamError
-from loam_lab.model.cell import Cell, PlannedRun
+from loam_lab.model.cell import SPECIAL, Cell, PlannedRun, Purpose
 from loam_lab.model.study import Group, Study
 from loam_lab.workloads import Executable
 
-# Blame runs count as a block of their own, so that they never share a timed seed.  They come first: they show early
-# what does not work, and a campaign that runs out of time loses whole blocks and nothing else.
-BLAME_BLOCK = 1_000_000
+# Runs of another purpose than timing count as a block of their own, so that they never share a timed seed.  They come
+# first: they show early what does not work, and a campaign that runs out of time loses whole blocks and nothing else.
+SPECIAL_BLOCK = 1_000_000
 PADDING_BYTES_MAX = 4096
 # The smallest signed-rank probability of 10 pairs is 0.00195, which 25 comparisons just leave below 5 %.
 PAIRS_OF_TEN_BLOCKS = 25
@@ -32,7 +32,7 @@ PAIRS_OF_TEN_BLOCKS = 25
 class Plan:
     """What a campaign will run.
 
-    runs: in order, blame runs first; executables: by label; notes: what the reader of the plan should know
+    runs: in order, timing runs last; executables: by label; notes: what the reader of the plan should know
     """
 
     runs: list[PlannedRun] = field(default_factory=list)
@@ -88,7 +88,7 @@ def make(
             )
         made = _group(study, group, found, allocators, levels, plan)
         blocks.extend(made)
-    planned = _blame_runs(study, plan)
+    planned = [run for purpose in SPECIAL for run in _special_runs(study, plan, purpose)]
     for index in range(max(len(column) for column in blocks)):
         turn = [column[index] for column in blocks if index < len(column)]
         random.Random(_seed(study.seed, "columns", index)).shuffle(turn)
@@ -172,12 +172,17 @@ def _cells(
     return list(cells)
 
 
-def _blame_runs(study: Study, plan: Plan) -> list[PlannedRun]:
+def _special_runs(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun]:
+    """The runs of one purpose other than timing, one per cell that can have it, in seeded order."""
     groups = {group.name: group for group in study.groups}
     runs = []
     for cell in plan.cells():
-        if study.blame_of(groups[cell.group]) and plan.executables[cell.sync].description.sync.blame:
-            seed = _seed(study.seed, cell.group, sorted(cell.parameters), "blame")
-            runs.append(PlannedRun(cell, BLAME_BLOCK, 0, seed, 0, 0, blame=True))
-    random.Random(_seed(study.seed, "blame order")).shuffle(runs)
+        executable = plan.executables[cell.sync]
+        if purpose not in study.purposes_of(groups[cell.group]):
+            continue
+        if purpose == "blame" and not executable.description.sync.blame:
+            continue
+        seed = _seed(study.seed, cell.group, sorted(cell.parameters), purpose)
+        runs.append(PlannedRun(cell, SPECIAL_BLOCK, 0, seed, 0, 0, purpose))
+    random.Random(_seed(study.seed, f"{purpose} order")).shuffle(runs)
     return runs

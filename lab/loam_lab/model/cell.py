@@ -10,9 +10,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 SCHEMA = 1
+
+# What a run is for.  Runs of every purpose but timing are one per cell (two where a difference is taken) and never
+# enter timing statistics: what they measure with changes how long they take.
+Purpose = Literal["timing", "blame", "memory", "counters", "callgrind", "cachegrind"]
+SPECIAL: tuple[Purpose, ...] = ("blame", "memory", "counters", "callgrind", "cachegrind")
 
 
 def canonical(value: object) -> str:
@@ -80,6 +85,7 @@ class PlannedRun:
 
     block: which block of the cell's group; copy: 1 for the second copy of the baseline (the A/A sentinel)
     seed: the same for all runs of a block; order: position in the whole plan; padding: bytes of environment padding
+    purpose: what the run is for; changed: parameters in which it differs from its cell
     """
 
     cell: Cell
@@ -88,7 +94,23 @@ class PlannedRun:
     seed: int
     order: int
     padding: int
-    blame: bool = False
+    purpose: Purpose = "timing"
+    changed: tuple[tuple[str, int | str], ...] = ()
+
+    @property
+    def blame(self) -> bool:
+        """Whether the run tells causes of aborts apart."""
+        return self.purpose == "blame"
+
+    @property
+    def timing(self) -> bool:
+        """Whether the run's times count."""
+        return self.purpose == "timing"
+
+    @property
+    def parameters(self) -> tuple[tuple[str, int | str], ...]:
+        """The cell's parameters with what this run changes."""
+        return tuple({**dict(self.cell.parameters), **dict(self.changed)}.items())
 
 
 def identity(
@@ -109,14 +131,14 @@ def identity(
     return {
         "schema": SCHEMA,
         "workload": cell.workload,
-        "parameters": dict(parameters),
+        "parameters": {**parameters, **dict(run.changed)},
         "warmup_ms": cell.warmup_ms,
         "allocator": dict(allocator),
         "sync": {"name": cell.sync, "build_id": build_id},
         "threads": cell.threads,
         "machine": dict(machine),
         "preset": preset,
-        "blame": run.blame,
+        "purpose": run.purpose,
         "seed": run.seed,
         "block": run.block,
         "copy": run.copy,

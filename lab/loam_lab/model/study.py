@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from loam_lab import paths
 from loam_lab.errors import LoamError, unknown
+from loam_lab.model.cell import SPECIAL, Purpose
 
 SCHEMA = 1
 
@@ -25,7 +26,9 @@ Level = Annotated[int | str, Field(union_mode="left_to_right")]
 class Group(BaseModel):
     """Cells that belong together: one workload, and the levels of each factor.
 
-    blocks, warmup_ms, blame: of the study where not given; title: how the report calls the group
+    blocks, warmup_ms: of the study where not given; title: how the report calls the group
+    blame, memory, counters, callgrind, cachegrind: whether each cell gets a run of that purpose beside its timing
+    runs; of the study where not given
     role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation
     """
 
@@ -42,6 +45,10 @@ class Group(BaseModel):
     blocks: Annotated[int, Field(ge=1)] | None = None
     warmup_ms: Annotated[int, Field(ge=0)] | None = None
     blame: bool | None = None
+    memory: bool | None = None
+    counters: bool | None = None
+    callgrind: bool | None = None
+    cachegrind: bool | None = None
 
     @field_validator("sync", "threads")
     @classmethod
@@ -92,6 +99,10 @@ class Study(BaseModel):
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     budget_s: Annotated[float, Field(gt=0)] | None = None
     blame: bool = False
+    memory: bool = False
+    counters: bool = False
+    callgrind: bool = False
+    cachegrind: bool = False
     margin: float = Field(default=0.02, gt=0, lt=0.5)
     width_max: float = Field(default=0.05, gt=0)
     groups: tuple[Group, ...] = Field(min_length=1)
@@ -123,7 +134,14 @@ class Study(BaseModel):
 
     def blame_of(self, group: Group) -> bool:
         """Whether a group's cells get one blame run each."""
-        return group.blame if group.blame is not None else self.blame
+        return "blame" in self.purposes_of(group)
+
+    def purposes_of(self, group: Group) -> tuple[Purpose, ...]:
+        """For which purposes, other than timing, a group's cells get a run each."""
+        own = {purpose: getattr(group, purpose) for purpose in SPECIAL}
+        return tuple(
+            purpose for purpose in SPECIAL if (getattr(self, purpose) if own[purpose] is None else own[purpose])
+        )
 
     def allocators_of(self, group: Group) -> tuple[str, ...]:
         """Allocators of a group, the baseline first where it is among them."""

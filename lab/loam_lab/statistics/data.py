@@ -25,7 +25,7 @@ PROCESS_METRICS = (
     Metric(name="faults_major", unit="1", better="lower", kind="count"),
 )
 _ROW = (
-    "cell", "block", "copy", "blame", "state", "failure", "detail", "proof", "records", "warnings", "run_delay_s",
+    "cell", "block", "copy", "purpose", "state", "failure", "detail", "proof", "records", "warnings", "run_delay_s",
     *(metric.name for metric in PROCESS_METRICS),
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ class Run:
     cell: str
     block: int
     copy: int
-    blame: bool
+    purpose: str
     state: str
     failure: str
     detail: str
@@ -61,7 +61,10 @@ class Run:
 
 @dataclass
 class Campaign:
-    """A campaign as it lies in its folder: manifest, cells in the plan's order, timed and blame runs."""
+    """A campaign as it lies in its folder: manifest, cells in the plan's order, its runs.
+
+    timed: by cell key and copy; special: runs of every other purpose, by purpose and cell key
+    """
 
     folder: Path
     manifest: dict[str, Any]
@@ -69,7 +72,16 @@ class Campaign:
     cells: list[Cell]
     descriptions: dict[str, Description]
     timed: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
-    blame: dict[str, list[Run]] = field(default_factory=dict)
+    special: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
+
+    @property
+    def blame(self) -> dict[str, list[Run]]:
+        """The runs that tell causes of aborts apart, by cell key."""
+        return self.special.get("blame", {})
+
+    def others(self, cell: Cell) -> list[Run]:
+        """Every run of a cell that is not a timing run."""
+        return [run for runs in self.special.values() for run in runs.get(cell.key, ())]
 
     def group(self, cell: Cell) -> Group:
         """The group of the study that a cell belongs to."""
@@ -133,10 +145,10 @@ def load(folder: Path, progress: Callable[[str], None] | None = None) -> Campaig
         rows = connection.execute(f'select {columns} from runs order by block, "order"').fetchall()
     for row in rows:
         run = _run(dict(zip(_ROW, row, strict=True)))
-        if run.blame:
-            campaign.blame.setdefault(run.cell, []).append(run)
-        else:
+        if run.purpose == "timing":
             campaign.timed.setdefault((run.cell, run.copy), []).append(run)
+        else:
+            campaign.special.setdefault(run.purpose, {}).setdefault(run.cell, []).append(run)
     if progress is not None:
         damaged = _lines(folder) - len(rows)
         if damaged > 0:
@@ -152,6 +164,6 @@ def _run(row: dict[str, Any]) -> Run:
     nested = {name: json.loads(row.pop(name) or "null") for name in ("proof", "records", "warnings")}
     process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
     return Run(
-        **{**row, "blame": bool(row["blame"]), "failure": row["failure"] or "", "detail": row["detail"] or ""},
+        **{**row, "failure": row["failure"] or "", "detail": row["detail"] or ""},
         proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [], process=process,
     )  # fmt: skip

@@ -178,7 +178,7 @@ def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> dict[str, Any]:
     """The allocator with what the probes of all its runs said."""
     keys = {cell.key for cell in campaign.cells if cell.allocator == allocator["name"]}
     runs = [run for (key, _), found in campaign.timed.items() if key in keys for run in found]
-    runs += [run for key in keys for run in campaign.blame.get(key, [])]
+    runs += [run for cell in campaign.cells if cell.key in keys for run in campaign.others(cell)]
     statuses = {str(run.proof.get("status")) for run in runs if run.state in ("ok", "unproven")}
     worst = next((status for status in ("wrong", "unproven", "proven") if status in statuses), "not measured")
     reasons = dict.fromkeys(
@@ -191,7 +191,7 @@ def _failures(campaign: Campaign) -> list[dict[str, Any]]:
     """Every kind of failure of every cell, with how often it happened and what the first one said."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for cell in campaign.cells:
-        runs = [run for copy in (0, 1) for run in campaign.runs(cell, copy)] + campaign.blame.get(cell.key, [])
+        runs = [run for copy in (0, 1) for run in campaign.runs(cell, copy)] + campaign.others(cell)
         for run in runs:
             if run.state == "ok":
                 continue

@@ -86,14 +86,16 @@ def unproven_elsewhere(campaign: Campaign, cell: Cell) -> bool:
         run.state == "unproven"
         for other in campaign.cells
         if (other.allocator, other.sync) == (cell.allocator, cell.sync)
-        for run in (*campaign.runs(other, 0), *campaign.runs(other, 1), *campaign.blame.get(other.key, []))
+        for run in (*campaign.runs(other, 0), *campaign.runs(other, 1), *campaign.others(other))
     )
 
 
 def of_campaign(campaign: Campaign) -> list[str]:
     """Warnings about the whole result."""
     found = list(campaign.manifest["plan"]["notes"])
-    done = sum(len(runs) for runs in campaign.timed.values()) + sum(len(runs) for runs in campaign.blame.values())
+    done = sum(len(runs) for runs in campaign.timed.values()) + sum(
+        len(campaign.others(cell)) for cell in campaign.cells
+    )
     planned = campaign.manifest["plan"]["runs"]
     # bench stops when its intervals are narrow enough, before the last planned block.
     if done < planned and campaign.manifest["kind"] != "bench":
