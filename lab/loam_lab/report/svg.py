@@ -1,33 +1,19 @@
-"""What becomes of a chart after Vega: a small accessible SVG that follows the reader's light or dark theme.
-
-Vega writes for its own runtime (roles, classes, handlers).  Here each mark keeps one thing of that, its
-description, as a hover title; the ink colours of palette.py become currentColor; ids are the caller's.
-"""
+"""Drawings and what becomes of them: inline in the page, or on stand-alone sheets that follow the viewer's theme."""
 
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from loam_lab.report.palette import FAINT, INK, MUTED
+from loam_lab.report import marks
+from loam_lab.report.palette import MUTED
 
 _SPACE = "http://www.w3.org/2000/svg"
-_TAG = "{" + _SPACE + "}"
-ET.register_namespace("", _SPACE)
-
 FONTS = "Liberation Sans, Arial, Helvetica, sans-serif"
-# What the three inks are on paper (PNG) and how strong they are in the reader's own text colour.
-_PAPER = {INK: "#1f1e1c", MUTED: "#66645f", FAINT: "#dddad4"}
-_STRENGTH = {MUTED: "0.68", FAINT: "0.16"}
-_KEEP = {
-    "d", "transform", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "opacity", "fill-opacity",
-    "stroke-opacity", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "text-anchor", "font-size", "font-weight",
-    "font-style", "cx", "cy", "r",
-}  # fmt: skip
-_DECIMALS = re.compile(r"-?\d+\.\d{3,}")
+# The reader's text colour on paper (PNG).
+_PAPER = "#1f1e1c"
 _THEME = "<style>svg{color:#1f1e1c}@media(prefers-color-scheme:dark){svg{color:#e8e6e1}}</style>"
 
 
@@ -52,61 +38,9 @@ class Drawing:
         )
 
 
-def _short(match: re.Match[str]) -> str:
-    return f"{float(match.group()):.2f}".rstrip("0").rstrip(".")
-
-
-def refine(name: str, title: str, description: str, drawn: str) -> Drawing:
-    """A Drawing from the SVG text that Vega wrote.
-
-    name: unique in the page, of [a-z0-9-]; drawn: the SVG
-    """
-    root = ET.fromstring(drawn)
-    width, height = round(float(root.get("width", "0"))), round(float(root.get("height", "0")))
-    kept = "".join(_plain(child) for child in root)
-    return Drawing(name, title, description, width, height, kept)
-
-
-def _plain(element: ET.Element) -> str:
-    """One element and what it holds as text, without what only Vega's runtime reads; "" where nothing is drawn."""
-    tag = element.tag.removeprefix(_TAG)
-    inside = "".join(_plain(child) for child in element)
-    if tag == "g":
-        attributes = _attributes(element)
-        if not inside:
-            return ""
-        return f"<g{attributes}>{inside}</g>" if attributes else inside
-    if tag == "text" and not (element.text or inside):
-        return ""
-    if tag == "path" and not element.get("d"):
-        return ""
-    if element.get("display") == "none" or element.get("class") in ("background", "foreground"):
-        return ""
-    label = element.get("aria-label") if element.get("aria-roledescription") else None
-    hover = f"<title>{escape(label)}</title>" if label else ""
-    content = hover + escape(element.text or "") + inside
-    return f"<{tag}{_attributes(element)}>{content}</{tag}>" if content else f"<{tag}{_attributes(element)}/>"
-
-
-def _attributes(element: ET.Element) -> str:
-    given = {key: value for key, value in element.attrib.items() if key in _KEEP}
-    for key in ("fill", "stroke"):
-        ink = given.get(key, "")
-        if ink in _PAPER:
-            given[key] = "currentColor"
-            if ink in _STRENGTH:
-                given[f"{key}-opacity"] = _STRENGTH[ink]
-    if given.get("opacity") == "1":
-        del given["opacity"]
-    if given.get("transform") == "translate(0,0)":
-        del given["transform"]
-    pairs = ((key, _DECIMALS.sub(_short, value)) for key, value in given.items())
-    return "".join(f' {key}="{escape(value, {chr(34): "&quot;"})}"' for key, value in pairs)
-
-
 @dataclass(frozen=True)
 class Key:
-    """One entry of a legend. colour: of the sample; shape: "bar", "circle", "square" or "diamond"."""
+    """One entry of a legend. colour: of the sample; shape: "bar", "line", or a point of marks.py."""
 
     words: str
     colour: str
@@ -132,7 +66,7 @@ def sheet(title: str, rows: Sequence[Row], legend: Sequence[Key] = ()) -> str:
     columns = max((len(row.panels) for row in rows), default=1)
     cell = max((drawing.width for row in rows for _, drawing in row.panels), default=320)
     width = 2 * _EDGE + columns * cell + (columns - 1) * _GAP
-    parts = [_text(_EDGE, 32, _fitting(title, width - 2 * _EDGE, 16), 16, bold=True)]
+    parts = [marks.text(_EDGE, 32, title, size=16, bold=True, room=width - 2 * _EDGE)]
     y = 44
     if legend:
         drawn, y = _legend(legend, _EDGE, y + 14, width - _EDGE)
@@ -141,13 +75,12 @@ def sheet(title: str, rows: Sequence[Row], legend: Sequence[Key] = ()) -> str:
     for row in rows:
         y += 26
         if row.title:
-            parts.append(_text(_EDGE, y, _fitting(row.title, width - 2 * _EDGE, 13), 13, bold=True))
+            parts.append(marks.text(_EDGE, y, row.title, size=13, bold=True, room=width - 2 * _EDGE))
             y += 8
         if any(caption for caption, _ in row.panels):
             y += 16
             for index, (caption, _) in enumerate(row.panels):
-                shown = _fitting(caption, cell, 12)
-                parts.append(_text(_EDGE + index * (cell + _GAP), y - 2, shown, 12, opacity="0.68"))
+                parts.append(marks.text(_EDGE + index * (cell + _GAP), y - 2, caption, ink=MUTED, room=cell))
         for index, (_, drawing) in enumerate(row.panels):
             parts.append(f'<g transform="translate({_EDGE + index * (cell + _GAP)},{y + 4})">{drawing.body}</g>')
         y += 4 + max(drawing.height for _, drawing in row.panels)
@@ -162,35 +95,16 @@ def paper(document: str) -> str:
     """The same stand-alone SVG in fixed dark ink on white, for PNG."""
     width, height = re.findall(r'(?:width|height)="(\d+)"', document)[:2]
     ground = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    return document.replace(_THEME, ground).replace("currentColor", _PAPER[INK])
-
-
-def _text(x: int, y: int, words: str, size: int, *, bold: bool = False, opacity: str = "") -> str:
-    weight = ' font-weight="600"' if bold else ""
-    strength = f' fill-opacity="{opacity}"' if opacity else ""
-    return f'<text x="{x}" y="{y}" font-size="{size}px" fill="currentColor"{weight}{strength}>{escape(words)}</text>'
+    return document.replace(_THEME, ground).replace("currentColor", _PAPER)
 
 
 def sample(key: Key, x: float, y: float) -> str:
     """The sample of a legend entry, centred on (x, y)."""
-    if key.shape == "circle":
-        return f'<circle cx="{x}" cy="{y}" r="4" fill="{key.colour}"/>'
-    if key.shape == "square":
-        return f'<rect x="{x - 3.5}" y="{y - 3.5}" width="7" height="7" fill="{key.colour}"/>'
-    if key.shape == "diamond":
-        points = f"M{x},{y - 5}L{x + 5},{y}L{x},{y + 5}L{x - 5},{y}Z"
-        return f'<path d="{points}" fill="none" stroke="{key.colour}" stroke-width="1.6"/>'
-    return f'<rect x="{x - 6}" y="{y - 5}" width="12" height="10" fill="{key.colour}"/>'
-
-
-# Sheets are laid out without a font at hand: the mean advance of Liberation Sans per pixel of size, rounded up.
-_ADVANCE = 0.49
-
-
-def _fitting(words: str, width: float, size: int) -> str:
-    """The words cut with an ellipsis where they would leave the sheet; bold ones run a tenth wider."""
-    room = int(width / (1.1 * _ADVANCE * size))
-    return words if len(words) <= room else words[: room - 1].rstrip() + "…"
+    if key.shape == "bar":
+        return marks.rect(x - 6, y - 5, 12, 10, key.colour)
+    if key.shape == "line":
+        return marks.line(x - 7, y, x + 7, y, key.colour, width=2.4)
+    return marks.point(x, y, key.shape, key.colour, hollow=key.shape == "diamond", size=49)
 
 
 def _legend(keys: Sequence[Key], x: int, y: int, right: int) -> tuple[str, int]:
@@ -198,10 +112,10 @@ def _legend(keys: Sequence[Key], x: int, y: int, right: int) -> tuple[str, int]:
     parts = []
     at = float(x)
     for key in keys:
-        need = 17 + 12 * _ADVANCE * len(key.words)
+        need = 17 + 12 * marks.ADVANCE * len(key.words)
         if at > x and at + need > right:
             at, y = float(x), y + 20
         parts.append(sample(key, at + 6, y - 4))
-        parts.append(_text(round(at + 17), y, key.words, 12))
+        parts.append(marks.text(round(at + 17), y, key.words))
         at += need + 16
     return "".join(parts), y
