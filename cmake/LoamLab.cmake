@@ -6,4 +6,8 @@ if(EXISTS "${CMAKE_SOURCE_DIR}/lab/probe/probe.c")
   target_link_libraries(loam-probe PRIVATE ${CMAKE_DL_LIBS})
   set(LOAM_LAB_LIBRARIES "probe=loam-probe" CACHE INTERNAL "")
 endif()
+# Measures which processors share a core, for `loam doctor`.
+add_executable(loam-siblings "${CMAKE_SOURCE_DIR}/lab/probe/siblings.cpp")
+target_link_libraries(loam-siblings PRIVATE loam-platform)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} siblings=loam-siblings CACHE INTERNAL "")
 include("${CMAKE_SOURCE_DIR}/tests/planted/planted.cmake" OPTIONAL)
