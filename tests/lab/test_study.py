@@ -36,15 +36,15 @@ def test_a_study_is_read(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         ("schema = 1", "schema = 2", "the file has schema 2, this lab reads 1"),
-        ('workload = "intset"', "", "groups.0.workload: Field required"),
-        ('title = "t"', 'title = "t"\ncolour = 1', "colour: Extra inputs"),
-        ('title = "t"', 'title = "t"\nclaims = ["x"]', "claims cannot be evaluated by this version"),
+        ('workload = "intset"', "", ":7: groups[0].workload: this key is missing"),
+        ('title = "t"', 'title = "t"\ncolour = 1', ":5: colour: unknown key"),
+        ('title = "t"', 'title = "t"\nclaims = ["x"]', "claims[0]: Input should be a valid dictionary"),
         ('title = "t"', 'title = "t"\nblocks = 0', "blocks: Input should be greater than or equal to 1"),
         ("schema = 1", "schema = ", "is not TOML"),
-        ('name = "a"', 'name = "A b"', "groups.0.name"),
-        ("structure = [", "structure = [[1], ", "groups.0.parameters.structure"),
+        ('name = "a"', 'name = "A b"', "groups[0].name"),
+        ("structure = [", "structure = [[1], ", ":10: groups[0].parameters.structure"),
         ("shift = 5 }", 'shift = 5 }\n[[groups]]\nname = "a"\nworkload = "x"', "two groups have the same name"),
-        ("shift = 5 }", 'shift = 5 }\n[[figures]]\nkind = "aborts"\ngroups = ["b"]', "a figure names group 'b'"),
+        ("shift = 5 }", 'shift = 5 }\n[[figures]]\nkind = "aborts"\ngroups = ["b"]', "a figure names group 'b', which the study does not have (there are: a)"),
     ],
 )
 def test_a_wrong_study_says_where(tmp_path: Path, old: str, new: str, message: str) -> None:

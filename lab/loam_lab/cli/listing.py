@@ -141,18 +141,9 @@ def _allocators(as_json: bool) -> int:
 
 
 def _claims(as_json: bool) -> int:
-    from loam_lab.model import study
+    from loam_lab.claims import listing
 
-    claims = [
-        {"study": name, "claim": claim} for name, file in study.registry().items() for claim in study.load(file).claims
-    ]
-    if as_json:
-        console.print_json({"schema": 1, "claims": claims})
-    elif claims:
-        console.out().print(console.table(["study", "claim"], [(row["study"], row["claim"]) for row in claims]))
-    else:
-        console.out().print("no study states a claim; [command]./loam list studies[/command] shows their questions")
-    return 0
+    return listing.show(as_json=as_json)
 
 
 KINDS: dict[str, Callable[[bool], int]] = {

@@ -7,7 +7,6 @@ figures compare them; levels of a workload's own parameter (another structure, a
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,11 +15,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from loam_lab import paths
 from loam_lab.errors import LoamError, unknown
+from loam_lab.model import consistent
 from loam_lab.model.cell import SPECIAL, Purpose
+from loam_lab.model.claim import Claim, PaperFigure
 
 SCHEMA = 1
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
+
+
+class Quick(BaseModel):
+    """What `--effort quick` changes in a group: fewer blocks, fewer threads, other levels of single parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blocks: Annotated[int, Field(ge=1)] | None = None
+    threads: tuple[Annotated[int, Field(ge=1)], ...] | None = None
+    warmup_ms: Annotated[int, Field(ge=0)] | None = None
+    parameters: dict[str, Level | tuple[Level, ...]] = {}
 
 
 class Group(BaseModel):
@@ -29,6 +41,7 @@ class Group(BaseModel):
     blocks, warmup_ms: of the study where not given; title: how the report calls the group
     blame, memory, counters, callgrind, cachegrind: whether each cell gets a run of that purpose beside its timing
     runs; of the study where not given
+    quick: what `--effort quick` changes; without it, only the number of blocks
     role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation
     """
 
@@ -49,6 +62,7 @@ class Group(BaseModel):
     counters: bool | None = None
     callgrind: bool | None = None
     cachegrind: bool | None = None
+    quick: Quick | None = None
 
     @field_validator("sync", "threads")
     @classmethod
@@ -81,7 +95,10 @@ class Study(BaseModel):
     margin: half-width of "equivalent" as a fraction; width_max: an interval wider than that (high / low - 1) decides
     nothing; timeout_s: of one run, None for the lab's default
     budget_s: no block beyond the sixth is begun that would end later than this; None for no limit
-    claims: their predicates are not evaluated by this version, so the list must be empty
+    target_width: half-width of the ratios to reach, as a fraction: `blocks` is then the least number of blocks and
+    max_blocks the largest; None to run exactly `blocks`
+    claims: what a paper says and how it is decided; paper_figures: its figures and tables, shown beside ours
+    lookalikes: by the name of an absent allocator, the measured one that is built like it
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -98,6 +115,8 @@ class Study(BaseModel):
     warmup_ms: int = Field(default=50, ge=0)
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     budget_s: Annotated[float, Field(gt=0)] | None = None
+    target_width: Annotated[float, Field(gt=0, lt=1)] | None = None
+    max_blocks: int = Field(default=60, ge=1)
     blame: bool = False
     memory: bool = False
     counters: bool = False
@@ -107,19 +126,15 @@ class Study(BaseModel):
     width_max: float = Field(default=0.05, gt=0)
     groups: tuple[Group, ...] = Field(min_length=1)
     figures: tuple[Figure, ...] = ()
-    claims: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    paper_figures: tuple[PaperFigure, ...] = ()
+    lookalikes: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         names = [group.name for group in self.groups]
         if len(set(names)) != len(names):
             raise ValueError("two groups have the same name")
-        for figure in self.figures:
-            for name in figure.groups:
-                if name not in names:
-                    raise ValueError(f"a figure names group {name!r}, which the study does not have")
-        if self.claims:
-            raise ValueError("claims cannot be evaluated by this version; leave the list empty")
         if self.version != SCHEMA:
             raise ValueError(f"the file has schema {self.version}, this lab reads {SCHEMA}")
         return self
@@ -127,6 +142,11 @@ class Study(BaseModel):
     def blocks_of(self, group: Group) -> int:
         """Blocks of a group."""
         return group.blocks if group.blocks is not None else self.blocks
+
+    def cap_of(self, group: Group) -> int:
+        """The most blocks that a group may get."""
+        blocks = self.blocks_of(group)
+        return blocks if self.target_width is None else max(blocks, self.max_blocks)
 
     def warmup_of(self, group: Group) -> int:
         """Warm-up of a group in milliseconds."""
@@ -143,6 +163,21 @@ class Study(BaseModel):
             purpose for purpose in SPECIAL if (getattr(self, purpose) if own[purpose] is None else own[purpose])
         )
 
+    def quick(self, blocks: int) -> Study:
+        """The study with what its groups change for a first look, and at most `blocks` blocks where they say nothing."""
+        groups = []
+        for group in self.groups:
+            quick = group.quick or Quick()
+            changed: dict[str, object] = {"blocks": quick.blocks or min(self.blocks_of(group), blocks)}
+            changed["parameters"] = {**group.parameters, **quick.parameters}
+            for name in ("threads", "warmup_ms"):
+                if getattr(quick, name) is not None:
+                    changed[name] = getattr(quick, name)
+            groups.append(group.model_copy(update=changed))
+        return self.model_copy(
+            update={"groups": tuple(groups), "blocks": min(self.blocks, blocks), "target_width": None}
+        )
+
     def allocators_of(self, group: Group) -> tuple[str, ...]:
         """Allocators of a group, the baseline first where it is among them."""
         chosen = group.allocators if group.allocators is not None else self.allocators
@@ -152,25 +187,27 @@ class Study(BaseModel):
 def load(file: Path) -> Study:
     """A study from its file.
 
-    raises: LoamError naming file, place and reason
+    raises: LoamError naming file, line, place, reason and the nearest name
     """
+    from loam_lab import toml_errors
+
     try:
-        content = tomllib.loads(file.read_text())
+        text = file.read_text()
+        content = tomllib.loads(text)
     except OSError as problem:
         raise LoamError("study", file, f"cannot be read: {problem.strerror}", "see loam study list") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise LoamError("study", file, f"is not TOML: {problem}") from None
+        raise toml_errors.not_toml(problem, subject="study", file=file) from None
     try:
-        return Study.model_validate(content)
+        study = Study.model_validate(content)
     except ValidationError as problem:
-        raise LoamError("study", file, _where(problem), "see studies/tour.toml for an example") from None
-
-
-def _where(problem: ValidationError) -> str:
-    first = problem.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = re.sub(r"^Value error, ", "", first["msg"])
-    return f"{place}: {message}" if place else message
+        raise toml_errors.located(
+            problem, subject="study", file=file, text=text, model=Study, hint="see studies/tour.toml for an example"
+        ) from None
+    for where, wrong, hint in consistent.mistakes(study):
+        place = f"{file}:{toml_errors.line_of(text, where)}"
+        raise LoamError("study", place, f"{toml_errors.spelled(where)}: {wrong}", hint)
+    return study
 
 
 def registry() -> dict[str, Path]:

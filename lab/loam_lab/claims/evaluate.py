@@ -1,0 +1,87 @@
+"""From a campaign to the ledger: every claim reproduced, contradicted, or undecided with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.claims import predicates
+from loam_lab.claims.values import Evidence, measured
+
+if TYPE_CHECKING:
+    from loam_lab.model.claim import Claim
+    from loam_lab.statistics.data import Campaign
+
+REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+
+
+def evaluate(
+    campaign: Campaign,
+    counters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    counter_sources: Sequence[Mapping[str, Any]] = (),
+) -> list[dict[str, Any]]:
+    """The claims of a campaign's study, as `claims` in the result has them, in the order of the study.
+
+    counters: by cell key the cell's `counters`; counter_sources: as in the result
+    """
+    evidence = Evidence(campaign, counters or {}, counter_sources)
+    return [_claim(evidence, claim) for claim in campaign.study.claims]
+
+
+def _claim(evidence: Evidence, claim: Claim) -> dict[str, Any]:
+    verdict, reason, decisions = _decide(evidence, claim)
+    return {
+        "id": claim.id,
+        "section": claim.section,
+        "figure": claim.figure,
+        "sentence": claim.sentence,
+        "predicate": claim.words(),
+        "verdict": verdict,
+        "reason": reason,
+        "note": claim.note,
+        "needs": claim.needs.words(),
+        "paper": [value.model_dump() for value in claim.paper],
+        "ours": [comparison.as_json() for decision in decisions for comparison in decision.comparisons],
+        "machine": str(evidence.campaign.manifest["machine"].get("fingerprint", "")),
+        "by_preset": verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
+        "self_contradicting": claim.self_contradicting,
+    }
+
+
+def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
+    missing = unmet(evidence, claim)
+    if missing:
+        return UNDECIDED, f"needs {'; '.join(missing)}", []
+    if not claim.predicates:
+        return UNDECIDED, "what it needs is here, but the study states no predicate yet", []
+    decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
+    for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
+        found = [decision for decision in decisions if decision.outcome == outcome]
+        if found:
+            return verdict, "; ".join(decision.reason for decision in found), decisions
+    return REPRODUCED, "; ".join(decision.reason for decision in decisions), decisions
+
+
+def unmet(evidence: Evidence, claim: Claim) -> list[str]:
+    """What a claim needs and this campaign had not, each as "8 cores (this machine has 2)"."""
+    needs, campaign = claim.needs, evidence.campaign
+    machine = campaign.manifest["machine"]
+    found = []
+    if evidence.cores < needs.cores:
+        found.append(f"{needs.cores} cores (this machine has {evidence.cores})")
+    if needs.rtm and machine.get("rtm") != "works":
+        found.append("hardware transactions (this machine has none that commit)")
+    if needs.counters and not any(s["source"] == "perf_event" and s["counts"] for s in evidence.counter_sources):
+        why = next((str(s["why"]) for s in evidence.counter_sources if s["source"] == "perf_event"), "not looked for")
+        found.append(f"hardware counters ({why})")
+    names = measured(campaign)
+    found += [f"allocator {name} (not measured here)" for name in needs.allocators if name not in names]
+    known = {workload.name for description in campaign.descriptions.values() for workload in description.workloads}
+    workloads = [name for name in needs.workloads if name not in known]
+    if workloads:
+        found.append(f"the applications {', '.join(workloads)} (no executable has them)")
+    syncs = {description.sync.name for description in campaign.descriptions.values()}
+    found += [f"synchronisation {name} (not among those measured)" for name in needs.syncs if name not in syncs]
+    if needs.machine and needs.machine not in {cell.machine for cell in campaign.cells}:
+        found.append(f"machine {needs.machine}")
+    return found

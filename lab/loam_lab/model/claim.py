@@ -1,0 +1,260 @@
+"""Claims of a study: a sentence of a paper, what it needs, and predicates over measured values.  Data only.
+
+A claim holds if all its predicates hold.  A predicate compares values of cells, which a Selection names; what it may
+name is checked when the study is read (groups, levels) and when the executables are known (metrics).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+Level = Annotated[int | str, Field(union_mode="left_to_right")]
+Plain = bool | int | float | str
+Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend"]
+Source = Literal["timing", "cachegrind", "counters"]
+
+BLOCKS = "blocks"
+# Kinds that compare two selections; a band may.
+COMPARING = ("ratio_above", "ratio_below")
+
+
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+class Selection(BaseModel):
+    """Cells of one group, one per allocator, and the metric that is read of them.
+
+    group: of the study; allocator: one or several, each of which is asked; threads, sync, parameters: levels that
+    choose among those of the group; metric: "" for the workload's first
+    source: which runs are read; over: what the observations are, the blocks or the levels of a parameter of the group
+    In the `to` of a predicate whatever is left out is as in its `of`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    group: str = ""
+    allocator: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
+    sync: str = ""
+    threads: Annotated[int, Field(ge=1)] | None = None
+    parameters: dict[str, Level] = {}
+    metric: str = ""
+    source: Source = "timing"
+    over: str = BLOCKS
+
+    def based_on(self, other: Selection) -> Selection:
+        """This selection with everything that it leaves out taken from another."""
+        given = {name: getattr(self, name) for name in self.model_fields_set if name != "parameters"}
+        return other.model_copy(update={**given, "parameters": {**other.parameters, **self.parameters}})
+
+    def at(self, factor: str, level: Level) -> Selection:
+        """This selection with one level of a factor: "threads", or a parameter."""
+        if factor == "threads":
+            return self.model_copy(update={"threads": int(level)})
+        return self.model_copy(update={"parameters": {**self.parameters, factor: level}})
+
+
+class Predicate(BaseModel):
+    """One condition on measured values; the interval decides, never the estimate.
+
+    ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
+    band: the value of `of`, or the ratio `of` / `to`, lies in [low, high]
+    order: allocators in `tiers`, the highest value first: each above each of the next tier
+    trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
+    1 +- margin of the first
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind
+    of: Selection
+    to: Selection | None = None
+    limit: float = Field(default=1.0, gt=0)
+    low: float | None = None
+    high: float | None = None
+    tiers: tuple[tuple[str, ...], ...] = ()
+    along: str = ""
+    levels: tuple[Level, ...] = ()
+    direction: Literal["rises", "falls", "flat"] | None = None
+    margin: float = Field(default=0.1, gt=0, lt=1)
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        needed = {
+            "ratio_above": {"of", "to"}, "ratio_below": {"of", "to"}, "band": {"of", "low", "high"},
+            "order": {"of", "tiers"}, "trend": {"of", "along", "levels", "direction"},
+        }[self.kind]  # fmt: skip
+        allowed = needed | {"kind"} | {
+            "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
+            "trend": {"limit", "margin"},
+        }[self.kind]  # fmt: skip
+        for name in sorted(needed - self.model_fields_set):
+            raise ValueError(f"{self.kind} needs {name}")
+        for name in sorted(self.model_fields_set - allowed):
+            raise ValueError(f"{self.kind} has no {name}")
+        if not self.of.group:
+            raise ValueError("of.group is missing: name a group of the study")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low {self.low} is above high {self.high}")
+        if self.kind == "order":
+            if len(self.tiers) < 2 or not all(self.tiers):
+                raise ValueError("order needs at least two tiers of allocators")
+        elif not self.of.allocator:
+            raise ValueError("of.allocator is missing: name one or several")
+        if self.kind == "trend" and len(set(self.levels)) < max(2, len(self.levels)):
+            raise ValueError("trend needs at least two levels, each once")
+        return self
+
+    def below(self) -> Selection | None:
+        """The selection that `of` is divided by, with what it inherits."""
+        return None if self.to is None else self.to.based_on(self.of)
+
+    def selections(self) -> list[Selection]:
+        """Every selection that is read, with its levels filled in."""
+        if self.kind == "order":
+            return [self.of.model_copy(update={"allocator": tier}) for tier in self.tiers]
+        if self.kind == "trend":
+            return [self.of.at(self.along, level) for level in self.levels]
+        other = self.below()
+        return [self.of] if other is None else [self.of, other]
+
+    def words(self) -> str:
+        """The predicate in one line."""
+        metric = f"{self.of.metric or 'the first metric'} of {', '.join(self.of.allocator)}"
+        if self.kind == "order":
+            return f"order: {' > '.join(' '.join(tier) for tier in self.tiers)}"
+        if self.kind == "trend":
+            return f"trend: {metric} {self.direction} along {self.along} {', '.join(map(str, self.levels))}"
+        other = self.below()
+        if other is not None:
+            changed = [*other.parameters.items()] if other.parameters != self.of.parameters else []
+            if other.threads != self.of.threads:
+                changed.append(("threads", other.threads or 1))
+            against = ", ".join(other.allocator) if other.allocator != self.of.allocator else "itself"
+            metric += f" / {against}" + "".join(f" {name}={level}" for name, level in changed)
+        if self.kind == "band":
+            return f"band: {metric} in [{self.low:g}, {self.high:g}]"
+        return f"{self.kind}: {metric} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
+
+
+class Needs(BaseModel):
+    """What it takes to decide a claim; what is missing makes it undecided, with the need named.
+
+    cores: hardware threads; rtm: hardware transactions; counters: hardware counters that count
+    allocators: names that must have been measured; workloads, syncs: names that executables must have
+    machine: the name of the machine, where only one will do
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cores: Annotated[int, Field(ge=1)] = 1
+    rtm: bool = False
+    counters: bool = False
+    allocators: tuple[str, ...] = ()
+    workloads: tuple[str, ...] = ()
+    syncs: tuple[str, ...] = ()
+    machine: str = ""
+
+    def words(self) -> list[str]:
+        """Every need in a few words."""
+        found = [f"{self.cores} cores"] if self.cores > 1 else []
+        found += ["hardware transactions (RTM)"] if self.rtm else []
+        found += ["hardware counters"] if self.counters else []
+        found += [f"allocator {name}" for name in self.allocators]
+        found += [f"workload {name}" for name in self.workloads]
+        found += [f"synchronisation {name}" for name in self.syncs]
+        return found + ([f"machine {self.machine}"] if self.machine else [])
+
+
+class PaperValue(BaseModel):
+    """One value that the paper prints."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    what: str
+    value: str
+
+
+class Claim(BaseModel):
+    """A sentence of a paper that this study decides.
+
+    id: unique, "000-08"; section, figure: where the paper says it; sentence: in our words
+    predicates: all must hold; none only where `needs` names a workload or synchronisation that does not exist yet
+    note: what differs from the paper's set-up, or why today's programs behave otherwise; shown beside the verdict
+    self_contradicting: the paper says elsewhere that it is not so
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(pattern=r"^[a-z0-9]+-[0-9]{2,}$")
+    section: str
+    figure: str = ""
+    sentence: str = Field(min_length=1)
+    paper: tuple[PaperValue, ...] = ()
+    needs: Needs = Needs()
+    predicates: tuple[Predicate, ...] = ()
+    note: str = ""
+    self_contradicting: bool = False
+
+    @model_validator(mode="after")
+    def _decidable(self) -> Self:
+        if not self.predicates and not (self.needs.workloads or self.needs.syncs):
+            raise ValueError(f"claim {self.id} has no predicate, so that nothing could decide it")
+        return self
+
+    def words(self) -> str:
+        """All predicates in one line."""
+        return "; ".join(predicate.words() for predicate in self.predicates) or "none yet"
+
+
+class PaperTable(BaseModel):
+    """Columns and rows of plain values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    rows: tuple[tuple[Plain, ...], ...] = ()
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _rectangular(self) -> Self:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row has {len(row)} values for {len(self.columns)} columns")
+        return self
+
+
+class Ours(BaseModel):
+    """How our counterpart of a paper's figure is made of a group's cells.
+
+    grid: a row per level of `rows` (allocator, threads or a parameter), a column per metric and, unless the rows are
+    the allocators, per allocator
+    extremes: a row per level of `rows`: the best and the worst allocator, and how many times better the best is
+    select: levels that stay fixed; metrics: names, the first metric of the workload where none is given
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["grid", "extremes"] = "grid"
+    select: Selection
+    rows: str = "allocator"
+    metrics: tuple[str, ...] = ()
+
+
+class PaperFigure(BaseModel):
+    """A figure or table of the paper, shown beside ours.
+
+    groups: of the study, from which ours is made; paper: its values, as far as it prints them
+    placement: ours is drawn from live addresses (see placements in the result)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    title: str
+    kind: Literal["line", "bar", "table", "placement"]
+    groups: tuple[str, ...] = ()
+    paper: PaperTable
+    ours: tuple[Ours, ...] = ()
