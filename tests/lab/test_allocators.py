@@ -61,8 +61,8 @@ def test_the_six_are_the_defaults_and_can_be_loaded() -> None:
 def test_every_file_of_the_tree_has_what_a_reader_needs() -> None:
     for file in (paths.root() / "allocators").glob("*.toml"):
         content = tomllib.loads(file.read_text())
-        assert content["summary"] and content["version"]
-        assert content.get("libc") or content["package"]
+        assert content["summary"] and (content.get("version") or content["source"]["release"])
+        assert content.get("libc") or content.get("package") or content["source"]["license"]
         for setting in content.get("settings", {}).values():
             assert setting["help"] and "{}" in setting["value"]
 

@@ -114,7 +114,7 @@ def listing(*, as_json: bool) -> int:
         definition = known[registry.split(name)[0]]
         entry: dict[str, object] = {
             "name": name, "summary": definition.summary, "default": definition.default, "package": definition.package,
-            "forwards": definition.forwards, "file": str(definition.source),
+            "forwards": definition.forwards, "file": str(definition.source), "built_from": _built_from(definition),
             "settings": [_setting(setting) for setting in definition.settings.values()],
         }  # fmt: skip
         try:
@@ -134,8 +134,21 @@ def listing(*, as_json: bool) -> int:
     return 0
 
 
+def _built_from(definition: registry.Definition) -> dict[str, object] | None:
+    source = definition.recipe
+    if source is None:
+        return None
+    return {
+        "crate": source.crate, "version": source.version, "debian": source.debian, "license": source.license,
+        "build_s": source.build_s, "on_request": source.on_request, "command": f"./loam allocators build {definition.name}",
+    }  # fmt: skip
+
+
 def _setting(setting: registry.Setting) -> dict[str, object]:
-    values: dict[str, object] = {"name": setting.name, "type": setting.kind, "help": setting.help}
+    values: dict[str, object] = {
+        "name": setting.name, "type": setting.kind, "help": setting.help, "environment": setting.environment,
+        "tune": list(setting.tune),
+    }  # fmt: skip
     if setting.kind == "integer":
         return {**values, "min": setting.minimum, "max": setting.maximum}
     return {**values, "choices": [key for key, _ in setting.choices]}
@@ -154,6 +167,9 @@ def _print_listing(entries: Sequence[Mapping[str, Any]]) -> None:
         version = escape(entry.get("version") or "unknown")
         if not entry["available"]:
             version, about = "[doubt]missing[/doubt]", escape(entry["problem"])
+            if entry["built_from"]:
+                version = "[doubt]not built[/doubt]"
+                about = f"{escape(entry['summary'])}\n[command]{entry['built_from']['command']}[/command]"
         rows.append((f"[command]{escape(entry['name'])}[/command]", version, about))
     console.out().print(console.table(("name", "version", "what it is"), rows))
     console.out().print("Settings follow the name, as in glibc:tcache=0. Your own: ./loam allocators add NAME PATH")

@@ -125,7 +125,7 @@ def _version(path: Path, probe: VersionProbe) -> str:
 def _version_by_call(path: Path, function: str) -> str:
     """Load the object in a process of its own (never in the lab's) and call a function without arguments.
 
-    returns: "2.0.9" for 209 (the scheme of mimalloc), "" if the call fails
+    returns: "2.0.9" for 209 and "2.5.2" for 20502 (the schemes of mimalloc), "" if the call fails
     """
     code = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
     command = [sys.executable, "-I", "-S", "-c", code, str(path), function]
@@ -134,6 +134,8 @@ def _version_by_call(path: Path, function: str) -> str:
         number = int(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return ""
+    if number >= 10000:
+        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return f"{number // 100}.{number // 10 % 10}.{number % 10}"
 
 

@@ -10,18 +10,18 @@ import functools
 import os
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from loam_lab import paths
-from loam_lab.allocators import identify
+from loam_lab.allocators import identify, recipe
 from loam_lab.errors import LoamError, unknown
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._+-]*")
 _KEYS = {
     "summary", "libc", "package", "candidates", "companions", "soname", "symbols", "order", "default", "variants",
-    "forwards", "version", "settings",
+    "forwards", "version", "settings", "source",
 }  # fmt: skip
 
 
@@ -31,6 +31,7 @@ class Setting:
 
     value: text with one {} for the value; join: separator where several settings share the variable ("" = alone)
     kind: "integer" (minimum, maximum) or "choice" (choices maps what the user types to what the allocator reads)
+    tune: values worth trying, as the user would type them; proof: how the allocator itself tells the value (settings.py)
     """
 
     name: str
@@ -42,6 +43,8 @@ class Setting:
     maximum: int
     choices: tuple[tuple[str, str], ...]
     help: str
+    tune: tuple[str, ...] = ()
+    proof: str = ""
 
     def text(self, owner: str, given: str) -> str:
         """The text for the environment variable.
@@ -113,6 +116,7 @@ class Definition:
     forwards: str | None
     version: identify.VersionProbe
     settings: dict[str, Setting] = field(default_factory=dict)
+    recipe: recipe.Source | None = None
 
 
 def folders() -> tuple[Path, ...]:
@@ -186,6 +190,8 @@ def load(name: str) -> Allocator:
             "another library under its name?",
         )
     identity = identify.identify(file, definition.version)
+    if definition.recipe is not None and not identity.version:
+        identity = replace(identity, version=_built(definition, definition.recipe).release)
     if definition.soname and identity.soname and identity.soname != definition.soname:
         raise LoamError(
             str(definition.source), base, f"{file} calls itself {identity.soname}, not {definition.soname}",
@@ -251,7 +257,20 @@ def _environment(definition: Definition, settings: dict[str, str]) -> dict[str, 
     return environment
 
 
+def _built(definition: Definition, source: recipe.Source) -> recipe.Installed:
+    """raises: LoamError if it was not built, or by another recipe than the one that stands now"""
+    how = f"run ./loam allocators build {definition.name}"
+    found = recipe.installed(definition.name, source, definition.source)
+    if found is None:
+        raise LoamError("--allocator", definition.name, "is not built yet", how)
+    if not found.current:
+        raise LoamError("--allocator", definition.name, f"was built before {definition.source.name} changed", how)
+    return found
+
+
 def _find(definition: Definition) -> Path:
+    if definition.recipe is not None:
+        return _built(definition, definition.recipe).path
     for candidate in definition.candidates:
         file = _candidate(definition, candidate)
         if file is not None and file.exists():
@@ -306,7 +325,7 @@ def _read(file: Path, changed_ns: int) -> Definition:
         raise LoamError(
             str(file), None, f"wrong or missing key: {problem}", "compare with allocators/jemalloc.toml"
         ) from None
-    if not definition.libc and not definition.candidates:
+    if not definition.libc and not definition.candidates and definition.recipe is None:
         raise LoamError(str(file), None, "names no candidates", 'add candidates = ["libX.so"]')
     if definition.forwards not in (None, "glibc"):
         raise LoamError(str(file), definition.forwards, "forwards can only name glibc", "remove the line")
@@ -335,6 +354,7 @@ def _definition(file: Path, content: dict[str, Any]) -> Definition:
             object=str(version.get("object", "")),
         ),
         settings={key: _setting(key, value) for key, value in content.get("settings", {}).items()},
+        recipe=recipe.parse(content["source"]) if "source" in content else None,
     )
 
 
@@ -359,4 +379,6 @@ def _setting(name: str, content: dict[str, Any]) -> Setting:
         maximum=int(content["max"]) if kind == "integer" else 0,
         choices=tuple(content["choices"].items()) if kind == "choice" else (),
         help=content.get("help", ""),
+        tune=tuple(str(value) for value in content.get("tune", [])),
+        proof=content.get("proof", ""),
     )

@@ -37,6 +37,20 @@ def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], 
     return commands.remove(name, as_json=as_json)
 
 
+@allocators.command("build")
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="All that build in a minute without names.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Build also what is up to date.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Build allocators from sources in package registries, pinned by version and checksum, into .loam/allocators."""
+    from loam_lab.allocators import building
+
+    return building.build(names or [], again=again, as_json=as_json)
+
+
 @allocators.command("verify")
 def verify(
     name: Annotated[str, typer.Argument(help="An allocator, with settings as in glibc:tcache=0.")],

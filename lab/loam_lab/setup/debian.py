@@ -27,7 +27,7 @@ class Package:
     """One Debian package and how to see that what it brings is there.
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
-    needs: the kinds of work that need it: "venv", "measure", "test"
+    needs: the kinds of work that need it: "venv", "measure", "test", "fetch" (sources of allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """
@@ -57,6 +57,8 @@ PACKAGES = (
     Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
     Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
     Package("valgrind", "command:valgrind", ("test",), "counts instructions of fast paths"),
+    Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
+    Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
     Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
 )
@@ -177,13 +179,8 @@ def _unpack(lacking: Sequence[Package]) -> None:
     _print_list(wanted, f"unpacking Debian packages into {paths.unpacked_root()} (no root, nothing is installed):")
     folder = paths.dot_loam() / "apt"
     debs = folder / "debs"
-    for name in ("lists/partial", "cache/archives/partial", "debs"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    # A package index of our own: the machine's may be missing, and only root may refresh it.
-    options = ["-o", f"Dir::State::lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}",
-               "-o", "Debug::NoLocking=true", "-o", "APT::Sandbox::User="]  # fmt: skip
-    if _apt([*options, "update", "-q"]) != 0:
-        raise LoamError("apt-get update", None, "failed, see above", f"is there a network? as root: {_command(wanted)}")
+    options = _own_index(folder, f"as root: {_command(wanted)}")
+    debs.mkdir(exist_ok=True)
     names = _closure(options, wanted)
     fetched = _apt([*options, "download", "-q", *names], folder=debs)
     for deb in sorted(debs.glob("*.deb")):
@@ -193,6 +190,34 @@ def _unpack(lacking: Sequence[Package]) -> None:
     if fetched != 0 or absent:
         raise LoamError("apt-get download", None, f"{_names(absent or wanted)} could not be unpacked, see above",
                         f"as root: {_command(absent or wanted)}")  # fmt: skip
+
+
+def _own_index(folder: Path, by_hand: str) -> list[str]:
+    """A fresh package index of our own: the machine's may be missing, and only root may refresh it.
+
+    returns: the options with which apt-get uses it; raises: LoamError without a network
+    """
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    options = ["-o", f"Dir::State::lists={folder / 'lists'}", "-o", f"Dir::Cache={folder / 'cache'}",
+               "-o", "Debug::NoLocking=true", "-o", "APT::Sandbox::User="]  # fmt: skip
+    if _apt([*options, "update", "-q"]) != 0:
+        raise LoamError("apt-get update", None, "failed, see above", f"is there a network? {by_hand}")
+    return options
+
+
+def download(name: str, folder: Path) -> Path:
+    """Download one package without installing it or what it depends on.
+
+    folder: where to; returns: the archive; raises: LoamError without apt-get, offline, or where there is no such package
+    """
+    if not shutil.which("apt-get"):
+        raise LoamError(name, None, "comes as a Debian package, and this is no Debian", "use another allocator")
+    note(f"downloading the Debian package {name} ...")
+    options = _own_index(folder / "apt", f"by hand: apt-get download {name}")
+    if _apt([*options, "download", "-q", name], folder=folder) != 0:
+        raise LoamError("apt-get download", None, f"{name} could not be fetched, see above", "is there a network?")
+    return next(iter(folder.glob("*.deb")))
 
 
 def _closure(options: Sequence[str], wanted: Sequence[Package]) -> list[str]:

@@ -1,0 +1,81 @@
+"""The command `loam allocators build`: says what it will fetch and how long it takes, builds, names what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from loam_lab import console
+from loam_lab.allocators import making, recipe, registry
+from loam_lab.allocators.registry import Definition
+from loam_lab.errors import LoamError, unknown
+
+
+def buildable() -> dict[str, Definition]:
+    """Allocators that come as sources, in the order of listings."""
+    return {name: definition for name, definition in registry.definitions().items() if definition.recipe is not None}
+
+
+def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -> int:
+    """Build allocators; those that are built already are left alone.
+
+    names: without settings; none: all but those on request; again: build even what is up to date
+    returns: 0, 1 if one could not be built (the others are)
+    raises: LoamError for a name that is no allocator, or one that needs no building
+    """
+    known = buildable()
+    for name in names:
+        if name not in known:
+            if name in registry.definitions():
+                raise LoamError("NAME", name, "needs no building", f"it can be built: {', '.join(known)}")
+            raise unknown("NAME", name, known, "allocator that is built")
+    chosen = list(names) or [n for n, d in known.items() if d.recipe is not None and not d.recipe.on_request]
+    todo = [name for name in chosen if again or not _is_current(known[name])]
+    _announce([known[name] for name in todo])
+    entries: list[dict[str, Any]] = [{"name": name, "built": False} for name in chosen if name not in todo]
+    failures: list[tuple[str, LoamError]] = []
+    for name in todo:
+        source = known[name].recipe
+        assert source is not None
+        try:
+            built = making.make(name, source, known[name].source)
+            loaded = registry.load(name)
+        except LoamError as problem:
+            failures.append((name, problem))
+            continue
+        entries.append({**built, "built": True, "version": loaded.version, "build_id": loaded.build_id,
+                        "path": loaded.path})  # fmt: skip
+        size = f"{built['bytes'] / 1e6:.2f} MB"
+        console.note(f"built {name} {loaded.version} in {built['seconds']:.0f} s ({size}, build-id {loaded.build_id})")
+    if len(chosen) == 1 and failures:
+        raise failures[0][1]
+    for name, failure in failures:
+        console.warn(f"{name} was not built: {failure.line()}")
+    if as_json:
+        errors = [{"name": name, **failure.as_json()} for name, failure in failures]
+        console.print_json({"schema": 1, "allocators": entries, "errors": errors})
+    elif todo and not failures:
+        console.note(f"prove one: ./loam allocators verify {todo[0]}")
+    elif not todo:
+        console.note(f"up to date: {', '.join(chosen)}")
+    return 1 if failures else 0
+
+
+def _is_current(definition: Definition) -> bool:
+    assert definition.recipe is not None
+    found = recipe.installed(definition.name, definition.recipe, definition.source)
+    return found is not None and found.current
+
+
+def _announce(todo: Sequence[Definition]) -> None:
+    if not todo:
+        return
+    sources = [(definition.name, source) for definition in todo if (source := definition.recipe) is not None]
+    total = sum(source.build_s for _, source in sources)
+    console.note(
+        f"building {len(sources)} allocators into {recipe.folder()}, about {max(total, 1):.0f} s on two cores:"
+    )
+    width = max(len(name) for name, _ in sources)
+    for name, source in sources:
+        where = f"crate {source.crate} {source.version}" if source.crate else f"Debian package {source.debian}"
+        console.note(f"  {name:<{width}}  from {where}, {source.license}, {source.build_s:.0f} s")
