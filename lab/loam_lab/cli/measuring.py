@@ -6,7 +6,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from loam_lab.cli.options import Allocators, AsJson, Blocks, Out, Resume, Seed, Timeout, at_least, integers, names
+from loam_lab.cli.options import (
+    Allocators,
+    AsJson,
+    Blocks,
+    Out,
+    Resume,
+    Seed,
+    Timeout,
+    at_least,
+    chosen,
+    integers,
+    names,
+)
 from loam_lab.errors import LoamError
 
 study = typer.Typer(help="Studies: questions with their factors, blocks and figures, one file each.")
@@ -24,6 +36,7 @@ Parameter = Annotated[
     ),
 ]
 Blame = Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")]
+Memory = Annotated[bool, typer.Option("--memory", help="One further run per cell (or allocator): memory over time.")]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
 Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
 Command = Annotated[
@@ -53,6 +66,7 @@ def run(
     seed: Seed = 1,
     timeout: Timeout = None,
     blame: Blame = False,
+    memory: Memory = False,
     oversubscribe: Oversubscribe = False,
     resume: Resume = False,
     out: Out = None,
@@ -68,9 +82,10 @@ def run(
     debian.ensure("measure")
     from loam_lab.measure import commands
 
+    purposes = chosen(blame=blame, memory=memory)
     return commands.run(
         workload, allocators=names(allocator), syncs=names(sync), threads=counts, machine=machine,
-        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, blame=blame,
+        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, purposes=purposes,
         oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 
@@ -106,6 +121,7 @@ def bench(
     blocks: Blocks = None,
     seed: Seed = 1,
     timeout: Timeout = None,
+    memory: Memory = False,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
@@ -121,7 +137,7 @@ def bench(
     from loam_lab.measure import bench as measure_bench
 
     return measure_bench.bench(
-        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, resume=resume, out=out,
+        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory, resume=resume, out=out,
         as_json=as_json,
     )  # fmt: skip
 

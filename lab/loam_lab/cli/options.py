@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loam_lab.errors import LoamError
+
+if TYPE_CHECKING:
+    from loam_lab.model.cell import Purpose
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output; progress goes to standard error.")
@@ -52,6 +55,13 @@ def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> li
             raise LoamError(option, number, f"must be at least {least}")
         found.append(number)
     return found
+
+
+def chosen(**purposes: bool) -> list[Purpose]:
+    """The purposes of further runs that were asked for."""
+    from loam_lab.model.cell import SPECIAL
+
+    return [purpose for purpose in SPECIAL if purposes.get(purpose)]
 
 
 def at_least(option: str, value: int | None, least: int) -> None:

@@ -40,6 +40,7 @@ def bench(
     seed: int = 1,
     timeout_s: float | None = None,
     budget_s: float = BUDGET_S,
+    memory: bool = False,
     resume: bool = False,
     out: Path | None = None,
     as_json: bool = False,
@@ -49,6 +50,7 @@ def bench(
     """Measure a command and recommend an allocator.
 
     command: program and arguments; blocks: exactly that many, None to let intervals and budget_s decide
+    memory: one further run under each allocator, for memory over time
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError if the command is not found or fails under the baseline
     """
@@ -74,11 +76,18 @@ def bench(
         planned = int(folders.read_manifest(folder)["plan"]["study"]["blocks"])
     else:
         planned = blocks or _blocks(budget_s, run_s * (len(study.allocators) + 1))
-    study = study.model_copy(update={"blocks": planned})
+    study = study.model_copy(update={"blocks": planned, "memory": memory})
     plan = _plan(study, argv)
     plan.notes += [*absent, *_dropped(launcher.dropped)]
     repeat = shlex.join(
-        ["./loam", "bench", *(["--allocator", ",".join(allocators)] if allocators else []), "--", *command]
+        [
+            "./loam",
+            "bench",
+            *(["--allocator", ",".join(allocators)] if allocators else []),
+            *(["--memory"] if memory else []),
+            "--",
+            *command,
+        ]
     )
     campaign = Campaign(
         study, plan, folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import loam_lab
 from loam_lab.measure import folder as folders
-from loam_lab.measure import journal
+from loam_lab.measure import journal, observe
 from loam_lab.measure.execute import execute
 from loam_lab.measure.instruments import Instruments, revision, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
@@ -197,7 +197,9 @@ class Campaign:
         environment.update(self.instruments.environment(allocator, proof_file))
         # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
         environment["LOAM_PADDING"] = "x" * run.padding
+        observer = observe.observer(run, scratch)
         timeout_s = self.study.timeout_s or max(TIMEOUT_S, 5 * self._launcher.duration_s(run))
+        timeout_s = max(timeout_s, observer.timeout_min_s)
         line: dict[str, Any] = {
             "schema": journal.SCHEMA,
             "id": digest(run_identity),
@@ -210,14 +212,25 @@ class Campaign:
         }
         argv, records = self._launcher.argv(run), self._launcher.speaks_records
         try:
-            outcome = execute(argv, environment, timeout_s=timeout_s, records=records, keep_stdout=records)
+            observer.begin()
+            outcome = execute(
+                observer.command(argv), environment, timeout_s=timeout_s, records=records, keep_stdout=records,
+                watch=observer.watch,
+            )  # fmt: skip
+            observed, unobserved = observer.end(outcome)
         except OSError as problem:
             return {**line, **_not_started(problem)}
+        finally:
+            observer.close()
         proof = self.instruments.proof(proof_file, allocator, outcome, argv)
         judged = self._launcher.judge(outcome, run)
         state, failure, detail = judged.state, judged.failure, judged.detail
         if state == "ok" and proof.status != "proven":
             state, failure, detail = "unproven", "unproven", "; ".join(proof.reasons) or proof.status
+        if state == "ok" and unobserved:
+            state, failure, detail = "failed", "observation", unobserved
+        if observed:
+            line["observed"] = observed
         return {
             **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
             "proof": proof_json(proof), "records": judged.records, "warnings": list(proof.warnings),

@@ -15,6 +15,7 @@ from loam_lab.measure.progress import duration
 if TYPE_CHECKING:
     from loam_lab.measure.campaign import Ended
     from loam_lab.measure.instruments import Instruments
+    from loam_lab.model.cell import Purpose
     from loam_lab.model.study import Study
 
 INTERRUPTED = 130
@@ -88,7 +89,7 @@ def run(
     blocks: int | None = None,
     seed: int = 1,
     timeout_s: float | None = None,
-    blame: bool = False,
+    purposes: Sequence[Purpose] = (),
     oversubscribe: bool = False,
     resume: bool = False,
     out: Path | None = None,
@@ -97,6 +98,7 @@ def run(
     """An ad-hoc matrix of every combination of the levels given.
 
     parameters: (name, levels); `warmup_ms` is the lab's own and has one level
+    purposes: what every cell gets a further run for
     returns: as tour; raises: LoamError for what no executable, machine or registry has
     """
     from loam_lab.allocators import registry
@@ -126,7 +128,7 @@ def run(
         blocks=blocks or RUN_BLOCKS,
         seed=seed,
         timeout_s=timeout_s,
-        blame=blame,
+        **dict.fromkeys(purposes, True),
         groups=(group,),
         warmup_ms=WARMUP_MS if warmup_ms is None else warmup_ms,
     )

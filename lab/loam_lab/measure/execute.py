@@ -1,6 +1,6 @@
 """Start one process, wait without doing anything, and say what it used.
 
-Nothing of the lab runs while the process runs: the lab blocks in poll() on the process's descriptor.  The process
+Nothing of the lab runs while a timed process runs: the lab blocks in poll() on the process's descriptor.  The process
 gets its own group (so that a timeout ends its children too), standard input from /dev/null, and files in memory for
 its records and its output, because a pipe would need a reader.
 """
@@ -14,7 +14,7 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,9 @@ from pathlib import Path
 RECORDS_FD = 3
 TAIL_BYTES = 4096
 GRACE_S = 2.0
+
+# Looks at a running process, given its number; returns the seconds until it wants to look again.
+Watch = Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,13 @@ def execute(
     timeout_s: float,
     records: bool = False,
     keep_stdout: bool = False,
+    watch: Watch | None = None,
 ) -> Outcome:
     """Run a program to its end.
 
     argv: the program's path and arguments; with `records` the descriptor RECORDS_FD is open in it
     keep_stdout: its output counts as diagnostics (a workload); else it is discarded (a command of the user's)
+    watch: called with the process's number while it runs, for runs whose times do not count
     raises: OSError if it cannot be started; KeyboardInterrupt is passed on after the process group was ended
     """
     _keep_descriptors()
@@ -88,7 +93,7 @@ def execute(
         )  # fmt: skip
         try:
             handle = _opened(stack, os.pidfd_open(pid))
-            timed_out = not _ended(handle, timeout_s)
+            timed_out = not (_ended(handle, timeout_s) if watch is None else _watched(pid, handle, timeout_s, watch))
             if timed_out:
                 _stop(pid, handle)
             wall_s = time.monotonic() - started
@@ -140,6 +145,18 @@ def _ended(handle: int, timeout_s: float) -> bool:
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(timeout_s * 1000))
+
+
+def _watched(pid: int, handle: int, timeout_s: float, watch: Watch) -> bool:
+    """As _ended, but looks at the process whenever the one who watches wants to."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        pause_s = watch(pid)
+        left_s = deadline - time.monotonic()
+        if _ended(handle, max(0.0, min(pause_s, left_s))):
+            return True
+        if left_s <= pause_s:
+            return False
 
 
 def _stop(pid: int, handle: int) -> None:

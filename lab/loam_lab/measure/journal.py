@@ -54,6 +54,7 @@ COLUMNS = {
     "signal": "INTEGER",
     "proof": "JSON",
     "records": "JSON",
+    "observed": "JSON",
     "stderr_tail": "VARCHAR",
     "warnings": "JSON",
 }

@@ -86,6 +86,7 @@ class PlannedRun:
     block: which block of the cell's group; copy: 1 for the second copy of the baseline (the A/A sentinel)
     seed: the same for all runs of a block; order: position in the whole plan; padding: bytes of environment padding
     purpose: what the run is for; changed: parameters in which it differs from its cell
+    tool: further arguments of the tool that the purpose names
     """
 
     cell: Cell
@@ -96,6 +97,7 @@ class PlannedRun:
     padding: int
     purpose: Purpose = "timing"
     changed: tuple[tuple[str, int | str], ...] = ()
+    tool: tuple[str, ...] = ()
 
     @property
     def blame(self) -> bool:
@@ -139,6 +141,7 @@ def identity(
         "machine": dict(machine),
         "preset": preset,
         "purpose": run.purpose,
+        **({"tool": list(run.tool)} if run.tool else {}),
         "seed": run.seed,
         "block": run.block,
         "copy": run.copy,

@@ -25,14 +25,17 @@ PROCESS_METRICS = (
     Metric(name="faults_major", unit="1", better="lower", kind="count"),
 )
 _ROW = (
-    "cell", "block", "copy", "purpose", "state", "failure", "detail", "proof", "records", "warnings", "run_delay_s",
+    "cell", "block", "copy", "purpose", "state", "failure", "detail", "proof", "records", "observed", "warnings", "run_delay_s",
     *(metric.name for metric in PROCESS_METRICS),
 )  # fmt: skip
 
 
 @dataclass
 class Run:
-    """One line of a journal. process: the lab's own figures by name; records: the workload's lines"""
+    """One line of a journal. process: the lab's own figures by name; records: the workload's lines
+
+    observed: what was seen from outside in a run of another purpose than timing
+    """
 
     cell: str
     block: int
@@ -43,6 +46,7 @@ class Run:
     detail: str
     proof: Mapping[str, Any]
     records: list[dict[str, Any]]
+    observed: Mapping[str, Any]
     warnings: list[str]
     run_delay_s: float | None
     process: dict[str, float | None]
@@ -161,9 +165,10 @@ def _lines(folder: Path) -> int:
 
 
 def _run(row: dict[str, Any]) -> Run:
-    nested = {name: json.loads(row.pop(name) or "null") for name in ("proof", "records", "warnings")}
+    nested = {name: json.loads(row.pop(name) or "null") for name in ("proof", "records", "observed", "warnings")}
     process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
     return Run(
         **{**row, "failure": row["failure"] or "", "detail": row["detail"] or ""},
-        proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [], process=process,
+        proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [],
+        observed=nested["observed"] or {}, process=process,
     )  # fmt: skip

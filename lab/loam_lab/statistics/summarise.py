@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.measure import journal
 from loam_lab.measure.folder import RESULT
+from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
 from loam_lab.statistics import contrasts, intervals, verdicts, warnings
 from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run, load
@@ -128,6 +129,7 @@ def _cell(campaign: Campaign, cell: Cell, copy: int) -> dict[str, Any]:
         },
         "verdict": verdict,
         "blame": _blame(campaign, cell) if copy == 0 else None,
+        "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
         "warnings": warnings.of_cell(campaign, cell, copy, ratio, verdict),
     }  # fmt: skip
 

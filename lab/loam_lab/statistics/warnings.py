@@ -6,6 +6,7 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING
 
+from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
 from loam_lab.statistics import contrasts, intervals, verdicts
 
@@ -46,6 +47,7 @@ def of_cell(campaign: Campaign, cell: Cell, copy: int, ratio: intervals.Interval
         )
     if copy == 0:
         found += _of_blame(campaign, cell)
+        found += memory.warnings(campaign.special.get("memory", {}).get(cell.key, []))
     texts = dict.fromkeys(text for run in runs for text in run.warnings)
     return found + list(texts)
 

@@ -1,0 +1,1 @@
+"""Memory over time, looked at from outside, in runs of their own."""

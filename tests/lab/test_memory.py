@@ -1,0 +1,165 @@
+"""Memory over time: a real process tree is sampled within bounds, and unfit machines are refused with the reason."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from campaigns import STM, cells, measure, study
+
+from loam_lab.measure.execute import execute
+from loam_lab.memory import fitness
+from loam_lab.memory.observer import MemoryObserver
+from loam_lab.memory.sampler import KEPT_MAX, PERIOD_MIN_S, SHARE_MAX, Sample, Sampler, thinned
+
+MIB = 2**20
+VMSTAT = "pswpout {swap}\npgsteal_anon {stolen}\npglazyfreed {lazy}\nnr_free_pages 1\n"
+
+
+def machine(root: Path, *, swap: int = 0, stolen: int = 0, lazy: int = 0, damon: str = "off", swaps: str = "") -> Path:
+    """A made-up /proc and /sys."""
+    (root / "proc").mkdir(parents=True, exist_ok=True)
+    (root / "proc/vmstat").write_text(VMSTAT.format(swap=swap, stolen=stolen, lazy=lazy))
+    (root / "proc/swaps").write_text(f"Filename Type Size Used Priority\n{swaps}")
+    state = root / "sys/kernel/mm/damon/admin/kdamonds/0/state"
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(f"{damon}\n")
+    return root
+
+
+def sampled(program: str, timeout_s: float = 30.0) -> tuple[Sampler, float]:
+    """A Python program, sampled to its end; its wall time in seconds."""
+    sampler = Sampler()
+    outcome = execute(
+        [sys.executable, "-c", program], {"PATH": "/usr/bin:/bin"}, timeout_s=timeout_s, watch=sampler.look
+    )
+    assert outcome.exit_code == 0, outcome.stderr_tail
+    return sampler, outcome.wall_s
+
+
+def test_a_process_tree_is_summed_and_a_child_stays_known_when_its_parent_ends() -> None:
+    hold = "import time; b = bytearray(48 * 2**20); time.sleep(0.9)"
+    # This process holds 32 MiB and a shell, the shell holds a child and ends long before it.
+    program = (
+        "import subprocess, sys, time; b = bytearray(32 * 2**20)\n"
+        "shell = subprocess.Popen(['sh', '-c', '\"$0\" -c \"$1\" & sleep 0.3', sys.executable, "
+        f"{hold!r}]); shell.wait(); time.sleep(0.4)"
+    )
+    sampler, wall_s = sampled(program)
+    seen = sampler.result(wall_s)
+    assert seen["peak_pss_bytes"] > 80 * MIB
+    assert seen["samples"][-1][2] > 80 * MIB
+    assert seen["peak_rss_bytes"] >= seen["peak_pss_bytes"]
+    assert 32 * MIB < seen["mean_pss_bytes"] < seen["peak_pss_bytes"]
+    assert seen["area_pss_byte_s"] == pytest.approx(seen["mean_pss_bytes"] * wall_s, rel=0.05)
+
+
+def test_looking_takes_at_most_a_hundredth_of_the_time() -> None:
+    sampler, wall_s = sampled("import time; b = bytearray(64 * 2**20); time.sleep(1.5)")
+    seen = sampler.result(wall_s)
+    # One look may come right before the end: its cost is not paid back.
+    assert seen["looking_share"] <= SHARE_MAX * (1 + 2 / seen["looks"])
+    assert seen["looks"] >= 10
+
+
+def test_a_slow_look_is_followed_by_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = Sampler()
+
+    def slow(pid: int, t_s: float) -> Sample:
+        time.sleep(0.02)
+        return Sample(t_s, 2, 1, 0)
+
+    monkeypatch.setattr(sampler, "_sample", slow)
+    assert sampler.look(1) >= 0.02 / SHARE_MAX
+
+
+def test_a_long_run_is_thinned_and_keeps_its_peak_and_area(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = Sampler()
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        sampler, "_sample", lambda pid, t_s: Sample(t_s, 200, 1000 if round(t_s, 3) == 3.333 else 100, 0)
+    )
+    pauses = []
+    for step in range(1, 3001):
+        pauses.append(sampler.look(1))
+        clock[0] = step / 300
+    seen = sampler.result(10.0)
+    assert len(seen["samples"]) <= KEPT_MAX
+    assert (seen["peak_pss_bytes"], max(pss for _, _, pss in seen["samples"])) == (1000, 1000)
+    assert seen["area_pss_byte_s"] == pytest.approx(1000 + 900 / 300, rel=1e-6)
+    assert pauses[0] == PERIOD_MIN_S
+    assert pauses[-1] > PERIOD_MIN_S
+    assert [s[0] for s in seen["samples"]] == sorted(s[0] for s in seen["samples"])
+
+
+def test_thinning_keeps_the_larger_of_two() -> None:
+    samples = [Sample(float(i), 0, pss, 0) for i, pss in enumerate((1, 5, 7, 2, 4))]
+    assert [s.pss for s in thinned(samples)] == [5, 7, 4]
+
+
+def test_swap_zram_and_page_outs_make_memory_unfit(tmp_path: Path) -> None:
+    root = machine(tmp_path, swaps="/dev/vda2 partition 1000 0 -2\n")
+    assert fitness.reclaimable(root) == [
+        "/dev/vda2 is in use as swap; the kernel can take memory away unseen; run swapoff -a"
+    ]
+    machine(tmp_path)
+    assert fitness.reclaimable(root) == []
+    (root / "sys/block/zram0").mkdir(parents=True)
+    (root / "sys/block/zram0/disksize").write_text("1048576\n")
+    assert fitness.reclaimable(root)[0].startswith("zram0 is set up")
+    before = fitness.counters(root)
+    machine(tmp_path, stolen=3, lazy=9)
+    assert fitness.taken(before, fitness.counters(root)) == [
+        "pgsteal_anon grew by 3 pages during the run; the kernel took memory away from somebody; "
+        "give the machine more free memory and repeat"
+    ]
+
+
+def test_damon_and_lazily_freed_pages_are_warned_of(tmp_path: Path) -> None:
+    quiet = machine(tmp_path / "quiet")
+    assert fitness.warnings({}, {}, peak_lazy_bytes=0, peak_bytes=100 * MIB, root=quiet) == []
+    watched = machine(tmp_path / "watched", damon="on", lazy=7)
+    (told,) = fitness.warnings(
+        {"pglazyfreed": 2}, fitness.counters(watched), peak_lazy_bytes=0, peak_bytes=1, root=watched
+    )
+    assert "DAMON is active" in told
+    assert "5 lazily freed pages" in told
+    (told,) = fitness.warnings({}, {}, peak_lazy_bytes=8 * MIB, peak_bytes=100 * MIB, root=quiet)
+    assert told.startswith("up to 8.0 MiB of the memory were freed lazily (MADV_FREE)")
+    reclaim = machine(tmp_path / "reclaim")
+    (reclaim / "sys/module/damon_reclaim/parameters").mkdir(parents=True)
+    (reclaim / "sys/module/damon_reclaim/parameters/enabled").write_text("Y\n")
+    assert fitness.damon(reclaim)
+
+
+def test_an_observer_says_whether_its_figures_may_decide(tmp_path: Path) -> None:
+    program = "import time; b = bytearray(2**24); time.sleep(0.1)"
+    root = machine(tmp_path, damon="on")
+    observer = MemoryObserver(root)
+    observer.begin()
+    outcome = execute([sys.executable, "-c", program], {}, timeout_s=20, watch=observer.watch)
+    fit, problem = observer.end(outcome)
+    assert problem == ""
+    assert (fit["fit"], fit["reasons"]) == (True, [])
+    assert "DAMON" in fit["warnings"][0]
+    assert fit["faults_minor"] == outcome.faults_minor
+    machine(tmp_path, swap=1)
+    unfit, _ = observer.end(outcome)
+    assert not unfit["fit"]
+    assert "pswpout grew by 1 pages" in unfit["reasons"][0]
+
+
+def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
+    made = study(memory=True, sync=[STM])
+    _, result = measure(made, tmp_path / "out")
+    assert result["blocks"] == made.blocks
+    for cell in cells(result, copy=0):
+        memory = cell["memory"]
+        assert 0 < len(memory["samples"]) <= KEPT_MAX
+        assert {len(sample) for sample in memory["samples"]} == {4}
+        assert memory["peak_rss_bytes"] >= memory["peak_pss_bytes"] > 0
+        assert cell["runs"] == made.blocks
+    assert all(cell["memory"] is None for cell in cells(result, copy=1))
