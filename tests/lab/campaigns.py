@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from loam_lab.allocators.registry import Allocator
 from loam_lab.errors import LoamError
 from loam_lab.measure import plan as plans
 from loam_lab.measure.campaign import Campaign, Ended
+from loam_lab.measure.disturbance import Disturbance, Load
 from loam_lab.measure.execute import Outcome
 from loam_lab.model.study import Study
 from loam_lab.statistics import summarise
@@ -32,12 +33,15 @@ class FakeInstruments:
     """Allocators that are only names, told to the made-up workload through FAKE_ALLOCATOR.
 
     unproven: names whose proof fails; variables: further environment of every run; cores: of the made-up machine
+    disturbed: whether the n-th run that is judged was disturbed; runs: how many were
     """
 
     unproven: frozenset[str] = frozenset()
     variables: dict[str, str] = field(default_factory=dict)
     cores: int = 2
     sha256: str = "0" * 64
+    disturbed: Callable[[int], bool] = lambda number: False
+    runs: int = 0
 
     def allocator(self, name: str) -> Allocator:
         if name == "missing":
@@ -57,6 +61,17 @@ class FakeInstruments:
 
     def machine(self) -> dict[str, Any]:
         return {"cpu": "made up", "cores": self.cores, "fingerprint": "0", "aslr": 2}
+
+    def load(self) -> Load:
+        return Load(0.0, 0.0)
+
+    def disturbance(
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
+    ) -> Disturbance:
+        self.runs += 1
+        if self.disturbed(self.runs - 1):
+            return Disturbance(0.5 * outcome.wall_s, 0.0, 0.0, 0.5, ("run_delay",))
+        return Disturbance(0.0, 0.0, 0.0, 0.0, ())
 
 
 def study(**changed: Any) -> Study:

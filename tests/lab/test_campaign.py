@@ -36,7 +36,7 @@ def test_the_identity_holds_whatever_can_change_the_numbers(tmp_path: Path) -> N
     identity = journal.read(tmp_path)[0]["identity"]
     assert set(identity) == {
         "schema", "workload", "parameters", "warmup_ms", "allocator", "sync", "threads", "machine", "preset", "purpose",
-        "seed", "block", "copy",
+        "seed", "block", "copy", "attempt",
     }  # fmt: skip
     assert identity["parameters"] == {
         "structure": "tree", "mapping": "table", "shift": 5, "mode": "ok", "spread": 10, "duration_ms": 1,
@@ -206,7 +206,8 @@ def test_environment_of_a_run_is_small_and_padded_alike_within_a_block(
     monkeypatch.setenv("LD_PRELOAD", "")
     measure(study(), tmp_path)
     assert all(
-        set(found) <= {"PATH", "HOME", "LD_LIBRARY_PATH", "LANG", "FAKE_ALLOCATOR", "LOAM_PADDING"} for found in seen
+        set(found) <= {"PATH", "HOME", "LD_LIBRARY_PATH", "LANG", "FAKE_ALLOCATOR", "LOAM_PADDING", "LOAM_STACK_OFFSET"}
+        for found in seen
     )
     paddings = [len(found["LOAM_PADDING"]) for found in seen]
     assert len(set(paddings)) == 4

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.measure.execute import TAIL_BYTES, Outcome, execute
+from loam_lab.measure.execute import Outcome, execute
+from loam_lab.measure.output import TAIL_BYTES
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

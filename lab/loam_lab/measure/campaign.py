@@ -12,13 +12,14 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import loam_lab
+from loam_lab import console
 from loam_lab.measure import folder as folders
 from loam_lab.measure import journal, observe
 from loam_lab.measure.execute import execute
@@ -26,6 +27,9 @@ from loam_lab.measure.instruments import Instruments, revision, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
 from loam_lab.measure.plan import Plan
 from loam_lab.measure.progress import Progress, Remaining
+from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule
+from loam_lab.measure.stopping import Narrow
+from loam_lab.measure.watched import Watched
 from loam_lab.model.cell import SCHEMA, PlannedRun, digest, identity
 from loam_lab.model.study import Study
 
@@ -41,13 +45,20 @@ BLOCKS_FOR_INTERVAL = 6
 
 @dataclass
 class Ended:
-    """How a campaign ended. done, total: runs in the journal, runs planned; skipped: runs given up with their cell."""
+    """How a campaign ended.
+
+    done, total: runs in the journal, runs planned with those that disturbance added; skipped: given up with their cell
+    measured: runs of this start; repeated: runs of blocks that were run again; refused: blocks that stayed disturbed
+    because the campaign had spent what it may on repetitions
+    """
 
     done: int
     total: int
     skipped: int
     interrupted: bool
     measured: int = 0
+    repeated: int = 0
+    refused: int = 0
 
 
 @dataclass
@@ -69,6 +80,8 @@ class Campaign:
     launcher: Launcher | None = None
     enough: Callable[[int], bool] | None = None
     _allocators: dict[str, Allocator] = field(default_factory=dict)
+    _began_s: float = 0.0
+    _before_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._launcher = self.launcher or WorkloadLauncher(self.plan)
@@ -123,51 +136,71 @@ class Campaign:
 
     def _run(self, machine: Mapping[str, Any]) -> Ended:
         finished = {line["id"]: line for line in journal.read(self.folder)}
-        identities = {run: self._identity(run, machine) for run in self.plan.runs}
-        todo = [run for run in self.plan.runs if digest(identities[run]) not in finished]
         given_up = _GivenUp()
         for line in finished.values():
             given_up.note(line["cell"], line["identity"]["allocator"]["name"], line["identity"]["sync"]["name"], line)
-        ended = Ended(len(self.plan.runs) - len(todo), len(self.plan.runs), 0, interrupted=False)
-        began_s = time.monotonic()
-        remaining = Remaining([(self._kind(run), self._guess_s(run)) for run in todo])
+        self._began_s, self._before_s = time.monotonic(), _measured_s(finished.values())
+
+        names: dict[PlannedRun, str] = {}
+
+        def known(run: PlannedRun) -> Mapping[str, Any] | None:
+            if run not in names:
+                names[run] = digest(self._identity(run, machine))
+            return finished.get(names[run])
+
+        adaptive = self.study.target_width is not None
+        schedule = Schedule(
+            self.plan, known, stops=self._stops_before,
+            close=Narrow(self.study, self.plan, self.folder).close if adaptive else lambda turn, closed: frozenset(),
+            minimum=min(self.study.blocks_of(group) for group in self.study.groups) if adaptive else None,
+        )  # fmt: skip
+        todo = [run for run in self.plan.runs if known(run) is None]
+        remaining = Remaining([(self._kind(run), self._guess_s(run)) for run in todo], at_most=adaptive)
+        ended = Ended(len(finished), 0, 0, interrupted=False)
         with contextlib.ExitStack() as stack:
             stack.enter_context(_ends_like_ctrl_c())
             writer = stack.enter_context(journal.Journal(self.folder))
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
-            progress = stack.enter_context(Progress(self.study.name, len(todo), remaining))
+            progress = stack.enter_context(Progress(self.study.name, len(todo), remaining, Watched(self.folder)))
             try:
-                for index, run in enumerate(todo):
+                for run in schedule:
                     cell = run.cell
-                    turn_begins = run.timing and (index == 0 or run.block != todo[index - 1].block)
-                    if turn_begins and self._stops_before(run.block, began_s):
-                        break
+                    if run.attempt:
+                        remaining.add(self._kind(run), self._guess_s(run))
+                        progress.grow()
                     if given_up.reason(cell.key, cell.allocator, cell.sync):
                         ended.skipped += 1
                         remaining.done(self._kind(run), None)
                     else:
                         began = time.monotonic()
-                        line = self._one(run, identities[run], scratch)
+                        line = self._one(run, self._identity(run, machine), scratch)
                         writer.append(line)
+                        finished[line["id"]] = line
                         given_up.note(cell.key, cell.allocator, cell.sync, line)
                         remaining.done(self._kind(run), time.monotonic() - began)
-                        ended.done += 1
                         ended.measured += 1
                     progress.step()
             except KeyboardInterrupt:
                 ended.interrupted = True
-                # It may have come between the journal's line and its count.
-                ended.done = len({line["id"] for line in journal.read(self.folder)})
+            # An interrupt may have come between the journal's line and its being noted.
+            ended.done = len({line["id"] for line in journal.read(self.folder)}) if ended.interrupted else len(finished)
+        ended.repeated, ended.refused = schedule.repeated, schedule.refused
+        ended.total = len(self.plan.runs) + schedule.repeated
+        if schedule.refused:
+            console.warn(
+                f"{schedule.refused} blocks stayed disturbed: {schedule.repeated} runs were spent on repetitions, a "
+                f"campaign's share of {REPEATS_SHARE_MAX:.0%}; their values are noisier; stop other programs (loam doctor)"
+            )
         return ended
 
-    def _stops_before(self, block: int, began_s: float) -> bool:
+    def _stops_before(self, block: int) -> bool:
         """Whether the blocks measured suffice, or the next one would not fit into the time budget."""
         if self.enough is not None and self.enough(block):
             return True
         budget_s = self.study.budget_s
         if budget_s is None or block < BLOCKS_FOR_INTERVAL:
             return False
-        used_s = time.monotonic() - began_s
+        used_s = time.monotonic() - self._began_s
         return used_s * (1 + 1 / block) > budget_s
 
     def _identity(self, run: PlannedRun, machine: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,6 +231,8 @@ class Campaign:
         # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
         environment["LOAM_PADDING"] = "x" * run.padding
         observer = observe.observer(run, scratch)
+        if self._launcher.speaks_records:
+            environment["LOAM_STACK_OFFSET"] = f"{run.stack:04d}"
         timeout_s = self.study.timeout_s or max(TIMEOUT_S, 5 * self._launcher.duration_s(run))
         timeout_s = max(timeout_s, observer.timeout_min_s)
         line: dict[str, Any] = {
@@ -207,16 +242,21 @@ class Campaign:
             "cell": run.cell.key,
             "block": run.block,
             "copy": run.copy,
+            "attempt": run.attempt,
             "purpose": run.purpose,
             "order": run.order,
+            "t_s": round(self._before_s + time.monotonic() - self._began_s, 6),
+            "offsets": {"environment": run.padding, "stack": run.stack},
         }
         argv, records = self._launcher.argv(run), self._launcher.speaks_records
         try:
             observer.begin()
+            before = self.instruments.load()
             outcome = execute(
                 observer.command(argv), environment, timeout_s=timeout_s, records=records, keep_stdout=records,
                 watch=observer.watch,
             )  # fmt: skip
+            after = self.instruments.load()
             observed, unobserved = observer.end(outcome)
         except OSError as problem:
             return {**line, **_not_started(problem)}
@@ -231,10 +271,19 @@ class Campaign:
             state, failure, detail = "failed", "observation", unobserved
         if observed:
             line["observed"] = observed
+        threads = run.cell.threads if records else None
+        disturbance = self.instruments.disturbance(before, after, outcome, judged.records, threads)
+        warnings = [*proof.warnings, *([outcome.leftover] if outcome.leftover else [])]
         return {
             **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
-            "proof": proof_json(proof), "records": judged.records, "warnings": list(proof.warnings),
+            "disturbance": disturbance.as_json(), "proof": proof_json(proof), "records": judged.records,
+            "warnings": warnings,
         }  # fmt: skip
+
+
+def _measured_s(lines: Iterable[Mapping[str, Any]]) -> float:
+    """Where on the campaign's own clock the last run ended; that clock stands still between two starts."""
+    return max((line.get("t_s", 0.0) + line.get("wall_s", 0.0) for line in lines), default=0.0)
 
 
 @contextlib.contextmanager

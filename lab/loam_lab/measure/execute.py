@@ -1,8 +1,8 @@
 """Start one process, wait without doing anything, and say what it used.
 
 Nothing of the lab runs while a timed process runs: the lab blocks in poll() on the process's descriptor.  The process
-gets its own group (so that a timeout ends its children too), standard input from /dev/null, and files in memory for
-its records and its output, because a pipe would need a reader.
+gets its own group (so that a timeout ends its children too), standard input from /dev/null, a file in memory for its
+records, and a pipe for its diagnostics, of which the lab keeps the end (see output.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import functools
 import os
 import resource
-import select
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +18,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from loam_lab.measure import output
+
 RECORDS_FD = 3
-TAIL_BYTES = 4096
 GRACE_S = 2.0
+LEFTOVER = "it left processes behind; they were ended, and their time and memory are not counted; let the command wait for them"
 
 # Looks at a running process, given its number; returns the seconds until it wants to look again.
 Watch = Callable[[int], float]
@@ -34,7 +35,8 @@ class Outcome:
     exit_code, signal: one of them is None; timed_out: the lab ended it
     rss_peak_bytes: None where it cannot be told from the lab's own (see _peak_rss)
     run_delay_s: time the main thread waited for a CPU; None where the kernel does not say
-    records, stderr_tail: what it wrote, the tail limited to TAIL_BYTES
+    records, stderr_tail: what it wrote, the tail limited to output.TAIL_BYTES
+    leftover: a warning if it left processes behind, else ""
     """
 
     pid: int
@@ -53,6 +55,7 @@ class Outcome:
     timed_out: bool
     records: bytes
     stderr_tail: str
+    leftover: str = ""
 
 
 def execute(
@@ -74,15 +77,15 @@ def execute(
     _keep_descriptors()
     with contextlib.ExitStack() as stack:
         null = _opened(stack, os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
-        errors = _opened(stack, os.memfd_create("stderr", os.MFD_CLOEXEC))
-        written = _opened(stack, os.memfd_create("records", os.MFD_CLOEXEC)) if records else -1
+        tail = stack.enter_context(contextlib.closing(output.Tail()))
+        file = stack.enter_context(contextlib.closing(output.RecordsFile())) if records else None
         actions: list[tuple[int, int, int]] = [
             (os.POSIX_SPAWN_DUP2, null, 0),
-            (os.POSIX_SPAWN_DUP2, errors if keep_stdout else null, 1),
-            (os.POSIX_SPAWN_DUP2, errors, 2),
+            (os.POSIX_SPAWN_DUP2, tail.writer if keep_stdout else null, 1),
+            (os.POSIX_SPAWN_DUP2, tail.writer, 2),
         ]
-        if records:
-            actions.append((os.POSIX_SPAWN_DUP2, written, RECORDS_FD))
+        if file is not None:
+            actions.append((os.POSIX_SPAWN_DUP2, file.descriptor, RECORDS_FD))
         started_utc = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         rss_before = _own_peak_rss()
         started = time.monotonic()
@@ -93,9 +96,13 @@ def execute(
         )  # fmt: skip
         try:
             handle = _opened(stack, os.pidfd_open(pid))
-            timed_out = not (_ended(handle, timeout_s) if watch is None else _watched(pid, handle, timeout_s, watch))
+            timed_out = not (
+                output.ended(handle, timeout_s, tail)
+                if watch is None
+                else _watched(pid, handle, timeout_s, watch, tail)
+            )
             if timed_out:
-                _stop(pid, handle)
+                _stop(pid, handle, tail)
             wall_s = time.monotonic() - started
             run_delay_s = _run_delay(pid)
         except BaseException:
@@ -105,7 +112,15 @@ def execute(
         # The leader is not reaped yet, so its number still names the group: nothing it left behind lives on.
         _kill_group(pid)
         _, status, used = os.wait4(pid, 0)
+        left_behind = _group_exists(pid)
         code = os.waitstatus_to_exitcode(status)
+        tail.drain()
+        written = file.content() if file is not None else b""
+        said = (
+            tail.text()
+            if written is not None
+            else f"{tail.text()}\nmore than {output.RECORDS_MAX_BYTES >> 20} MiB of records"
+        )
         return Outcome(
             pid=pid,
             started_utc=started_utc,
@@ -121,8 +136,9 @@ def execute(
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
             timed_out=timed_out,
-            records=_content(written) if records else b"",
-            stderr_tail=_content(errors, TAIL_BYTES).decode(errors="replace"),
+            records=written or b"",
+            stderr_tail=said,
+            leftover=LEFTOVER if left_behind else "",
         )
 
 
@@ -140,37 +156,44 @@ def _opened(stack: contextlib.ExitStack, descriptor: int) -> int:
     return descriptor
 
 
-def _ended(handle: int, timeout_s: float) -> bool:
-    """Whether the process ended within the time; blocks without waking up in between."""
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    return bool(poll.poll(timeout_s * 1000))
-
-
-def _watched(pid: int, handle: int, timeout_s: float, watch: Watch) -> bool:
-    """As _ended, but looks at the process whenever the one who watches wants to."""
+def _watched(pid: int, handle: int, timeout_s: float, watch: Watch, tail: output.Tail) -> bool:
+    """As output.ended, but looks at the process whenever the one who watches wants to."""
     deadline = time.monotonic() + timeout_s
     while True:
         pause_s = watch(pid)
         left_s = deadline - time.monotonic()
-        if _ended(handle, max(0.0, min(pause_s, left_s))):
+        if output.ended(handle, max(0.0, min(pause_s, left_s)), tail):
             return True
         if left_s <= pause_s:
             return False
 
 
-def _stop(pid: int, handle: int) -> None:
+def _stop(pid: int, handle: int, tail: output.Tail) -> None:
     """TERM for the group, and KILL where it does not follow."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)
-    if not _ended(handle, GRACE_S):
+    if not output.ended(handle, GRACE_S, tail):
         _kill_group(pid)
-        _ended(handle, 60.0)
+        output.ended(handle, 60.0, tail)
 
 
 def _kill_group(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+
+
+def _group_exists(pid: int) -> bool:
+    """Whether the group of a reaped leader has members still; while it has, no other group gets its number.
+
+    They were killed a moment ago and count until their new parent has reaped them
+    """
+    try:
+        os.killpg(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _run_delay(pid: int) -> float | None:
@@ -192,16 +215,3 @@ def _peak_rss(reported: int, own: int) -> int | None:
     a figure that does not exceed the lab's own says nothing.  (The interposition probe says it better, where it runs.)
     """
     return reported if reported > own else None
-
-
-def _content(descriptor: int, last: int | None = None) -> bytes:
-    size = os.fstat(descriptor).st_size
-    start = max(0, size - last) if last is not None else 0
-    parts = []
-    while start < size:
-        part = os.pread(descriptor, min(size - start, 1 << 20), start)
-        if not part:
-            break
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loam_lab import paths
+from loam_lab.measure import disturbance
 
 if TYPE_CHECKING:
     from loam_lab.allocators.probe import Proof
     from loam_lab.allocators.registry import Allocator
+    from loam_lab.measure.disturbance import Disturbance, Load
     from loam_lab.measure.execute import Outcome
 
 # Variables by which a user's shell could change the allocator under test or put another one in its place.
@@ -37,6 +39,14 @@ class Instruments(Protocol):
 
     def machine(self) -> dict[str, Any]:
         """The machine as results record it."""
+
+    def load(self) -> Load:
+        """What the machine as a whole is doing; asked before and after each run."""
+
+    def disturbance(
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
+    ) -> Disturbance:
+        """What others took from a run; threads: that it keeps busy, None where nobody knows."""
 
 
 class Machine:
@@ -74,6 +84,19 @@ class Machine:
         from loam_lab import machine
 
         return machine.fingerprint()
+
+    def load(self) -> Load:
+        """See Instruments."""
+        return disturbance.read()
+
+    def disturbance(
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
+    ) -> Disturbance:
+        """See Instruments."""
+        return disturbance.judge(
+            before, after, wall_s=outcome.wall_s, cpu_s=outcome.user_s + outcome.system_s,
+            main_delay_s=outcome.run_delay_s, records=records, threads=threads, cores=len(os.sched_getaffinity(0)),
+        )  # fmt: skip
 
 
 def without_allocator_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

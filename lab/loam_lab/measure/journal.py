@@ -34,6 +34,7 @@ COLUMNS = {
     "identity": "JSON",
     "block": "BIGINT",
     "copy": "INTEGER",
+    "attempt": "INTEGER",
     "purpose": "VARCHAR",
     "blame": "BOOLEAN",
     "order": "BIGINT",
@@ -41,6 +42,9 @@ COLUMNS = {
     "failure": "VARCHAR",
     "detail": "VARCHAR",
     "started_utc": "VARCHAR",
+    "t_s": "DOUBLE",
+    "offsets": "JSON",
+    "disturbance": "JSON",
     "wall_s": "DOUBLE",
     "user_s": "DOUBLE",
     "system_s": "DOUBLE",
@@ -210,13 +214,16 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 
 def _migrated(line: dict[str, Any]) -> dict[str, Any]:
-    """The line as this lab writes it: before runs had a purpose, line and identity said "blame" instead."""
+    """The line as this lab writes it.
+
+    Before runs had a purpose, line and identity said "blame" instead; before blocks were repeated, all were attempt 0
+    """
     identity = line.get("identity")
-    if "purpose" in line or not isinstance(identity, dict):
+    if ("purpose" in line and "attempt" in line) or not isinstance(identity, dict):
         return line
-    purpose = "blame" if line.pop("blame", False) else "timing"
-    known = {**{name: value for name, value in identity.items() if name != "blame"}, "purpose": purpose}
-    return {**line, "purpose": purpose, "identity": known, "id": digest(known)}
+    purpose = line.get("purpose", "blame" if line.pop("blame", False) else "timing")
+    known = {**{name: value for name, value in identity.items() if name != "blame"}, "purpose": purpose, "attempt": 0}
+    return {**line, "purpose": purpose, "attempt": 0, "identity": known, "id": digest(known)}
 
 
 def wrong_schema(file: Path, version: object) -> LoamError:
@@ -240,7 +247,7 @@ def query(folder: Path) -> duckdb.DuckDBPyConnection:
     names = ", ".join(_quoted(str(file)) for file in found)
     connection.execute(
         f"""create view runs as
-            select * exclude (purpose, blame),
+            select * exclude (purpose, blame, attempt), coalesce(attempt, 0) as attempt,
                    coalesce(purpose, if(coalesce(blame, false), 'blame', 'timing')) as purpose
             from read_json([{names}], format='newline_delimited', columns={{{columns}}},
                                     ignore_errors=true, maximum_object_size=67108864)

@@ -161,7 +161,7 @@ def outcome_json(outcome: Outcome, proof: Proof) -> dict[str, Any]:
     The peak memory is the probe's, which looks from inside; wait4's figure stands in where no probe reported.
     """
     fields = asdict(outcome)
-    for name in ("records", "timed_out", "pid"):
+    for name in ("records", "timed_out", "pid", "leftover"):
         del fields[name]
     told = max((int(process.get("rss_peak_bytes", 0)) for process in proof.processes), default=0)
     if told:

@@ -24,6 +24,8 @@ from loam_lab.workloads import Executable
 # first: they show early what does not work, and a campaign that runs out of time loses whole blocks and nothing else.
 SPECIAL_BLOCK = 1_000_000
 PADDING_BYTES_MAX = 4096
+# A page: ASLR moves the stacks of threads by whole pages only.  The step keeps the alignment that the ABI asks for.
+STACK_BYTES_MAX, STACK_STEP_BYTES = 4096, 16
 # The smallest signed-rank probability of 10 pairs is 0.00195, which 25 comparisons just leave below 5 %.
 PAIRS_OF_TEN_BLOCKS = 25
 
@@ -32,10 +34,12 @@ PAIRS_OF_TEN_BLOCKS = 25
 class Plan:
     """What a campaign will run.
 
-    runs: in order, timing runs last; executables: by label; notes: what the reader of the plan should know
+    runs: in order, timing runs last; turns: the timing runs by turn and block, in the same order
+    executables: by label; notes: what the reader of the plan should know
     """
 
     runs: list[PlannedRun] = field(default_factory=list)
+    turns: list[list[list[PlannedRun]]] = field(default_factory=list)
     executables: dict[str, Executable] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -89,12 +93,34 @@ def make(
         made = _group(study, group, found, allocators, levels, plan)
         blocks.extend(made)
     planned = [run for purpose in SPECIAL for run in _special_runs(study, plan, purpose)]
-    for index in range(max(len(column) for column in blocks)):
-        turn = [column[index] for column in blocks if index < len(column)]
-        random.Random(_seed(study.seed, "columns", index)).shuffle(turn)
-        planned += [run for block in turn for run in block]
     plan.runs = [replace(run, order=order) for order, run in enumerate(planned)]
+    for index in range(max(len(column) for column in blocks)):
+        turn = [
+            [replace(run, column=number) for run in column[index]]
+            for number, column in enumerate(blocks)
+            if index < len(column)
+        ]
+        random.Random(_seed(study.seed, "columns", index)).shuffle(turn)
+        numbered = []
+        for block in turn:
+            numbered.append([replace(run, order=len(plan.runs) + place) for place, run in enumerate(block)])
+            plan.runs += numbered[-1]
+        plan.turns.append(numbered)
     return plan
+
+
+def again(plan: Plan, block: Sequence[PlannedRun], attempt: int) -> list[PlannedRun]:
+    """The same block once more: same seed and offsets, so that it measures the same, in another order.
+
+    block: its runs as planned; attempt: 1 for the first repetition; returns: runs whose order no other run has
+    """
+    runs = list(block)
+    random.Random(_seed(runs[0].seed, "order", attempt)).shuffle(runs)
+    orders = sorted(run.order for run in runs)
+    return [
+        replace(run, attempt=attempt, order=order + attempt * len(plan.runs))
+        for run, order in zip(runs, orders, strict=True)
+    ]
 
 
 def _hardware_threads() -> int:
@@ -128,11 +154,12 @@ def _group(
         )
         plan._cells.extend(cells)
         column = []
-        for block in range(study.blocks_of(group)):
+        for block in range(study.cap_of(group)):
             seed = _seed(study.seed, group.name, sorted(fixed.items()), block)
             padding = _seed(seed, "padding") % PADDING_BYTES_MAX
-            runs = [PlannedRun(cell, block, 0, seed, 0, padding) for cell in cells]
-            runs.append(PlannedRun(cells[0], block, 1, seed, 0, padding))
+            stack = _seed(seed, "stack") % (STACK_BYTES_MAX // STACK_STEP_BYTES) * STACK_STEP_BYTES
+            runs = [PlannedRun(cell, block, 0, seed, 0, padding, stack=stack) for cell in cells]
+            runs.append(PlannedRun(cells[0], block, 1, seed, 0, padding, stack=stack))
             random.Random(_seed(seed, "order")).shuffle(runs)
             column.append(runs)
         columns.append(column)

@@ -6,6 +6,7 @@ whose identity is already in the journal; comparing results drops seed, block an
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ class Cell:
     warmup_ms: int
     machine: str = "host"
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """Name of the cell, unique within a campaign."""
         return digest(self.as_json())
@@ -87,6 +88,8 @@ class PlannedRun:
     seed: the same for all runs of a block; order: position in the whole plan; padding: bytes of environment padding
     purpose: what the run is for; changed: parameters in which it differs from its cell
     tool: further arguments of the tool that the purpose names
+    column: which combination of a group's own workload parameters; column and block together name the block
+    attempt: 1 and 2 where the block was run again, because something disturbed it; stack: bytes of stack offset
     """
 
     cell: Cell
@@ -98,6 +101,9 @@ class PlannedRun:
     purpose: Purpose = "timing"
     changed: tuple[tuple[str, int | str], ...] = ()
     tool: tuple[str, ...] = ()
+    column: int = 0
+    attempt: int = 0
+    stack: int = 0
 
     @property
     def blame(self) -> bool:
@@ -145,4 +151,5 @@ def identity(
         "seed": run.seed,
         "block": run.block,
         "copy": run.copy,
+        "attempt": run.attempt,
     }

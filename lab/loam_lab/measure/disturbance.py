@@ -1,0 +1,139 @@
+"""How much of a run other work and the hypervisor took, and when that spoils the block it belongs to.
+
+Three sources, each of which sees what the others miss:
+
+- run delay: time that the process's own threads were ready and waited for a CPU.  Exact, per thread, from schedstat:
+  the main thread's is read after it ended; that of a workload's workers comes with its records (`run_delay_s` of an
+  iteration), because the kernel forgets a thread that has ended.  Comparing CPU time with wall time would not do: a
+  thread that sleeps in its allocator's lock is no disturbance, it is what is measured
+- steal: time that the hypervisor gave to somebody else, of all CPUs, in ticks of the kernel
+- pressure: time in which any task of the machine waited for a CPU (PSI "some").  It says that there was other work, not
+  whom it cost, so it takes more of it to spoil a run; it is the only source for threads of commands
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loam_lab.model.records import totals
+
+PROC = Path("/proc")
+# Share of the time of a run's threads that may be lost before the block is run again.
+SHARE_MAX = 0.02
+# Pressure counts the waiting of everybody: kernel threads that wait behind a busy workload are part of each run.
+PRESSURE_SHARE_MAX = 0.10
+# A command that uses more CPU time than this has several threads, which may wait for one another; and one that uses
+# this share of all cores surely makes somebody wait.
+ONE_THREAD_SHARE = 1.1
+FULL_SHARE = 0.9
+# Starting and ending a process costs about this much waiting on an idle machine; runs of milliseconds consist of it.
+RUN_DELAY_FLOOR_S = 0.001
+PRESSURE_FLOOR_S = 0.005
+# Steal is told in whole ticks, so that one may belong to the time before the run.
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+STEAL_FLOOR_S = 2 * TICK_S
+
+
+@dataclass(frozen=True)
+class Load:
+    """Counters of the whole machine at one moment, in seconds since boot; None where the kernel does not say."""
+
+    steal_s: float | None
+    pressure_s: float | None
+
+
+def read(proc: Path = PROC) -> Load:
+    """The counters now; two small reads, so that it may be asked before and after each run."""
+    return Load(_steal_s(proc / "stat"), _pressure_s(proc / "pressure" / "cpu"))
+
+
+def _steal_s(file: Path) -> float | None:
+    try:
+        with file.open() as lines:
+            # cpu user nice system idle iowait irq softirq steal ...
+            return int(lines.readline().split()[8]) * TICK_S
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _pressure_s(file: Path) -> float | None:
+    try:
+        with file.open() as lines:
+            kind, *fields = lines.readline().split()
+            values = dict(field.split("=", 1) for field in fields)
+            return int(values["total"]) / 1e6 if kind == "some" else None
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """What was taken from one run.
+
+    run_delay_s: of all threads that could be asked, None where the kernel does not say; steal_s, pressure_s: of the
+    machine while the run lasted; share: the largest part of the run's thread time that one of run delay and steal took
+    why: the sources beyond their limit, of "run_delay", "steal", "pressure"; the run is contaminated if there is one
+    """
+
+    run_delay_s: float | None
+    steal_s: float | None
+    pressure_s: float | None
+    share: float
+    why: tuple[str, ...]
+
+    @property
+    def contaminated(self) -> bool:
+        """Whether the run's block has to be run again."""
+        return bool(self.why)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the journal has it."""
+        return {
+            "run_delay_s": self.run_delay_s, "steal_s": self.steal_s, "pressure_s": self.pressure_s,
+            "share": round(self.share, 6), "contaminated": self.contaminated, "why": list(self.why),
+        }  # fmt: skip
+
+
+def judge(
+    before: Load, after: Load, *, wall_s: float, cpu_s: float, main_delay_s: float | None,
+    records: Iterable[Mapping[str, Any]], threads: int | None, cores: int,
+) -> Disturbance:  # fmt: skip
+    """What a run lost.
+
+    wall_s, cpu_s: of the process; main_delay_s: run delay of its main thread
+    threads: that it keeps busy, None where nobody knows (a command); cores: hardware threads that it may use
+    More threads than cores wait for one another: that share is allowed for.  A command that fills the cores may do the
+    same without anybody knowing how much, so that only the hypervisor can be told from itself.
+    """
+    workers_s = totals(records).get("run_delay_s")
+    # The main thread of a workload sleeps while its workers run, and waits for none of them.
+    known = [delay for delay in (main_delay_s, workers_s) if delay is not None]
+    run_delay_s = sum(known) if known else None
+    steal_s = _grown(before.steal_s, after.steal_s)
+    pressure_s = _grown(before.pressure_s, after.pressure_s)
+    wall_s = max(wall_s, 1e-9)
+    busy = cpu_s / wall_s
+    own = max(0.0, 1 - cores / threads) if threads is not None else float(busy > FULL_SHARE * cores)
+    lanes = min(threads if threads is not None else max(1.0, busy), cores)
+    # No process loses more to the hypervisor than the CPUs it can be on.
+    steal_share = (steal_s or 0.0) / (wall_s * lanes)
+    delay_share = (run_delay_s or 0.0) / (wall_s * (threads or 1))
+    why = []
+    if run_delay_s is not None and run_delay_s > RUN_DELAY_FLOOR_S and delay_share > SHARE_MAX + own:
+        why.append("run_delay")
+    if steal_s is not None and steal_s > STEAL_FLOOR_S and steal_share > SHARE_MAX:
+        why.append("steal")
+    # With more threads than CPUs somebody always waits: pressure then says nothing about others.
+    alone = own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE)
+    if alone and pressure_s is not None and pressure_s > max(PRESSURE_FLOOR_S, PRESSURE_SHARE_MAX * wall_s):
+        why.append("pressure")
+    return Disturbance(run_delay_s, steal_s, pressure_s, max(delay_share, min(steal_share, 1.0)), tuple(why))
+
+
+def _grown(before: float | None, after: float | None) -> float | None:
+    # Steal of virtual machines has been seen to run backwards after a migration.
+    return None if before is None or after is None else max(0.0, round(after - before, 6))

@@ -1,0 +1,66 @@
+"""When a campaign has measured enough: every interval of a column is narrow enough.  Never because of what it shows.
+
+Stopping as soon as a difference looks significant would find differences where there are none.  The width of an
+interval says nothing of where it lies, so it may decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loam_lab.measure.plan import Plan
+    from loam_lab.model.study import Study
+
+PILOT = 5
+BATCH = 5
+# The half-width asked for where the user gives none, as a fraction.
+TARGET_WIDTH = 0.02
+
+
+def half_width(low: float | None, high: float | None) -> float:
+    """How far a ratio may lie from its interval's middle, as a fraction; infinite without an interval.
+
+    low, high: of a ratio; 0.98 and 1.02 give 0.02
+    """
+    if low is None or high is None or low <= 0:
+        return math.inf
+    return math.sqrt(high / low) - 1
+
+
+class Narrow:
+    """Asked before each turn: which columns have only ratios whose half-width is at most the study's target_width?
+
+    plan, study: of the campaign; folder: with its journal
+    """
+
+    def __init__(self, study: Study, plan: Plan, folder: Path) -> None:
+        self._study, self._folder = study, folder
+        self._columns = {run.cell.key: run.column for block in (plan.turns or [[]])[0] for run in block}
+        self._least = {group.name: study.blocks_of(group) for group in study.groups}
+
+    def close(self, turn: int, closed: AbstractSet[int]) -> AbstractSet[int]:
+        """Columns that are narrow enough after `turn` blocks; closed: those known already.
+
+        Asked of every BATCH-th turn from a group's own number of blocks on, so that reading the journal stays cheap
+        """
+        target = self._study.target_width
+        least = min(self._least.values())
+        if target is None or turn < least or (turn - least) % BATCH:
+            return frozenset()
+        from loam_lab.statistics import contrasts, data
+
+        campaign = data.load(self._folder)
+        widths: dict[int, float] = {}
+        for cell in campaign.cells:
+            column = self._columns[cell.key]
+            if column in closed or turn < self._least[cell.group]:
+                continue
+            ratio = contrasts.to_baseline(campaign, cell)
+            # Where nothing is compared, or every run failed, more blocks would make nothing narrower.
+            width = 0.0 if ratio is None else half_width(ratio.low, ratio.high)
+            widths[column] = max(widths.get(column, 0.0), width)
+        return frozenset(column for column, width in widths.items() if width <= target)
