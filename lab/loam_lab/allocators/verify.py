@@ -1,7 +1,7 @@
 """`loam allocators verify`: run something under an allocator and prove which allocator it was.
 
 Without a command: 1 MiB of blocks in a process of ours. libc's own heap must not grow, or under glibc must grow by it;
-glibc's settings are proven by their effect where one is known.
+Settings are proven where that is possible: glibc's thread cache by its effect, others by what the allocator tells.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loam_lab.allocators import growth, preflight, probe, registry
+from loam_lab.allocators import growth, preflight, probe, proving, registry
 from loam_lab.allocators.probe import Proof
 from loam_lab.allocators.registry import Allocator
 from loam_lab.errors import LoamError
@@ -143,6 +143,10 @@ def _growth(allocator: Allocator, probe_path: Path) -> tuple[list[Check], Proof,
         checks.append(Check("libc's heap stays empty", held == 0, f"holds {held} bytes"))
     if allocator.path is None and "tcache" in allocator.settings:
         checks.append(_thread_cache(int(allocator.settings["tcache"]), int(seen["fastbin_grew_bytes"])))
+    checks += [
+        Check(f"the allocator itself says {name}={wanted}", said == wanted, "says nothing" if said is None else said)
+        for name, (wanted, said) in proving.told(allocator).items()
+    ]
     return checks, proof, exit_code
 
 
