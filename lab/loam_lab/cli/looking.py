@@ -48,12 +48,13 @@ def report(
 
 def doctor(
     subject: Subject = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Without the half second that measures shared cores.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """What this machine can measure, what it cannot, what that costs, and what to do."""
-    from loam_lab import doctor as doctor_module
+    from loam_lab.doctor import commands
 
-    return doctor_module.doctor(subject, as_json=as_json)
+    return commands.doctor(subject, quick=quick, as_json=as_json)
 
 
 def setup(

@@ -1,295 +1,120 @@
-"""`loam doctor`: what this machine can measure, what it cannot, what each absence costs, and what to do about it.
-
-Looks only; changes nothing and builds nothing.
-"""
+"""`loam doctor`: all checks, the worst first. Looks only; changes nothing and builds nothing."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 
 from loam_lab import console, machine, paths
-from loam_lab.errors import LoamError, unknown
+from loam_lab.doctor import activity, counters, fitness, memory, processor, shell, siblings, tools
+from loam_lab.doctor.finding import SEVERITIES, Finding, View
+from loam_lab.errors import unknown
 
+Check = Callable[[View], Iterator[Finding]]
 
-@dataclass(frozen=True)
-class Finding:
-    """One fact about the machine with what follows from it.
+CHECKS: dict[str, tuple[Check, ...]] = {
+    "noise": (
+        processor.processor, siblings.check, processor.frequency, processor.hypervisor, processor.clock, processor.microcode,
+        activity.load, activity.quota, activity.scheduler,
+    ),
+    "memory": (
+        memory.huge_pages, memory.damon, memory.swap, memory.overcommit, memory.nodes, memory.merging, memory.available,
+        memory.layout, shell.limits,
+    ),
+    "htm": (counters.transactions,),
+    "counters": (counters.counting, counters.permissions, activity.scheduler),
+    "allocators": (tools.allocators, shell.variables),
+    "build": (tools.places, tools.compilers, tools.built, tools.jdks),
+    "tests": (tools.tests,),
+}  # fmt: skip
 
-    subject: what it bears on, see SUBJECTS; state: "good", "note" (worth knowing), "doubt" (weakens results) or
-    "bad" (something does not work)
-    consequence, next_step: "" where nothing follows
-    """
-
-    subject: str
-    name: str
-    state: str
-    fact: str
-    consequence: str = ""
-    next_step: str = ""
-
-
-def _processor() -> Iterator[Finding]:
-    threads, total = machine.hardware_threads(), os.cpu_count() or 1
-    fact = f"{machine.cpu_model()}, {threads} hardware thread{'s' * (threads != 1)}"
-    if threads < total:
-        yield Finding("noise", "processor", "note", f"{fact} of {total}", "this process may not use the others",
-                      "see taskset -p $$ or the container's limits")  # fmt: skip
-    elif threads < 8:
-        yield Finding("noise", "processor", "note", fact, f"curves end at {threads} threads; beyond, they describe the scheduler",
-                      "claims about more threads stay undecided here")  # fmt: skip
-    else:
-        yield Finding("noise", "processor", "good", fact)
-    siblings = machine.read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    if any(mark in siblings for mark in ",-"):
-        yield Finding("noise", "siblings", "note", f"hardware threads {siblings} share a core",
-                      "two threads on one core compete for its caches", "threads are pinned one per core first")  # fmt: skip
-    hypervisor = machine.hypervisor()
-    if hypervisor != "none":
-        name = "a hypervisor" if hypervisor == "some" else hypervisor
-        yield Finding("noise", "hypervisor", "note", f"a guest of {name}", "the host may take the processor away (steal)",
-                      "paired blocks cancel slow drift; use a machine of your own for the last per cent")  # fmt: skip
-
-
-def _frequency() -> Iterator[Finding]:
-    governor = machine.read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-    if not governor:
-        yield Finding("noise", "governor", "note", "the frequency is not under this system's control",
-                      "it may drift between runs", "nothing to do: blocks are paired")  # fmt: skip
-    elif governor == "performance":
-        yield Finding("noise", "governor", "good", governor)
-    else:
-        yield Finding("noise", "governor", "doubt", governor, "short runs start at a low frequency",
-                      "as root: cpupower frequency-set -g performance")  # fmt: skip
-
-
-def _load() -> Iterator[Finding]:
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        yield Finding("noise", "load", "doubt", f"load average {load:.1f} before anything was started",
-                      "other work widens every interval", "stop it, or measure at another time")  # fmt: skip
-    else:
-        yield Finding("noise", "load", "good", f"load average {load:.1f}")
-
-
-def _htm() -> Iterator[Finding]:
-    state = machine.rtm()
-    if state == "works":
-        yield Finding("htm", "RTM", "good", "works: hardware transactions commit")
-    elif state == "absent":
-        yield Finding(
-            "htm",
-            "RTM",
-            "note",
-            "absent",
-            "hardware transactions cannot be measured here",
-            "software algorithms are complete",
-        )
-    else:
-        yield Finding("htm", "RTM", "doubt", "listed by the processor, but every transaction aborts",
-                      "microcode or the hypervisor disabled it", "treat this machine as one without RTM")  # fmt: skip
-
-
-def _counters() -> Iterator[Finding]:
-    works, why = machine.instruction_counter()
-    if works:
-        yield Finding("counters", "counters", "good", why)
-    else:
-        step = "as root: sysctl kernel.perf_event_paranoid=1" if "paranoid" in why else "nothing to do on this machine"
-        instead = "cache misses and instructions come from valgrind's models instead"
-        yield Finding("counters", "counters", "note", why, instead, step)
-
-
-def _memory() -> Iterator[Finding]:
-    thp = machine.thp()
-    if thp == "always":
-        yield Finding("memory", "huge pages", "doubt", "transparent huge pages: always",
-                      "peak memory and faults depend on alignment and luck",
-                      "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")  # fmt: skip
-    else:
-        yield Finding("memory", "huge pages", "good", f"transparent huge pages: {thp}")
-    yield from _damon()
-    swaps = len(machine.read("/proc/swaps").splitlines()) - 1
-    if swaps > 0:
-        yield Finding("memory", "swap", "note", f"{swaps} swap area{'s' * (swaps != 1)} in use by the kernel",
-                      "memory under pressure shows as time", "watch major faults in the results")  # fmt: skip
-    else:
-        yield Finding("memory", "swap", "good", "none")
-    aslr = machine.read("/proc/sys/kernel/randomize_va_space")
-    if aslr == "2":
-        yield Finding("memory", "ASLR", "good", "2: every run gets a layout of its own, as blocks assume")
-    else:
-        yield Finding("memory", "ASLR", "doubt", aslr or "unknown", "runs share one layout: its luck becomes a result",
-                      "as root: sysctl kernel.randomize_va_space=2")  # fmt: skip
-
-
-def _damon() -> Iterator[Finding]:
-    root = Path("/sys/kernel/mm/damon/admin/kdamonds")
-    modules = [
-        name
-        for name in ("damon_reclaim", "damon_lru_sort")
-        if machine.read(f"/sys/module/{name}/parameters/enabled") == "Y"
-    ]
-    actions = [
-        machine.read(str(file)) for daemon in sorted(root.glob("[0-9]*")) if machine.read(str(daemon / "state")) == "on"
-        for file in daemon.glob("contexts/*/schemes/*/action")
-    ]  # fmt: skip
-    if modules or "pageout" in actions:
-        who = ", ".join(modules or ["kdamond with action pageout"])
-        yield Finding("memory", "DAMON", "doubt", f"pages out idle memory: {who}",
-                      "resident memory and faults of idle heaps are not the allocator's doing",
-                      "as root: echo off > /sys/kernel/mm/damon/admin/kdamonds/0/state")  # fmt: skip
-    else:
-        yield Finding("memory", "DAMON", "good", "absent" if not root.exists() else "pages nothing out")
-
-
-def _allocators() -> Iterator[Finding]:
-    from loam_lab.allocators import registry
-
-    for name in registry.defaults():
-        try:
-            found = registry.load(name)
-        except LoamError as error:
-            yield Finding("allocators", name, "bad", error.limit, "it is missing from every comparison", error.hint)
-        else:
-            yield Finding("allocators", name, "good", f"{found.version}, {found.path or 'the C library itself'}")
-
-
-def _version(command: list[str]) -> str:
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip().splitlines()[0] if done.returncode == 0 and done.stdout.strip() else ""
-
-
-def _build() -> Iterator[Finding]:
-    from loam_lab.setup import build, debian
-
-    for tool, ask, needed in (
-        ("g++", "-dumpfullversion", "g++"),
-        ("cmake", "--version", "cmake"),
-        ("ninja", "--version", "ninja-build"),
-    ):
-        path = shutil.which(tool, path=build.tool_path())
-        if path:
-            yield Finding(
-                "build", tool, "good", f"{_version([path, ask]).removeprefix('cmake version ') or 'there'}, {path}"
-            )
-        else:
-            yield Finding(
-                "build", tool, "bad", "not found", "no workload can be built", f"as root: apt-get install {needed}"
-            )
-    state = "good" if build.is_built() else "note"
-    fact = (
-        "everything is built and up to date" if state == "good" else "not everything is built from the present sources"
-    )
-    yield Finding("build", "workloads", state, fact, "" if state == "good" else "the next command builds what it needs first",
-                  "" if state == "good" else "./loam setup does it now")  # fmt: skip
-    for package in debian.PACKAGES:
-        if package.needs == ("test",):
-            if debian.present(package):
-                yield Finding("tests", package.name, "good", package.why)
-            else:
-                yield Finding("tests", package.name, "note", "not installed", "the tests that need it are skipped",
-                              f"./loam setup --tests, or as root: apt-get install {package.name}")  # fmt: skip
-
-
-def _jdk() -> Iterator[Finding]:
-    java = shutil.which("java")
-    if java:
-        release = machine.read(str(Path(java).resolve().parents[1] / "release"))
-        version = next(
-            (line.partition("=")[2].strip('"') for line in release.splitlines() if line.startswith("JAVA_VERSION=")),
-            "there",
-        )
-        yield Finding("build", "JDK", "good", f"{version}, {java}")
-    else:
-        yield Finding(
-            "build",
-            "JDK",
-            "note",
-            "none",
-            "programs on a JVM cannot be measured here",
-            "as root: apt-get install openjdk-17-jdk",
-        )
-
-
-def _checkout() -> Iterator[Finding]:
-    writable = os.access(paths.root(), os.W_OK)
-    free = shutil.disk_usage(paths.root()).free / 2**30
-    if writable and free > 2:
-        yield Finding("build", "checkout", "good", f"{paths.root()}, {free:.0f} GiB free")
-    else:
-        fact = f"has {free:.1f} GiB free" if writable else "cannot be written"
-        yield Finding("build", "checkout", "bad", f"{paths.root()} {fact}",
-                      "builds and results have no place", "use a checkout in a folder of your own with 2 GiB free")  # fmt: skip
-
-
-CHECKS: dict[str, tuple[Callable[[], Iterator[Finding]], ...]] = {
-    "noise": (_processor, _frequency, _load),
-    "memory": (_memory,),
-    "htm": (_htm,),
-    "counters": (_counters,),
-    "allocators": (_allocators,),
-    "build": (_checkout, _jdk, _build),
-    "tests": (_build,),
+_MARKS = {
+    "blocks": ("✗", "bad", "Blocks"),
+    "changes results": ("!", "doubt", "Changes results"),
+    "costs precision": ("~", "doubt", "Costs precision"),
+    "fine": ("✓", "good", "Fine"),
 }
+# Shorter than that, a scheduler's tick of somebody else counts as a busy process.
+_WINDOW_S, _WINDOW_QUICK_S = 0.5, 0.2
 
 
-def examine(subject: str | None = None) -> list[Finding]:
-    """Every finding, or those of one subject.
+def examine(subject: str | None = None, view: View | None = None) -> list[Finding]:
+    """Every finding, or those of one subject; the worst first, else in the order of CHECKS.
 
     raises: LoamError for an unknown subject, with the nearest
     """
     if subject is not None and subject not in CHECKS:
         raise unknown("--for", subject, CHECKS, "subject of doctor")
+    view = view or View(results=paths.results_root())
+    watched = subject in (None, "noise")
+    before, began = activity.snapshot(view.tree) if watched else None, time.monotonic()
     checks = dict.fromkeys(check for name, group in CHECKS.items() if subject in (None, name) for check in group)
-    found = [finding for check in checks for finding in check()]
+    # The siblings' measurement would show as pressure: it comes last.
+    found = [finding for check in checks if check is not siblings.check for finding in check(view)]
+    if before is not None:
+        # The checks themselves took part of the window; the processes that they started are not counted.
+        time.sleep(max(0.0, (_WINDOW_QUICK_S if view.quick else _WINDOW_S) - (time.monotonic() - began)))
+        found += activity.between(view, before, activity.snapshot(view.tree))
+    if siblings.check in checks:
+        found += siblings.check(view)
+    order = {name: rank for rank, name in enumerate(CHECKS)}
+    found.sort(key=lambda finding: (SEVERITIES.index(finding.severity), order[finding.subject]))
     return [finding for finding in found if subject in (None, finding.subject)]
 
 
-def doctor(subject: str | None, *, as_json: bool) -> int:
+def doctor(subject: str | None, *, quick: bool, as_json: bool) -> int:
     """Print the findings; 1 if something does not work at all, else 0."""
-    findings = examine(subject)
-    failed = any(finding.state == "bad" for finding in findings)
+    view = View(quick=quick, results=paths.results_root())
+    findings = examine(subject, view)
+    fit = fitness.newest(view.results)
+    failed = any(finding.severity == "blocks" for finding in findings)
     if as_json:
         console.print_json(
-            {"schema": 1, "machine": machine.fingerprint(), "findings": [asdict(finding) for finding in findings]}
+            {
+                "schema": 1,
+                "machine": machine.fingerprint(),
+                "fitness": None if fit is None else asdict(fit),
+                "verdict": fitness.sentence(fit),
+                "findings": [asdict(finding) for finding in findings],
+            }
         )
         return int(failed)
+    out = console.out()
+    out.print(fitness.sentence(fit), style="head" if fit else "doubt")
+    _print(findings)
+    counts = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    summary = f"{len(findings)} checks: " + ", ".join(
+        f"{counts[severity]} {text}"
+        for severity, text in (
+            ("blocks", "block work"), ("changes results", "change results"), ("costs precision", "cost precision"),
+            ("fine", "fine"),
+        )
+    )  # fmt: skip
+    worst = next((severity for severity in SEVERITIES if counts[severity]), "fine")
+    out.print(f"\n{summary}", style=_MARKS[worst][1])
+    return int(failed)
+
+
+def _print(findings: list[Finding]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    marks = {"good": ("✓", "good"), "note": ("·", "aside"), "doubt": ("!", "doubt"), "bad": ("✗", "bad")}
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    shown = ""
-    for finding in findings:
-        if shown and finding.subject != shown:
-            grid.add_row()
-        shown = finding.subject
-        mark, style = marks[finding.state]
-        text = Text(finding.fact)
-        for extra in (finding.consequence, finding.next_step):
-            if extra:
-                text.append(f"\n{extra}", style="aside")
-        grid.add_row(Text(mark, style=style), Text(finding.name, style="head"), text)
-    console.out().print(grid)
-    doubts = sum(finding.state == "doubt" for finding in findings)
-    bad = sum(finding.state == "bad" for finding in findings)
-    summary = (
-        f"{len(findings)} checks: {bad} do not work, {doubts} weaken results"
-        if bad or doubts
-        else f"{len(findings)} checks: nothing in the way"
-    )
-    console.out().print(f"\n{summary}", style="bad" if bad else "doubt" if doubts else "good")
-    return int(failed)
+    width = max((len(finding.name) for finding in findings), default=0)
+    for severity in SEVERITIES:
+        chosen = [finding for finding in findings if finding.severity == severity]
+        if not chosen:
+            continue
+        mark, style, head = _MARKS[severity]
+        console.out().print(f"\n{head}", style="head")
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column(no_wrap=True, min_width=width)
+        grid.add_column(overflow="fold")
+        for finding in chosen:
+            text = Text(finding.fact)
+            for extra in (finding.consequence, finding.next_step):
+                if extra:
+                    text.append(f"\n{extra}", style="aside")
+            grid.add_row(Text(mark, style=style), Text(finding.name, style="head"), text)
+        console.out().print(grid)

@@ -1,0 +1,70 @@
+"""Hardware transactions, hardware counters, and the permissions that tools need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loam_lab import machine
+from loam_lab.doctor.finding import Finding, View
+
+
+def transactions(_: View) -> Iterator[Finding]:
+    """Whether hardware transactions commit."""
+    state = machine.rtm()
+    if state == "works":
+        yield Finding("htm", "RTM", "fine", "works: hardware transactions commit")
+    elif state == "absent":
+        yield Finding(
+            "htm",
+            "RTM",
+            "fine",
+            "absent",
+            "hardware transactions cannot be measured here",
+            "software algorithms are complete",
+        )
+    else:
+        yield Finding("htm", "RTM", "changes results", "listed by the processor, but every transaction aborts",
+                      "microcode or the hypervisor disabled it: programs that use it run their fall-back",
+                      "treat this machine as one without RTM")  # fmt: skip
+
+
+def counting(view: View) -> Iterator[Finding]:
+    """Whether a counter counts a loop of known length, and what the kernel permits."""
+    works, why = machine.instruction_counter()
+    if works:
+        yield Finding("counters", "counters", "fine", why)
+    else:
+        level = view.tree.number("/proc/sys/kernel/perf_event_paranoid")
+        step = (
+            "as root: ./loam tune --apply --only perf-events"
+            if level is not None and level > 2
+            else "nothing to do on this machine"
+        )
+        yield Finding(
+            "counters",
+            "counters",
+            "fine",
+            why,
+            "cache misses and instructions come from valgrind's models instead",
+            step,
+        )
+
+
+def permissions(view: View) -> Iterator[Finding]:
+    """perf_event_paranoid, ptrace_scope, kptr_restrict."""
+    level = view.tree.number("/proc/sys/kernel/perf_event_paranoid")
+    if level is not None and level > 2:
+        yield Finding(
+            "counters", "perf_event_paranoid", "fine", str(level), "only root may count events, even of its own programs",
+            "as root: ./loam tune --apply --only perf-events",
+        )  # fmt: skip
+    elif level is not None:
+        yield Finding("counters", "perf_event_paranoid", "fine", f"{level}: programs may be counted by their user")
+    scope = view.tree.number("/proc/sys/kernel/yama/ptrace_scope")
+    if scope is not None and scope >= 2:
+        yield Finding(
+            "counters", "ptrace_scope", "fine", str(scope), "debuggers and profilers cannot attach to a run that hangs",
+            "as root: sysctl kernel.yama.ptrace_scope=1",
+        )  # fmt: skip
+    elif scope is not None:
+        yield Finding("counters", "ptrace_scope", "fine", f"{scope}: a run's parent may look into it")
