@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from loam_lab.statistics import intervals, verdicts
+from loam_lab.statistics import bootstrap, intervals, multiplicity, verdicts
 from loam_lab.statistics.intervals import Interval
 
 FINITE = st.floats(-100, 100, allow_nan=False)
@@ -115,19 +115,19 @@ def test_median_lies_in_its_interval(values: list[float]) -> None:
 
 
 def test_counts_are_pooled_as_ratio_of_sums() -> None:
-    found = intervals.ratio_of_sums([1] * 5 + [100], [10] * 5 + [200])
+    found = bootstrap.ratio_of_sums([1] * 5 + [100], [10] * 5 + [200])
     assert found is not None and found.low is not None and found.high is not None
     assert found.estimate == pytest.approx(105 / 250)
     assert found.low <= found.estimate <= found.high
-    assert intervals.ratio_of_sums([0, 0], [0, 0]) is None
-    few = intervals.ratio_of_sums([1, 2], [4, 4])
+    assert bootstrap.ratio_of_sums([0, 0], [0, 0]) is None
+    few = bootstrap.ratio_of_sums([1, 2], [4, 4])
     assert few is not None and few.low is None
 
 
 def test_holm_equals_its_definition() -> None:
-    assert intervals.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert intervals.holm([]) == []
-    assert intervals.holm([0.9, 0.9]) == [1.0, 1.0]
+    assert multiplicity.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert multiplicity.holm([]) == []
+    assert multiplicity.holm([0.9, 0.9]) == [1.0, 1.0]
 
 
 def test_large_samples_continue_the_exact_ones() -> None:

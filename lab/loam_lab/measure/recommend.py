@@ -50,7 +50,7 @@ def add(result: dict[str, Any], command: str) -> None:
 
 
 def _holm(cells: list[dict[str, Any]]) -> list[float]:
-    from loam_lab.statistics.intervals import holm
+    from loam_lab.statistics.multiplicity import holm
 
     return holm([1.0 if (p := cell["ratio_to_baseline"]["p"]) is None else p for cell in cells])
 

@@ -87,16 +87,20 @@ def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return sums
 
 
-def value_of(metric: Metric, lines: Iterable[Mapping[str, Any]]) -> float | None:
+def value_of(
+    metric: Metric, lines: Iterable[Mapping[str, Any]], sums: Mapping[str, float] | None = None
+) -> float | None:
     """One value of a metric for one process: its iterations are one observation.
 
+    sums: totals(lines) where the caller has them
     A count or time is summed, bytes are the largest, a ratio is the ratio of the sums; None where it is unknown
     """
     iterations = [line for line in lines if line.get("kind") == "iteration"]
     if metric.kind == "bytes":
         sizes = [size for line in iterations if (size := number(line.get(metric.name))) is not None]
         return max(sizes, default=None)
-    sums = totals(iterations)
+    if sums is None:
+        sums = totals(iterations)
     if metric.kind == "ratio":
         assert metric.of is not None
         above, below = (sums.get(name) for name in metric.of)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.statistics import intervals, verdicts
+from loam_lab.statistics import intervals, multiplicity, verdicts
 from loam_lab.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
     from loam_lab.statistics.data import Campaign
-
-SIGNIFICANCE = 0.05
 
 
 def paired(campaign: Campaign, above: tuple[Cell, int], below: tuple[Cell, int]) -> Interval | None:
@@ -38,8 +37,7 @@ def to_baseline(campaign: Campaign, cell: Cell, copy: int = 0) -> Interval | Non
 def _sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:
     """The cell that differs in the given fields only; parameters=... replaces single parameters."""
     parameters = {**dict(cell.parameters), **changed.pop("parameters", {})}
-    wanted = {**cell.as_json(), **changed, "parameters": parameters}
-    return next((other for other in campaign.cells if other.as_json() == wanted), None)
+    return campaign.find({**cell.as_json(), **changed, "parameters": parameters})
 
 
 def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
@@ -52,8 +50,7 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
         group = campaign.group(cell)
         own = {parameter.name for parameter in campaign.workload(cell).parameters}
         factors: list[tuple[str, Any, Any]] = []
-        first_sync = campaign.cells[_first_index(campaign, cell)].sync
-        factors.append(("sync", cell.sync, first_sync))
+        factors.append(("sync", cell.sync, campaign.of_group(cell.group)[0].sync))
         factors.append(("threads", cell.threads, group.threads[0]))
         levels = group.levels()
         for name, value in cell.parameters:
@@ -78,20 +75,15 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
     return found
 
 
-def _first_index(campaign: Campaign, cell: Cell) -> int:
-    return next(index for index, other in enumerate(campaign.cells) if other.group == cell.group)
-
-
 def _under(campaign: Campaign, cell: Cell, sync: str) -> Cell | None:
     """The same cell under another synchronisation: parameters that only one of the two has do not count."""
-    wanted = cell.as_json()
-    for other in campaign.cells:
-        have = other.as_json()
-        common = have["parameters"].keys() & wanted["parameters"].keys()
+    wanted = dict(cell.parameters)
+    for other in campaign.of_group(cell.group):
+        have = dict(other.parameters)
         if (
-            other.sync == sync
-            and all(have["parameters"][n] == wanted["parameters"][n] for n in common)
-            and all(have[key] == wanted[key] for key in ("group", "workload", "allocator", "threads", "machine"))
+            (other.sync, other.allocator, other.threads) == (sync, cell.allocator, cell.threads)
+            and all(have[name] == wanted[name] for name in have.keys() & wanted.keys())
+            and (other.workload, other.machine) == (cell.workload, cell.machine)
         ):
             return other
     return None
@@ -123,18 +115,22 @@ def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Int
     }
 
 
+def families(campaign: Campaign) -> list[list[Cell]]:
+    """The cells of groups with the role "main", those together that differ in the allocator only."""
+    found: dict[str, list[Cell]] = {}
+    for cell in campaign.cells:
+        if campaign.group(cell).role == "main":
+            found.setdefault(repr(replace(cell, allocator="")), []).append(cell)
+    return list(found.values())
+
+
 def headlines(campaign: Campaign) -> list[dict[str, Any]]:
     """For each family of cells that differ in the allocator only: the best, the worst, and whether that is shown.
 
     The ratio says how many times better the best is.  Best and worst are picked after the fact from all pairs, so the
     verdict also needs Holm's adjusted probability over all pairs of the family below 5 %.
     """
-    families: dict[str, list[Cell]] = {}
-    for cell in campaign.cells:
-        if campaign.group(cell).role == "main":
-            family = {key: value for key, value in cell.as_json().items() if key != "allocator"}
-            families.setdefault(repr(family), []).append(cell)
-    return [line for cells in families.values() if (line := _headline(campaign, cells)) is not None]
+    return [line for cells in families(campaign) if (line := _headline(campaign, cells)) is not None]
 
 
 def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
@@ -160,12 +156,12 @@ def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
     if best == worst or oriented not in pairs:
         return None
     unordered = [key for key in pairs if key[0] < key[1]]
-    adjusted = dict(zip(unordered, intervals.holm([pairs[key].p or 0.0 for key in unordered]), strict=True))
+    adjusted = dict(
+        zip(unordered, multiplicity.holm([1.0 if (p := pairs[key].p) is None else p for key in unordered]), strict=True)
+    )
     ratio = pairs[oriented]
     p = adjusted[min(oriented), max(oriented)]
-    verdict = verdicts.decide(ratio, "higher", margin=study.margin, width_max=study.width_max)
-    if verdict in ("better", "worse") and p >= SIGNIFICANCE:
-        verdict = "inconclusive"
+    verdict = verdicts.decide(ratio, "higher", margin=study.margin, width_max=study.width_max, adjusted=p)
     return {
         "workload": cells[0].workload,
         "parameters": campaign.varied(cells[0]),
@@ -182,13 +178,18 @@ def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
     }
 
 
-def _sentence(campaign: Campaign, cell: Cell, best: str, worst: str, ratio: Interval, verdict: str, p: float) -> str:
+def place(campaign: Campaign, cell: Cell) -> str:
+    """Where a family was measured, in words: workload, what varies, synchronisation, threads."""
     from loam_lab.report import words
 
     parameters = campaign.varied(cell) or {k: v for k, v in cell.parameters if k != "duration_ms"}
-    where = ", ".join(
+    return ", ".join(
         part for part in (cell.workload, words.parameters(parameters), cell.sync, words.threads(cell.threads)) if part
     )
+
+
+def _sentence(campaign: Campaign, cell: Cell, best: str, worst: str, ratio: Interval, verdict: str, p: float) -> str:
+    where = place(campaign, cell)
     size = f"{ratio.estimate:.2f} times"
     if ratio.low is not None and ratio.high is not None:
         size += f" [{ratio.low:.2f}, {ratio.high:.2f}]"
@@ -198,6 +199,6 @@ def _sentence(campaign: Campaign, cell: Cell, best: str, worst: str, ratio: Inte
     if verdict == "better":
         return f"{where}: {best} is best, {size} as good as {worst}, the worst."
     advice = "; ".join(verdicts.advice(ratio, "inconclusive", width_max=campaign.study.width_max).split("; ")[:2])
-    if not advice or (ratio.width <= campaign.study.width_max and p >= SIGNIFICANCE):
+    if not advice or (ratio.width <= campaign.study.width_max and p >= multiplicity.SIGNIFICANCE):
         advice = "not shown beyond chance among all pairs"
     return f"{where}: {best} looks best and {worst} worst, {size}, but this is inconclusive: {advice}."

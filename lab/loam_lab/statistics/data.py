@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from loam_lab.measure import journal
 from loam_lab.measure.folder import read_manifest
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Description, Metric, Workload
-from loam_lab.model.records import value_of
+from loam_lab.model.records import totals, value_of
 from loam_lab.model.study import Group, Study
 
 # What the lab itself measures of every process: name -> (unit, better, kind).
@@ -55,7 +56,12 @@ class Run:
         """The run's one value of a metric."""
         if metric.name in self.process:
             return self.process[metric.name]
-        return value_of(metric, self.records)
+        return value_of(metric, self.records, self.sums)
+
+    @functools.cached_property
+    def sums(self) -> dict[str, float]:
+        """Totals of the iteration records: every metric of the run is made of them."""
+        return totals(self.records)
 
     @property
     def begin(self) -> Mapping[str, Any]:
@@ -77,6 +83,7 @@ class Campaign:
     descriptions: dict[str, Description]
     timed: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
     special: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
+    _values: dict[tuple[Cell, int, str], dict[int, float]] = field(default_factory=dict)
 
     @property
     def blame(self) -> dict[str, list[Run]]:
@@ -89,7 +96,35 @@ class Campaign:
 
     def group(self, cell: Cell) -> Group:
         """The group of the study that a cell belongs to."""
-        return next(group for group in self.study.groups if group.name == cell.group)
+        return self._groups[cell.group]
+
+    def of_group(self, name: str) -> list[Cell]:
+        """The cells of a group in the plan's order."""
+        return self._by_group[name]
+
+    def find(self, wanted: Mapping[str, Any]) -> Cell | None:
+        """The cell whose as_json() equals this, or None."""
+        return self._by_content.get(_content(wanted))
+
+    def stratum(self, cell: Cell) -> tuple[object, ...]:
+        """What names the blocks that a cell's runs belong to: cells with equal strata share their blocks."""
+        own = {parameter.name for parameter in self.workload(cell).parameters}
+        return (cell.group, *((name, value) for name, value in self.varied(cell).items() if name in own))
+
+    @functools.cached_property
+    def _groups(self) -> dict[str, Group]:
+        return {group.name: group for group in self.study.groups}
+
+    @functools.cached_property
+    def _by_group(self) -> dict[str, list[Cell]]:
+        found: dict[str, list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.group, []).append(cell)
+        return found
+
+    @functools.cached_property
+    def _by_content(self) -> dict[tuple[object, ...], Cell]:
+        return {_content(cell.as_json()): cell for cell in self.cells}
 
     def workload(self, cell: Cell) -> Workload:
         """The description of a cell's workload."""
@@ -107,12 +142,14 @@ class Campaign:
 
     def values(self, cell: Cell, copy: int, metric: Metric) -> dict[int, float]:
         """Values of the good runs by block."""
-        found = {}
-        for run in self.runs(cell, copy):
-            value = run.value(metric) if run.state == "ok" else None
-            if value is not None:
-                found[run.block] = value
-        return found
+        kept = self._values.get((cell, copy, metric.name))
+        if kept is None:
+            kept = self._values[cell, copy, metric.name] = {
+                run.block: value
+                for run in self.runs(cell, copy)
+                if run.state == "ok" and (value := run.value(metric)) is not None
+            }
+        return dict(kept)
 
     def varied(self, cell: Cell) -> dict[str, int | str]:
         """The parameters of a cell of which its group has several levels."""
@@ -122,6 +159,11 @@ class Campaign:
     def baseline(self, cell: Cell) -> str:
         """The allocator that a cell is compared with: the study's baseline, or the group's first where it lacks it."""
         return self.study.allocators_of(self.group(cell))[0]
+
+
+def _content(cell: Mapping[str, Any]) -> tuple[object, ...]:
+    """A cell's JSON as a key: the order of parameters does not count."""
+    return (*(cell[name] for name in sorted(cell) if name != "parameters"), frozenset(cell["parameters"].items()))
 
 
 def load(folder: Path, progress: Callable[[str], None] | None = None) -> Campaign:

@@ -1,4 +1,4 @@
-"""Estimates with exact intervals: paired ratios (Hodges-Lehmann, signed rank), medians, ratios of sums.
+"""Estimates with exact intervals: paired ratios (Hodges-Lehmann, signed rank), shifts of two samples, medians.
 
 One process is one observation.  Nothing here assumes a distribution; the signed-rank interval assumes that the
 log-ratios of paired runs are symmetric around the effect.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 CONFIDENCE = 0.95
 # Above this many pairs the normal approximation of the signed-rank distribution is exact to four digits.
 EXACT_MAX = 60
-BOOTSTRAP_SAMPLES = 2000
+# Fewer pairs than this have no 95 % signed-rank interval: its probabilities are at least 2 / 2^n.
+BLOCKS_MIN = 6
 
 Array = NDArray[np.float64]
 
@@ -132,7 +132,21 @@ def paired_ratio(above: ArrayLike, below: ArrayLike, confidence: float = CONFIDE
         raise ValueError(f"shapes {a.shape} and {b.shape} differ")
     if (a <= 0).any() or (b <= 0).any():
         raise ValueError("ratios need positive values")
-    log = hodges_lehmann(np.log(a) - np.log(b), confidence)
+    return exponential(hodges_lehmann(np.log(a) - np.log(b), confidence))
+
+
+def geometric_mean(logs: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+    """Geometric mean of the ratios of several cases that were run in turns, with the exact signed-rank interval.
+
+    A turn gives one observation: the mean of its cases' log-ratios.  Turns are what was sampled, so no correlation
+    between cases of a turn can make the interval too short.
+    logs: (cases, n) logarithms of paired ratios; returns: Interval on the ratio scale
+    """
+    return exponential(hodges_lehmann(np.mean(np.asarray(logs, dtype=np.float64), axis=0), confidence))
+
+
+def exponential(log: Interval) -> Interval:
+    """An interval of a logarithm on the ratio scale."""
     low, high = (None, None) if log.low is None or log.high is None else (math.exp(log.low), math.exp(log.high))
     return Interval(math.exp(log.estimate), low, high, log.n, log.p)
 
@@ -153,41 +167,8 @@ def median(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
 @functools.cache
 def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
     """Which order statistic from each end bounds the median; 0 means that n is too small (below 6 for 95 %)."""
-    from scipy.stats import binom
-
-    tail = (1 - confidence) / 2
-    k = int(binom.ppf(tail, n, 0.5))
-    # ppf gives the smallest k with P(X <= k) >= tail; the interval misses with 2 P(X <= k - 1), which is below it.
-    return k + 1 if binom.cdf(k, n, 0.5) <= tail else k
-
-
-def ratio_of_sums(above: Sequence[float], below: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
-    """Pooled ratio of counts, for example aborts per attempt, with a bootstrap over blocks (fixed seed).
-
-    above, below: (n,) of the same processes; returns: None if the denominators sum to 0
-    """
-    a, b = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    if a.shape != b.shape or a.ndim != 1:
-        raise ValueError(f"shapes {a.shape} and {b.shape} differ")
-    if b.sum() <= 0:
-        return None
-    estimate = float(a.sum() / b.sum())
-    if a.size < 6:
-        return Interval(estimate, None, None, int(a.size))
-    rows = np.random.default_rng(1).integers(0, a.size, size=(BOOTSTRAP_SAMPLES, a.size))
-    sums = b[rows].sum(axis=1)
-    ratios = a[rows].sum(axis=1)[sums > 0] / sums[sums > 0]
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(ratios, [tail, 1 - tail])
-    return Interval(estimate, min(float(low), estimate), max(float(high), estimate), int(a.size))
-
-
-def holm(probabilities: Sequence[float]) -> list[float]:
-    """Probabilities adjusted for their number by Holm's step-down rule, in the order given."""
-    m = len(probabilities)
-    adjusted = [1.0] * m
-    worst = 0.0
-    for rank, index in enumerate(sorted(range(m), key=lambda i: probabilities[i])):
-        worst = max(worst, min(1.0, (m - rank) * probabilities[index]))
-        adjusted[index] = worst
-    return adjusted
+    tail, below, k = (1 - confidence) / 2, 0.0, 0
+    # The interval from the k-th to the k-th last value misses with 2 P(X <= k - 1), X binomial with one half.
+    while k < n and (below := below + math.comb(n, k) / 2**n) <= tail * (1 + 1e-12):
+        k += 1
+    return k

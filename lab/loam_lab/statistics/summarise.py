@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from loam_lab.measure import journal
 from loam_lab.measure.folder import RESULT
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
-from loam_lab.statistics import contrasts, intervals, verdicts, warnings
+from loam_lab.statistics import bootstrap, contrasts, derived, intervals, multiplicity, verdicts, warnings
 from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run, load
 
 if TYPE_CHECKING:
@@ -40,11 +41,9 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
     unreadable: list[str] = []
     campaign = load(folder, unreadable.append)
     manifest, study = campaign.manifest, campaign.study
-    cells = []
-    for cell in campaign.cells:
-        cells.append(_cell(campaign, cell, 0))
-        if (cell.key, 1) in campaign.timed:
-            cells.append(_cell(campaign, cell, 1))
+    ratios = _ratios(campaign)
+    cells = [_cell(campaign, cell, copy, ratio) for (cell, copy), ratio in ratios.items()]
+    headlines, families = contrasts.headlines(campaign), derived.families(campaign)
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
     return {
         "schema": SCHEMA,
@@ -79,7 +78,20 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
         "cells": cells,
         "contrasts": contrasts.contrasts(campaign),
-        "headlines": contrasts.headlines(campaign),
+        "headlines": headlines,
+        "multiplicity": {
+            "headlines": {
+                "method": "Holm",
+                "size": max((line["comparisons"] for line in headlines), default=0),
+                "families": len(headlines),
+            },
+            "cells": {
+                "method": "Benjamini-Hochberg",
+                "size": sum(ratio is not None and ratio.q is not None for ratio in ratios.values()),
+            },
+        },
+        "geomeans": derived.geomeans(campaign, families),
+        "best": derived.best(campaign, families),
         "warnings": unreadable + warnings.of_campaign(campaign),
         "failures": _failures(campaign),
     }
@@ -100,7 +112,36 @@ def state_of(runs: list[Run]) -> str:
     return "failed" if bad > FAILED_SHARE_MAX * len(runs) else "ok"
 
 
-def _cell(campaign: Campaign, cell: Cell, copy: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Ratio:
+    """A cell against its baseline. q: probability adjusted within the study, None for the sentinel
+
+    family: how many were adjusted together
+    """
+
+    interval: intervals.Interval
+    q: float | None
+    family: int
+
+
+def _ratios(campaign: Campaign) -> dict[tuple[Cell, int], Ratio | None]:
+    """Every cell and sentinel of the result in its order, with its ratio to the baseline where it has one."""
+    found: dict[tuple[Cell, int], intervals.Interval | None] = {}
+    for cell in campaign.cells:
+        for copy in (0, 1) if (cell.key, 1) in campaign.timed else (0,):
+            good = state_of(campaign.runs(cell, copy)) == "ok"
+            found[cell, copy] = contrasts.to_baseline(campaign, cell, copy) if good else None
+    # The sentinel is the measure of noise and claims nothing.
+    family = {
+        key: found_p for key, ratio in found.items() if key[1] == 0 and ratio and (found_p := ratio.p) is not None
+    }
+    adjusted = dict(zip(family, multiplicity.benjamini_hochberg(list(family.values())), strict=True))
+    return {
+        key: None if ratio is None else Ratio(ratio, adjusted.get(key), len(family)) for key, ratio in found.items()
+    }
+
+
+def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> dict[str, Any]:
     runs = campaign.runs(cell, copy)
     state = state_of(runs)
     metrics = {}
@@ -110,8 +151,7 @@ def _cell(campaign: Campaign, cell: Cell, copy: int) -> dict[str, Any]:
             values = campaign.values(cell, copy, metric)
             metrics[metric.name] = {**interval_json(estimated), "unit": metric.unit, "better": metric.better,
                                     "kind": metric.kind, "values": list(values.values())}  # fmt: skip
-    ratio = contrasts.to_baseline(campaign, cell, copy) if state == "ok" else None
-    verdict = _verdict(campaign, cell, copy, state, ratio)
+    verdict = _verdict(campaign, cell, copy, state, compared)
     return {
         "group": cell.group,
         "factors": {
@@ -124,17 +164,18 @@ def _cell(campaign: Campaign, cell: Cell, copy: int) -> dict[str, Any]:
         "failed": sum(run.state != "ok" for run in runs),
         "state": state,
         "metrics": metrics,
-        "ratio_to_baseline": None if ratio is None else {
-            "metric": campaign.primary(cell).name, **interval_json(ratio), "n": ratio.n, "p": ratio.p,
+        "ratio_to_baseline": None if compared is None else {
+            "metric": campaign.primary(cell).name, **interval_json(compared.interval), "n": compared.interval.n,
+            "p": compared.interval.p, "q": compared.q,
         },
         "verdict": verdict,
         "blame": _blame(campaign, cell) if copy == 0 else None,
         "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
-        "warnings": warnings.of_cell(campaign, cell, copy, ratio, verdict),
+        "warnings": warnings.of_cell(campaign, cell, copy, _advice(campaign, compared, verdict)),
     }  # fmt: skip
 
 
-def _verdict(campaign: Campaign, cell: Cell, copy: int, state: str, ratio: intervals.Interval | None) -> str:
+def _verdict(campaign: Campaign, cell: Cell, copy: int, state: str, compared: Ratio | None) -> str:
     if state == "skipped":
         # Given up because its allocator was not proven in a sister cell, or not reached before Ctrl-C.
         return "unproven" if warnings.unproven_elsewhere(campaign, cell) else "skipped"
@@ -142,10 +183,24 @@ def _verdict(campaign: Campaign, cell: Cell, copy: int, state: str, ratio: inter
         return state
     if copy == 0 and cell.allocator == campaign.baseline(cell):
         return "baseline"
-    if ratio is None:
+    if compared is None:
         return "inconclusive"
-    study = campaign.study
-    return verdicts.decide(ratio, campaign.primary(cell).better, margin=study.margin, width_max=study.width_max)
+    study, better = campaign.study, campaign.primary(cell).better
+    return verdicts.decide(
+        compared.interval, better, margin=study.margin, width_max=study.width_max, adjusted=compared.q
+    )
+
+
+def _advice(campaign: Campaign, compared: Ratio | None, verdict: str) -> str:
+    if compared is None or verdict != "inconclusive":
+        return ""
+    return verdicts.advice(
+        compared.interval,
+        "inconclusive",
+        width_max=campaign.study.width_max,
+        adjusted=compared.q,
+        family=compared.family,
+    )
 
 
 def estimate(campaign: Campaign, cell: Cell, copy: int, metric: Metric) -> intervals.Interval | None:
@@ -153,11 +208,11 @@ def estimate(campaign: Campaign, cell: Cell, copy: int, metric: Metric) -> inter
     if metric.kind == "ratio" and metric.of is not None:
         kinds = {m.name: m.kind for m in campaign.workload(cell).metrics}
         if all(kinds.get(part) == "count" for part in metric.of):
-            sums = [totals(run.records) for run in campaign.runs(cell, copy) if run.state == "ok"]
+            sums = [run.sums for run in campaign.runs(cell, copy) if run.state == "ok"]
             above = [found.get(metric.of[0]) for found in sums]
             below = [found.get(metric.of[1]) for found in sums]
             if sums and None not in above and None not in below:
-                return intervals.ratio_of_sums([a for a in above if a is not None], [b for b in below if b is not None])
+                return bootstrap.ratio_of_sums([a for a in above if a is not None], [b for b in below if b is not None])
     values = list(campaign.values(cell, copy, metric).values())
     return intervals.median(values) if values else None
 

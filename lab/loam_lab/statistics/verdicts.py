@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from loam_lab.statistics.intervals import Interval
+from loam_lab.statistics.multiplicity import SIGNIFICANCE
 
 Verdict = Literal["equivalent", "better", "worse", "inconclusive"]
 Better = Literal["higher", "lower", "neither"]
@@ -16,24 +17,41 @@ WIDTH_MAX = 0.05
 MORE_MAX = 16
 
 
-def decide(ratio: Interval, better: Better, *, margin: float = MARGIN, width_max: float = WIDTH_MAX) -> Verdict:
+def decide(
+    ratio: Interval,
+    better: Better,
+    *,
+    margin: float = MARGIN,
+    width_max: float = WIDTH_MAX,
+    adjusted: float | None = None,
+) -> Verdict:
     """The verdict on a ratio to the baseline.
 
     Asked in this order: is the whole interval inside 1 +- margin (equivalent)?  Is it wider than width_max, missing,
     or does it hold 1 (inconclusive)?  Else it is better or worse, by the direction of the metric.
     better: which direction of the metric is good; with "neither" a difference cannot be judged
+    adjusted: the probability after correction for how many were compared, None for a comparison that stands alone
     """
     if ratio.low is None or ratio.high is None:
         return "inconclusive"
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return "equivalent"
-    if ratio.width > width_max or ratio.low <= 1 <= ratio.high or better == "neither":
+    if ratio.width > width_max or ratio.low <= 1 <= ratio.high or better == "neither" or not _shown(adjusted):
         return "inconclusive"
     return "better" if (ratio.low > 1) == (better == "higher") else "worse"
 
 
-def advice(ratio: Interval, verdict: Verdict, *, width_max: float = WIDTH_MAX) -> str:
-    """Why a verdict is inconclusive and what to do, as fact; consequence; next step.  Empty for other verdicts."""
+def _shown(adjusted: float | None) -> bool:
+    return adjusted is None or adjusted < SIGNIFICANCE
+
+
+def advice(
+    ratio: Interval, verdict: Verdict, *, width_max: float = WIDTH_MAX, adjusted: float | None = None, family: int = 1
+) -> str:
+    """Why a verdict is inconclusive and what to do, as fact; consequence; next step.  Empty for other verdicts.
+
+    adjusted: see decide; family: how many were compared
+    """
     if verdict != "inconclusive":
         return ""
     if ratio.low is None or ratio.high is None:
@@ -47,6 +65,11 @@ def advice(ratio: Interval, verdict: Verdict, *, width_max: float = WIDTH_MAX) -
         return (
             f"the interval is {percent(ratio.width)} wide, more than {percent(width_max)}; {side}inconclusive; "
             f"run longer: {step}"
+        )
+    if not ratio.low <= 1 <= ratio.high and not _shown(adjusted):
+        return (
+            f"the interval excludes 1, but {family} were compared and some of them do so by chance (adjusted p {adjusted:.2f}); "
+            "inconclusive; repeat with more blocks"
         )
     return "the interval holds 1 and exceeds the margin of equivalence; no difference is shown; run longer to narrow it"
 

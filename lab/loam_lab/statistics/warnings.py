@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
-from loam_lab.statistics import contrasts, intervals, verdicts
+from loam_lab.statistics import contrasts, intervals, multiplicity, verdicts
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
@@ -19,12 +19,10 @@ STARVED_MAX = 0.02
 UNKNOWN_MAX = 0.01
 
 
-def of_cell(campaign: Campaign, cell: Cell, copy: int, ratio: intervals.Interval | None, verdict: str) -> list[str]:
-    """Warnings about one cell."""
-    found: list[str] = []
+def of_cell(campaign: Campaign, cell: Cell, copy: int, advice: str) -> list[str]:
+    """Warnings about one cell. advice: what its verdict says to do, "" for nothing"""
+    found = [advice] if advice else []
     runs = campaign.runs(cell, copy)
-    if ratio is not None and verdict == "inconclusive":
-        found.append(verdicts.advice(ratio, "inconclusive", width_max=campaign.study.width_max))
     bad = [run for run in runs if run.state != "ok"]
     if bad:
         what = f"{len(bad)} of {len(runs)} runs failed ({bad[0].detail})"
@@ -76,7 +74,7 @@ def starvation(campaign: Campaign, cell: Cell, copy: int) -> float | None:
         return None
     shares = []
     for run in campaign.runs(cell, copy):
-        sums = totals(run.records)
+        sums = run.sums
         if run.state == "ok" and sums.get("elapsed_s") and "thread_cpu_s" in sums:
             shares.append(1 - sums["thread_cpu_s"] / (sums["elapsed_s"] * cell.threads))
     return max(0.0, median(shares)) if shares else None
@@ -130,7 +128,7 @@ def _sentinels(campaign: Campaign) -> list[str]:
     if not ratios:
         return []
     margin = campaign.study.margin
-    adjusted = intervals.holm([ratio.p if ratio.p is not None else 1.0 for _, ratio in ratios])
+    adjusted = multiplicity.holm([ratio.p if ratio.p is not None else 1.0 for _, ratio in ratios])
     found = []
     for (cell, ratio), p in zip(ratios, adjusted, strict=True):
         if p < 0.05 and not 1 - margin < ratio.estimate < 1 + margin:

@@ -1,0 +1,141 @@
+"""Cluster bootstrap for quantities that have no exact interval: whole blocks are drawn again, never single runs.
+
+Runs of a block share their minute of the machine, so the block is what was sampled.  A draw is kept as how often it
+took each block: one matrix serves every allocator that shares those blocks, and keeps them paired.
+
+Percentile intervals of few blocks are too short, by (n - 1) / n in the variance and by the normal where Student's
+distribution belongs.  The ends are therefore taken further out, which for a mean repairs both exactly in its first
+order ("expanded percentiles": T. Hesterberg, What Teachers Should Know About the Bootstrap, 2015, section 3.3).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from loam_lab.statistics.intervals import BLOCKS_MIN, CONFIDENCE, Array, Interval
+
+SAMPLES = 10_000
+SEED = 1
+
+Counts = NDArray[np.int16]
+
+
+@functools.lru_cache(maxsize=16)
+def draws(blocks: int, stratum: int = 0) -> Counts:
+    """How often each block is drawn, SAMPLES times, with a fixed seed.
+
+    blocks: n >= 1; stratum: blocks of another stratum were drawn independently
+    returns: int16 array (n, SAMPLES) whose columns sum to n; do not write into it
+    """
+    random = np.random.default_rng([SEED, stratum, blocks])
+    taken = random.integers(0, blocks, size=(SAMPLES, blocks)) + blocks * np.arange(SAMPLES)[:, None]
+    counts = np.bincount(taken.ravel(), minlength=SAMPLES * blocks).reshape(SAMPLES, blocks)
+    made: Counts = np.ascontiguousarray(counts.T, dtype=np.int16)
+    made.setflags(write=False)
+    return made
+
+
+def centres(differences: ArrayLike, counts: Counts) -> Array:
+    """The Hodges-Lehmann estimate of every draw.
+
+    The Walsh averages are sorted once; a draw only weighs them: (i, j) stands in it c_i c_j times, (i, i) stands
+    c_i (c_i + 1) / 2 times.
+    differences: (n,); counts: (n, draws); returns: float64 array (draws,)
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    n, samples = counts.shape
+    if d.shape != (n,):
+        raise ValueError(f"{d.shape} differences for draws of {n} blocks")
+    i, j = np.triu_indices(n)
+    walsh = (d[i] + d[j]) / 2
+    order = np.argsort(walsh, kind="stable")
+    total = n * (n + 1) // 2
+    # The smallest type that holds every sum: this loop is what a summary spends its time in.
+    small = np.int16 if total <= np.iinfo(np.int16).max else np.int32
+    c = counts.astype(small, copy=False)
+    twice = [(row * (row + 1) // 2).astype(small) for row in c]
+    reached = np.zeros(samples, dtype=small)
+    lower, upper = np.zeros(samples, dtype=np.int32), np.zeros(samples, dtype=np.int32)
+    weight = np.empty(samples, dtype=small)
+    for pair in order:
+        a, b = i[pair], j[pair]
+        if a == b:
+            np.add(reached, twice[a], out=reached)
+        else:
+            np.multiply(c[a], c[b], out=weight)
+            np.add(reached, weight, out=reached)
+        # The median of an even number lies between two: those that half of the weight, and one more, reach.
+        np.add(lower, reached < (total + 1) // 2, out=lower)
+        np.add(upper, reached < total // 2 + 1, out=upper)
+    ordered = walsh[order]
+    medians: Array = (ordered[lower] + ordered[upper]) / 2
+    return medians
+
+
+def tail(blocks: int, confidence: float = CONFIDENCE) -> float:
+    """The share of draws beyond each end of an expanded percentile interval; blocks: at least 2."""
+    from scipy.special import ndtr, stdtrit
+
+    reach = float(stdtrit(blocks - 1, 1 - (1 - confidence) / 2))
+    return float(ndtr(-math.sqrt(blocks / (blocks - 1)) * reach))
+
+
+def percentiles(estimate: float, samples: Array, blocks: int, confidence: float = CONFIDENCE) -> Interval:
+    """The interval of a quantity from its draws.
+
+    samples: (draws,), not finite ones are left out; blocks: how many each was drawn from
+    returns: no interval below BLOCKS_MIN blocks or where more than a tenth of the draws gave no value
+    """
+    good = samples[np.isfinite(samples)]
+    if blocks < BLOCKS_MIN or good.size < samples.size * 0.9:
+        return Interval(estimate, None, None, blocks)
+    share = tail(blocks, confidence)
+    low, high = np.quantile(good, [share, 1 - share])
+    return Interval(estimate, min(float(low), estimate), max(float(high), estimate), blocks)
+
+
+def ratio_of_sums(above: ArrayLike, below: ArrayLike, confidence: float = CONFIDENCE) -> Interval | None:
+    """Pooled ratio of counts, for example aborts per attempt.
+
+    above, below: (n,) of the same processes; returns: None if the denominators sum to 0
+    """
+    a, b = _counts_of(above, below)
+    if b.sum() <= 0:
+        return None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = draws(a.size)
+        samples = (a @ drawn) / (b @ drawn)
+    return percentiles(float(a.sum() / b.sum()), samples, int(a.size), confidence)
+
+
+def ratio_of_rates(
+    first: tuple[ArrayLike, ArrayLike],
+    second: tuple[ArrayLike, ArrayLike],
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """How many times the pooled rate of one cell is that of another, for example of their aborts per attempt.
+
+    first, second: (numerators, denominators), each (n,), of the same n blocks in the same order
+    returns: None if a denominator or the second numerator sums to 0
+    """
+    (a, b), (c, d) = _counts_of(*first), _counts_of(*second)
+    if a.shape != c.shape:
+        raise ValueError(f"{a.size} and {c.size} blocks do not pair")
+    if min(b.sum(), c.sum(), d.sum()) <= 0:
+        return None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = draws(a.size)
+        samples = (a @ drawn) / (b @ drawn) * (d @ drawn) / (c @ drawn)
+    estimate = float(a.sum() / b.sum() * d.sum() / c.sum())
+    return percentiles(estimate, samples, int(a.size), confidence)
+
+
+def _counts_of(above: ArrayLike, below: ArrayLike) -> tuple[Array, Array]:
+    a, b = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1 or a.size == 0:
+        raise ValueError(f"shapes {a.shape} and {b.shape} are not two equal series")
+    return a, b
