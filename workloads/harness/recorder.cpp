@@ -83,6 +83,12 @@ void Recorder::histogram(std::string_view name, std::span<const std::uint64_t> b
   write();
 }
 
+base::JsonLine& Recorder::series(std::string_view name, std::span<const std::string_view> columns) {
+  auto& line = start("series").field("name", name).array("columns");
+  for (const auto column : columns) line.value(column);
+  return line.end().array("rows");
+}
+
 void Recorder::end(bool verified, std::string_view message, std::int64_t live_blocks_delta) {
   start("end").field("verified", verified).field("message", message).field("live_blocks_delta", live_blocks_delta);
   write();

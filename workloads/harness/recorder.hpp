@@ -1,4 +1,4 @@
-// Writes the records of a run: begin, iteration, histogram, end (schema/record.schema.json).
+// Writes the records of a run: begin, iteration, histogram, series, end (schema/record.schema.json).
 //   Each is one line, built in a static buffer and written with one write(2): no allocation, no standard I/O.
 #pragma once
 
@@ -30,6 +30,9 @@ class Recorder {
 
   // counts[i]: values in [bounds[i], bounds[i + 1]), the last without upper bound.
   void histogram(std::string_view name, std::span<const std::uint64_t> bounds, std::span<const std::uint64_t> counts);
+
+  // Opens a series record inside of its rows; the caller adds one array per row, end()s the rows, and calls write().
+  base::JsonLine& series(std::string_view name, std::span<const std::string_view> columns);
 
   // message: what was found wrong, empty if verified. live_blocks_delta: blocks from the allocator minus live nodes
   void end(bool verified, std::string_view message, std::int64_t live_blocks_delta);

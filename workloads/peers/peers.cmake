@@ -4,7 +4,8 @@
 set(peers "${CMAKE_SOURCE_DIR}/workloads/peers")
 
 file(GLOB loam_plain_sources CONFIGURE_DEPENDS "${peers}/plain/*.cpp")
-loam_workload_executable(plain "workloads/peers/plain/sync.hpp" ${loam_plain_sources} "${workloads}/threadtest.cpp")
+loam_workload_executable(plain "workloads/peers/plain/sync.hpp" ${loam_plain_sources} "${workloads}/blocks.cpp"
+                         "${workloads}/threadtest.cpp")
 
 # GCC alone has -fgnu-tm; its library has no support for the sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE)

@@ -25,7 +25,7 @@ def mistakes(study: Study) -> Iterator[Mistake]:
     for index, group in enumerate(study.groups):
         if group.quick is not None:
             for name in group.quick.parameters.keys() - group.parameters.keys():
-                where = ("groups", index, "quick", "parameters", name)
+                where: Where = ("groups", index, "quick", "parameters", name)
                 yield where, f"group {group.name} does not set {name}", _near(name, group.parameters)
     for index, figure in enumerate(study.figures):
         for name in figure.groups:
@@ -54,15 +54,15 @@ def mistakes(study: Study) -> Iterator[Mistake]:
             if name not in groups:
                 yield (*place, "groups"), f"the study has no group {name!r}", _near(name, groups)
         for number, ours in enumerate(paper_figure.ours):
-            inner: Where = (*place, "ours", number)
+            part: Where = (*place, "ours", number)
             if ours.select.group not in groups:
                 yield (
-                    (*inner, "select"),
+                    (*part, "select"),
                     f"the study has no group {ours.select.group!r}",
                     _near(ours.select.group, groups),
                 )
             elif ours.rows not in ("allocator", "threads", *groups[ours.select.group].parameters):
-                yield (*inner, "rows"), f"group {ours.select.group} does not vary {ours.rows}", ""
+                yield (*part, "rows"), f"group {ours.select.group} does not vary {ours.rows}", ""
 
 
 def _selection(study: Study, groups: dict[str, Group], selection: Selection, where: Where) -> Iterator[Mistake]:

@@ -27,7 +27,7 @@ void check(const std::string& name, std::initializer_list<Row> rows) {
 TEST(BadInput, NamesWithTheNearest) {
   check("etl-wb", {{"", "WORKLOAD", "--describe"},
                    {"intst", "WORKLOAD=intst", "did you mean intset?"},
-                   {"zebra", "WORKLOAD=zebra", "known: intset threadtest"},
+                   {"zebra", "WORKLOAD=zebra", "known: blocks intset threadtest"},
                    {"intset --treads 2", "--treads", "did you mean --threads?"},
                    {"intset extra", "extra", "no such option"},
                    {"intset -p mappin=table", "-p mappin=table", "did you mean mapping?"},
@@ -54,7 +54,9 @@ TEST(BadInput, NumbersOutOfRange) {
                    {"intset -p update_percent=5.5", "-p update_percent=5.5", "integer"},
                    {"intset -p range=0", "-p range=0", "from 1 to"},
                    {"threadtest -p size=7", "-p size=7", "from 8 to"},
-                   {"threadtest -p batch=0", "-p batch=0", "from 1 to"}});
+                   {"threadtest -p batch=0", "-p batch=0", "from 1 to"},
+                   {"blocks -p size=0", "-p size=0", "from 1 to"},
+                   {"blocks -p count=1", "-p count=1", "from 2 to 64"}});
 }
 
 TEST(BadInput, ValuesThatContradictEachOther) {

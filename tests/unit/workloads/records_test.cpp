@@ -19,7 +19,7 @@ TEST(Describe, EveryExecutableMatchesTheSchema) {
     const Json description = Json::parse(finished.out);
     EXPECT_EQ(schema.violation(description, "description"), "") << name;
     EXPECT_EQ(description["sync"]["name"].string(), name);
-    EXPECT_EQ(description["workloads"].array().size(), 2u);
+    EXPECT_EQ(description["workloads"].array().size(), 3u);
   }
 }
 
@@ -42,8 +42,9 @@ TEST(Records, EveryExecutableMatchesTheSchema) {
   for (const auto& name : executable_names())
     for (const std::string workload :
          {"intset -p structure=list", "intset -p structure=hash", "intset -p structure=hash -p hash=identity",
-          "intset -p structure=tree", "intset -p generator=erand48", "threadtest", "threadtest -p batch=100"}) {
-      const auto finished = run(executable(name) + " " + workload + " -p operations=500");
+          "intset -p structure=tree", "intset -p generator=erand48", "threadtest", "threadtest -p batch=100",
+          "blocks"}) {
+      const auto finished = run(executable(name) + " " + workload + (workload == "blocks" ? "" : " -p operations=500"));
       ASSERT_EQ(finished.status, 0) << name << " " << workload << ": " << finished.err << finished.out;
       const auto all = records(finished);
       for (const auto& one : all) EXPECT_EQ(schema.violation(one), "") << name << " " << workload;
