@@ -110,6 +110,7 @@ bool run(const Options& options, Recorder& recorder, const Settings& settings) {
   return report(recorder, results,
                 {.elapsed_s = team.elapsed_s(),
                  .thread_cpu_s = team.thread_cpu_s(),
+                 .run_delay_s = team.run_delay_s(),
                  .records = records,
                  .has_histogram = kHasHistogram<SyncType>,
                  .check = check,

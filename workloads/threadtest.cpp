@@ -38,6 +38,7 @@ constexpr MetricSpec kMetrics[] = {
     {"pairs", "1", Better::higher, Kind::count},
     {"elapsed_s", "s", Better::neither, Kind::time},
     {"thread_cpu_s", "s", Better::neither, Kind::time},
+    {"run_delay_s", "s", Better::lower, Kind::time},
 };
 
 struct Settings {
@@ -161,11 +162,12 @@ bool run(const Options& options, Recorder& recorder) {
     pairs += result.pairs;
     failures += result.failures;
   }
-  recorder.iteration(0)
-      .field("elapsed_s", team.elapsed_s())
-      .field("pairs", pairs)
-      .field("pairs_per_s", static_cast<double>(pairs) / team.elapsed_s())
-      .field("thread_cpu_s", team.thread_cpu_s());
+  auto& line = recorder.iteration(0)
+                   .field("elapsed_s", team.elapsed_s())
+                   .field("pairs", pairs)
+                   .field("pairs_per_s", static_cast<double>(pairs) / team.elapsed_s())
+                   .field("thread_cpu_s", team.thread_cpu_s());
+  if (const auto delay_s = team.run_delay_s()) line.field("run_delay_s", *delay_s);
   recorder.write();
   recorder.end(failures == 0, failures == 0 ? "" : "malloc failed, or blocks overlapped", 0);
   return failures == 0;

@@ -4,6 +4,8 @@
 //   allocators keep an arena per thread.
 //   Phases: warmup -> timed -> done. A worker sees a change at its next operation and stamps the time itself, so
 //   nothing is read while it is being counted. No allocation but pthread_create's own.
+//   LOAM_STACK_OFFSET in the environment (bytes) moves the workers' stacks: address space randomisation moves them by
+//   whole pages only, so that without it all runs would share one accident of alignment between stacks and blocks.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
@@ -13,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace loam::workloads {
 
@@ -28,6 +31,7 @@ class Team {
   // What one worker did in the timed phase.
   struct alignas(platform::kApartBytes) Times {
     std::uint64_t started_ns = 0, ended_ns = 0, cpu_ns = 0;
+    std::optional<std::uint64_t> run_delay_ns;  // nothing where the kernel does not count it
   };
 
   class Member {
@@ -61,6 +65,8 @@ class Team {
   // From the first worker's start to the last one's end.
   double elapsed_s() const noexcept;
   double thread_cpu_s() const noexcept;
+  // How long the workers together waited for a processor in the timed phase; nothing where the kernel does not say.
+  std::optional<double> run_delay_s() const noexcept;
 
  private:
   using Call = void (*)(void* context, Member& member);
@@ -71,6 +77,7 @@ class Team {
   const Options& options_;
   const std::uint64_t duration_ms_;
   void* context_ = nullptr;
+  std::size_t stack_offset_ = 0;
   Call call_ = nullptr;
   sync::Barrier start_;
   alignas(platform::kApartBytes) std::atomic<Phase> phase_;

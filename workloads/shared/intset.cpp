@@ -49,6 +49,7 @@ constexpr MetricSpec kMetrics[] = {
     {"aborts_unknown", "1", Better::lower, Kind::count},
     {"aborts_per_attempt", "1", Better::lower, Kind::ratio, "aborts", "attempts"},
     {"thread_cpu_s", "s", Better::neither, Kind::time},
+    {"run_delay_s", "s", Better::lower, Kind::time},
     {"records_rss_bytes", "B", Better::lower, Kind::bytes},
 };
 
@@ -147,9 +148,10 @@ bool report(Recorder& recorder, std::span<const WorkerResult> results, const Fin
       .field("elapsed_s", findings.elapsed_s)
       .field("operations", sum.operations)
       .field("ops_per_s", static_cast<double>(sum.operations) / findings.elapsed_s);
-  recorder.add_attempts(sum.counters, sum.operations)
-      .field("thread_cpu_s", findings.thread_cpu_s)
-      .field("records_rss_bytes", findings.records.rss_bytes);
+  auto& line = recorder.add_attempts(sum.counters, sum.operations)
+                   .field("thread_cpu_s", findings.thread_cpu_s)
+                   .field("records_rss_bytes", findings.records.rss_bytes);
+  if (findings.run_delay_s) line.field("run_delay_s", *findings.run_delay_s);
   recorder.write();
   if (findings.has_histogram) recorder.histogram("aborts_per_commit", AbortHistogram::kBounds, sum.histogram.counts);
 

@@ -10,6 +10,7 @@
 #include "workloads/harness/workload.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -121,6 +122,7 @@ class ContentCheck {
 // What was measured, for report().
 struct Findings {
   double elapsed_s, thread_cpu_s;
+  std::optional<double> run_delay_s;
   RecordsInfo records;
   bool has_histogram;
   Check check;
