@@ -73,10 +73,11 @@ def test_no_request_and_no_console_message(driver: Any, pages: dict[str, Path], 
             asked.append(message["params"]["request"]["url"])
         if message["method"] == "Network.loadingFailed":
             failed.append(message["params"])
-    assert [url for url in asked if not url.startswith("data:")] == [pages[name].as_uri()]
+    # chrome: is the browser's own first tab, which may still be loading.
+    assert [url for url in asked if not url.startswith(("data:", "chrome:"))] == [pages[name].as_uri()]
     assert failed == []
     assert driver.get_log("browser") == []
-    assert driver.execute_script("return document.scripts.length") == 0
+    assert driver.execute_script("return document.scripts.length") == 1
 
 
 @pytest.mark.parametrize("name", ["tour", "troubled", "hostile"])

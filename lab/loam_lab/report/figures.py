@@ -3,62 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
-from loam_lab.report import charts, findings, palette, svg, words
+from loam_lab.report import charts, findings, heat, palette, scenes, svg, words
+from loam_lab.report.plates import Figure, Names, Plate
 from loam_lab.report.view import Case, Study
-
-
-@dataclass(frozen=True)
-class Plate:
-    """The panels of one case. remarks: sentences beside them; name: for files."""
-
-    case: Case
-    name: str
-    panels: tuple[tuple[str, svg.Drawing], ...]
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One section's plates with their legend."""
-
-    name: str
-    title: str
-    plates: tuple[Plate, ...]
-    legend: tuple[svg.Key, ...] = ()
-
-
-@dataclass
-class Names:
-    """Names that are free of captured text's dangers and unique within the page."""
-
-    taken: set[str] = field(default_factory=set)
-
-    def make(self, *parts: str) -> str:
-        """A new name of [a-z0-9-]."""
-        base = name = charts.slug(*parts)
-        number = 2
-        while name in self.taken:
-            name = f"{base}-{number}"
-            number += 1
-        self.taken.add(name)
-        return name
-
 
 CAUSE_LEGEND = tuple(svg.Key(label, palette.CAUSES[key]) for key, label, _ in words.CAUSES)
 
 
 def draw(study: Study) -> list[Figure]:
-    """Every figure that the result has data for: throughput, aborts, one per kind of contrast, effect."""
+    """Every figure that the result has data for, in the order of the page."""
     names = Names()
     given = [
+        Figure("overview", "Every allocator in every case", _overview(study, names)),
+        scenes.courses(study, names),
         Figure("throughput", findings.speed_title(study), _throughput(study, names)),
         Figure("aborts", "Causes of aborts", _aborts(study, names), CAUSE_LEGEND),
+        scenes.retries(study, names),
         Figure("mapping", contrast_title(study), _contrasts(study, names)),
         Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),
+        scenes.placement(study, names),
+        scenes.trade(study, names),
+        scenes.memory(study, names),
+        scenes.order(study, names),
     ]
     return [figure for figure in given if figure.plates]
+
+
+def _overview(study: Study, names: Names) -> tuple[Plate, ...]:
+    found = heat.build(study)
+    if found is None:
+        return ()
+    case = Case("All cases", "", study.groups, ("",) * len(study.groups), same_work=False)
+    return (Plate(case, names.make("overview", "all"), (("", heat.draw(study, found, names.make("overview"))),)),)
 
 
 def _throughput(study: Study, names: Names) -> tuple[Plate, ...]:

@@ -1,18 +1,35 @@
-"""The page: one HTML file that asks the network for nothing and needs no script.
+"""The page: one HTML file that asks the network for nothing and is whole without a script.
 
-All text is escaped by the template engine; only drawings made by svg.py enter as markup.  A content policy in the
-page forbids scripts and requests besides, so that even a mistake here could not fetch or run anything.
+All text is escaped by the template engine; only drawings made by marks.py enter as markup.  A content policy in the
+page forbids requests and every script but ours, named by its digest, so that even a mistake here could not fetch or
+run anything.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
 import functools
+import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.report import findings, listing, palette, rounding, svg, takeaways, warned, words
-from loam_lab.report.figures import Figure
+from loam_lab.report import (
+    findings,
+    heat,
+    ledger,
+    listing,
+    memory,
+    palette,
+    rounding,
+    svg,
+    takeaways,
+    threats,
+    warned,
+    words,
+)
+from loam_lab.report.plates import Figure
 from loam_lab.report.view import Group, Study
 
 if TYPE_CHECKING:
@@ -34,6 +51,12 @@ def _environment() -> Environment:
     return made
 
 
+def script() -> tuple[str, str]:
+    """The page's script, and its digest as the content policy names it."""
+    text = (Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8")
+    return text, "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def render(study: Study, figures: Sequence[Figure]) -> str:
     """The page as text; the same study gives the same bytes."""
     from markupsafe import Markup
@@ -50,7 +73,13 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
     references = [
         {"title": findings.group_label(study, group), "groups": [_group(study, group)]} for group in study.references
     ]
+    code, digest = script()
+    claims = ledger.claims(study)
     context: dict[str, Any] = {
+        "script": Markup(code), "digest": digest, "heat": heat.build(study), "claims": claims,
+        "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "threats": threats.table(study),
+        "memory_tables": [t for group in study.groups if (t := memory.table(study, group))],
+        "counters": [t for group in study.groups if (t := memory.counters(study, group))],
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
         "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
         "take_home": takeaways.take_home(study), "answers": findings.answers(study), "listed": listing.answers(study),
@@ -131,16 +160,29 @@ def incomplete(study: Study) -> str:
     return f"{total} of {len(study.cells)} cells {'is' if total == 1 else 'are'} incomplete: {parts}."
 
 
+_SHORT = {
+    "overview": "Overview", "course": "Courses", "aborts": "Aborts", "retries": "Retries", "mapping": "Table and shadow",
+    "effect": "Beside sequential", "placement": "Placement", "trade": "Time and memory", "memory": "Memory",
+    "order": "Order",
+}  # fmt: skip
+
+
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
-    """Anchors and titles of the sections that this report has."""
-    short = {
-        "throughput": findings.speed_title(study),
-        "aborts": "Aborts",
-        "mapping": "Table and shadow",
-        "effect": "Beside sequential",
-    }
+    """Anchors and titles of the sections that this report has, in the order of the page."""
+    drawn = {figure.name for figure in figures}
+    short = {**_SHORT, "throughput": findings.speed_title(study)}
     found = [("answer", "Answer")]
-    found += [(figure.name, short[figure.name]) for figure in figures]
+    if study.raw.get("claims"):
+        found.append(("claims", "Claims"))
+    found += [(name, short[name]) for name in ("overview", "course", "throughput") if name in drawn]
+    found += [(name, short[name]) for name in ("aborts", "retries", "mapping", "effect", "placement") if name in drawn]
+    found += [(name, short[name]) for name in ("trade", "memory") if name in drawn]
+    if any(cell.more.get("counters") for cell in study.cells):
+        found.append(("counters", "Counters"))
+    if study.raw.get("paper_figures"):
+        found.append(("paper", "Beside the paper"))
     if study.raw.get("warnings") or study.raw.get("failures") or any(cell.warnings for cell in study.cells):
         found.append(("warnings", "Warnings"))
+    found.append(("limits", "Limits"))
+    found += [(name, short[name]) for name in ("order",) if name in drawn]
     return [*found, ("machine", "Machine"), ("numbers", "Numbers"), ("repeat", "Repeat")]

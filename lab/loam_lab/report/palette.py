@@ -26,8 +26,44 @@ CAUSES = {
     "rest": "#b9b9b4",
 }
 
+# Threads in placement pictures, in their order; pictures also write the number.
+THREADS = ("#1f7ac2", "#bd8600", "#0f9b74", "#b55fa9", "#808080", "#7a6bd0", "#8c922b", "#d0708c")
+# What two threads share though they need not: the same rust as aborts by placement.
+SHARED = CAUSES["other-stripe"]
+
 # Stand-ins that svg.py turns into the reader's text colour, light or dark.
 INK, MUTED, FAINT = "#010101", "#020202", "#030303"
+
+
+# The ends of the heat map's scale and its middle: told apart by colour-blind readers (orange, grey, blue).
+WORSE, LEVEL, BETTER = "#b4541a", "#f0eee9", "#1b66a8"
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """The colour that lies share (0 to 1) of the way from the first to the second."""
+    pairs = zip(_channels(first), _channels(second), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance by WCAG 2, 0 to 1."""
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in _channels(colour))]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio by WCAG 2, 1 to 21."""
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def on(ground: str) -> str:
+    """Black or white, whichever reads better on that ground; one of them always reaches 4.5."""
+    return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, ground))
 
 
 def of_allocators(names: Sequence[str]) -> dict[str, str]:

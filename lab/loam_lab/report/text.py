@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from loam_lab.report import findings, html, listing, takeaways, warned, words
-from loam_lab.report.figures import Figure
 from loam_lab.report.listing import Table
+from loam_lab.report.plates import Figure
 from loam_lab.report.view import Study
 
 # Everything that could start markup, HTML or a link in CommonMark and its table extension.

@@ -40,7 +40,11 @@ class Metric(Interval):
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel."""
+    """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel.
+
+    q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed; undisturbed: the ratio
+    without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
+    """
 
     workload: str
     allocator: str
@@ -58,6 +62,10 @@ class Cell:
     ratio_metric: str
     blame: Mapping[str, float] | None
     warnings: tuple[str, ...]
+    q: float | None
+    contaminated: int
+    undisturbed: Interval | None
+    more: Mapping[str, Any]
 
     @property
     def name(self) -> str:
@@ -177,10 +185,15 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
     return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references)
 
 
+# What single figures read of a cell, in the Result's own form.
+_MORE = ("memory", "counters", "aborts_per_commit")
+
+
 def _cell(item: Mapping[str, Any]) -> Cell:
     factors = item["factors"]
     ratio = item.get("ratio_to_baseline")
     blame = item.get("blame")
+    without = item.get("ratio_without_contaminated")
     return Cell(
         workload=str(factors["workload"]), allocator=str(factors["allocator"]), sync=str(factors.get("sync", "")),
         machine=str(factors.get("machine", "host")), threads=int(factors.get("threads") or 1),
@@ -190,6 +203,9 @@ def _cell(item: Mapping[str, Any]) -> Cell:
         ratio=_interval(ratio) if ratio else None, ratio_metric=str(ratio.get("metric", "")) if ratio else "",
         blame={k: float(v) for k, v in blame.items() if number(v) is not None} if blame else None,
         warnings=tuple(str(text) for text in item.get("warnings") or []),
+        q=number(ratio.get("q")) if ratio else None, contaminated=int(number(item.get("contaminated")) or 0),
+        undisturbed=_interval(without) if without else None,
+        more={name: item[name] for name in _MORE if item.get(name)},
     )  # fmt: skip
 
 

@@ -1,0 +1,139 @@
+"""The ledger for readers: each claim with its verdict and reason, and the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loam_lab.report import rounding, words
+from loam_lab.report.listing import Column, Table
+from loam_lab.report.rounding import MISSING
+from loam_lab.report.view import Study, number
+
+# Verdict -> (mark, word); an unknown one is shown as it is.
+VERDICTS = {
+    "reproduced": ("✓", "reproduced"), "contradicted": ("✗", "contradicted"), "undecided": ("?", "undecided"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim. paper, ours: finished texts, one per figure; notes: what limits the verdict."""
+
+    id: str
+    place: str
+    sentence: str
+    verdict: str
+    mark: str
+    reason: str
+    paper: tuple[str, ...]
+    ours: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def claims(study: Study) -> list[Claim]:
+    """The claims of a Result in its order."""
+    return [_claim(item) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
+
+
+def _claim(item: Mapping[str, Any]) -> Claim:
+    verdict = str(item.get("verdict") or "undecided")
+    mark, word = VERDICTS.get(verdict, ("?", verdict))
+    where = (str(item.get("section") or ""), str(item.get("figure") or ""))
+    notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
+    if item.get("machine"):
+        notes.append(f"on {item['machine']}")
+    if item.get("by_preset"):
+        notes.append("decided with a preset's parameters, not the paper's")
+    if item.get("self_contradicting"):
+        notes.append("the paper's own figures contradict it")
+    paper = tuple(_pair(one.get("what"), value(one.get("value"))) for one in item.get("paper") or [])
+    ours = tuple(_pair(one.get("what"), _measured(one)) for one in item.get("ours") or [])
+    return Claim(
+        str(item.get("id", "")), ", ".join(part for part in where if part), str(item.get("sentence", "")),
+        word, mark, str(item.get("reason") or ""), paper, ours, tuple(notes),
+    )  # fmt: skip
+
+
+def _pair(what: Any, text: str) -> str:
+    return f"{what}: {text}" if what else text
+
+
+def _measured(item: Mapping[str, Any]) -> str:
+    unit = str(item.get("unit") or "")
+    text = value(item)
+    return f"{text} {unit}" if unit and unit != "1" and text != MISSING else text
+
+
+def value(given: Any) -> str:
+    """A value of the ledger: text as it is, a number with four digits, an estimate with its interval."""
+    if isinstance(given, Mapping):
+        middle, low, high = (number(given.get(key)) for key in ("estimate", "low", "high"))
+        if middle is None:
+            return MISSING
+        if low is None or high is None:
+            return _plain(middle)
+        decimals = max(rounding.decimals_for(middle), rounding.decimals_for(high - low, 2) if high > low else 0)
+        shown = [rounding.fixed(end, min(decimals, 6)) for end in (middle, low, high)]
+        return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+    if given is None or isinstance(given, bool):
+        return MISSING if given is None else ("yes" if given else "no")
+    found = number(given)
+    return str(given) if found is None else _plain(found)
+
+
+def _plain(found: float) -> str:
+    """A number of a paper with its own digits: 12.5 stays 12.5, 1/3 gets four digits."""
+    if found == int(found) and abs(found) < 1e15:
+        return rounding.fixed(found, 0)
+    exact = f"{found:.10g}"
+    digits = len(exact.partition(".")[2]) if "e" not in exact else 9
+    return rounding.fixed(found, digits) if digits <= 4 else rounding.significant(found, 4)
+
+
+def tally(found: list[Claim]) -> str:
+    """ "12 of 20 claims reproduced, 3 contradicted, 5 undecided"."""
+    counts = {word: sum(claim.verdict == word for claim in found) for word in dict.fromkeys(c.verdict for c in found)}
+    order = [word for _, word in VERDICTS.values() if word in counts] + [w for w in counts if w not in VERDICTS]
+    parts = [f"{counts[word]} {word}" for word in order]
+    return f"Of {len(found)} claim{'' if len(found) == 1 else 's'} {words.listing(parts)}."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A figure or table of the paper: the paper's values and ours; note: what to know about the paper's."""
+
+    id: str
+    title: str
+    note: str
+    paper: Table | None
+    ours: Table | None
+
+
+def pairs(study: Study) -> list[Pair]:
+    """The paper's figures and tables that the Result holds, in its order."""
+    found = []
+    for item in study.raw.get("paper_figures") or []:
+        paper, ours = item.get("paper") or {}, item.get("ours") or {}
+        name = str(item.get("id", ""))
+        found.append(
+            Pair(
+                name, str(item.get("title", "")), str(paper.get("note") or ""),
+                _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
+    columns, rows = given.get("columns") or [], given.get("rows") or []
+    if not columns or not rows:
+        return None
+    shown = tuple(tuple(value(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
+    numeric = [
+        i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
+        for i in range(len(columns))
+    ]
+    heads = tuple(Column(str(head), numeric=numeric[i]) for i, head in enumerate(columns))
+    return Table(caption, heads, shown, tuple(row[0] for row in shown))
