@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.claims import predicates
+from loam_lab.claims import figures, predicates
 from loam_lab.claims.values import Evidence, measured
 
 if TYPE_CHECKING:
@@ -15,17 +15,25 @@ if TYPE_CHECKING:
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 
 
-def evaluate(
+def entries(
     campaign: Campaign,
-    counters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    cells: Mapping[str, Mapping[str, Any]],
     counter_sources: Sequence[Mapping[str, Any]] = (),
-) -> list[dict[str, Any]]:
-    """The claims of a campaign's study, as `claims` in the result has them, in the order of the study.
+) -> dict[str, Any]:
+    """What a result says about a study's paper: `claims`, `paper_figures`, `placements`; nothing where it has none.
 
-    counters: by cell key the cell's `counters`; counter_sources: as in the result
+    cells: by cell key, as the result has them, copy 0; counter_sources: as the result has them
     """
-    evidence = Evidence(campaign, counters or {}, counter_sources)
-    return [_claim(evidence, claim) for claim in campaign.study.claims]
+    study = campaign.study
+    if not study.claims and not study.paper_figures:
+        return {}
+    counters = {key: entry.get("counters") or () for key, entry in cells.items()}
+    evidence = Evidence(campaign, counters, counter_sources)
+    return {
+        "claims": [_claim(evidence, claim) for claim in study.claims],
+        "paper_figures": figures.paper_figures(evidence, cells),
+        "placements": figures.placements(campaign),
+    }
 
 
 def _claim(evidence: Evidence, claim: Claim) -> dict[str, Any]:

@@ -232,22 +232,31 @@ class Ours(BaseModel):
     grid: a row per level of `rows` (allocator, threads or a parameter), a column per metric and, unless the rows are
     the allocators, per allocator
     extremes: a row per level of `rows`: the best and the worst allocator, and how many times better the best is
+    reach: a row per allocator: the last level of `rows` up to which the first metric keeps `share` of its first value
+    neighbours, records: the blocks of one run of each allocator, as the workload `blocks` gives their addresses
     select: levels that stay fixed; metrics: names, the first metric of the workload where none is given
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["grid", "extremes"] = "grid"
+    kind: Literal["grid", "extremes", "reach", "neighbours", "records"] = "grid"
     select: Selection
     rows: str = "allocator"
     metrics: tuple[str, ...] = ()
+    share: float = Field(default=0.5, gt=0, lt=1)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether this is a picture of addresses, not a table."""
+        return self.kind in ("neighbours", "records")
 
 
 class PaperFigure(BaseModel):
     """A figure or table of the paper, shown beside ours.
 
     groups: of the study, from which ours is made; paper: its values, as far as it prints them
-    placement: ours is drawn from live addresses (see placements in the result)
+    ours: tables of the same columns are put one below the other, others beside each other by their first column;
+    a placement is drawn from live addresses (see placements in the result)
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

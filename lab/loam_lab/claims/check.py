@@ -1,0 +1,60 @@
+"""Whether claims read metrics that the executables have; asked before anything is measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loam_lab.errors import LoamError, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from loam_lab.model.claim import Selection
+    from loam_lab.model.description import Description
+    from loam_lab.model.study import Study
+
+# What the lab knows of counter runs; the names are those of `counters` in the result.
+COUNTED = (
+    "instructions", "cycles", "l1d_misses", "l1d_miss_ratio", "llc_misses", "llc_miss_ratio", "dtlb_misses", "hitm",
+)  # fmt: skip
+
+
+def check(study: Study, descriptions: Mapping[str, Iterable[Description]]) -> None:
+    """Refuse a study that reads a metric which does not exist.
+
+    descriptions: of the executables of each group, by its name
+    raises: LoamError naming claim or figure, and the nearest metric
+    """
+    for claim in study.claims:
+        for predicate in claim.predicates:
+            for selection in predicate.selections():
+                _metric(study, selection, selection.metric, f"claim {claim.id}: metric", descriptions)
+    for figure in study.paper_figures:
+        for ours in figure.ours:
+            for name in ours.metrics:
+                _metric(study, ours.select, name, f"{figure.id}: metric", descriptions)
+
+
+def _metric(
+    study: Study, selection: Selection, name: str, subject: str, descriptions: Mapping[str, Iterable[Description]]
+) -> None:
+    from loam_lab.statistics.data import PROCESS_METRICS
+
+    if selection.source != "timing":
+        if name not in COUNTED:
+            raise unknown(subject, name, COUNTED, "counted quantity")
+        if selection.source == "cachegrind":
+            group = next(group for group in study.groups if group.name == selection.group)
+            if "cachegrind" not in study.purposes_of(group):
+                raise LoamError(
+                    subject, name, f"group {group.name} has no cachegrind runs", "add cachegrind = true to it"
+                )
+        return
+    if not name or selection.group not in descriptions:
+        return
+    workload = next(group.workload for group in study.groups if group.name == selection.group)
+    for description in descriptions[selection.group]:
+        found = description.workload(workload)
+        known = [metric.name for metric in (*PROCESS_METRICS, *(found.metrics if found else ()))]
+        if name not in known:
+            raise unknown(subject, name, known, f"metric of {workload} in {description.sync.name}")
