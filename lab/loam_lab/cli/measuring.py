@@ -39,6 +39,12 @@ Blame = Annotated[bool, typer.Option("--blame", help="One further run per cell t
 Memory = Annotated[bool, typer.Option("--memory", help="One further run per cell (or allocator): memory over time.")]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
 Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
+Tune = Annotated[
+    bool, typer.Option("--tune", help="Then search the settings of the best two allocators, in about four minutes.")
+]
+TuneFor = Annotated[
+    float | None, typer.Option("--tune-for", metavar="SECONDS", help="Search for about so long; implies --tune.")
+]
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
@@ -122,6 +128,8 @@ def bench(
     seed: Seed = 1,
     timeout: Timeout = None,
     memory: Memory = False,
+    tune: Tune = False,
+    tune_for: TuneFor = None,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
@@ -129,6 +137,7 @@ def bench(
     """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
     at_least("--blocks", blocks, 1)
     _positive("--timeout", timeout)
+    _positive("--tune-for", tune_for)
     if not command:
         raise LoamError("bench", None, "no command was given", "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'")
     from loam_lab.setup import debian
@@ -137,8 +146,8 @@ def bench(
     from loam_lab.measure import bench as measure_bench
 
     return measure_bench.bench(
-        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory, resume=resume, out=out,
-        as_json=as_json,
+        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
+        tune=tune or tune_for is not None, tune_budget_s=tune_for, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from loam_lab import console, workloads
 from loam_lab.errors import LoamError
 from loam_lab.measure import recommend
 from loam_lab.measure.instruments import Instruments, Machine, scratch_folder
+from loam_lab.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.model.description import SCHEMA, Description
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def bench(
     timeout_s: float | None = None,
     budget_s: float = BUDGET_S,
     memory: bool = False,
+    tune: bool = False,
+    tune_budget_s: float | None = None,
     resume: bool = False,
     out: Path | None = None,
     as_json: bool = False,
@@ -51,11 +54,13 @@ def bench(
 
     command: program and arguments; blocks: exactly that many, None to let intervals and budget_s decide
     memory: one further run under each allocator, for memory over time
+    tune: then search the settings of the best two allocators; tune_budget_s: for about so long (tune.BUDGET_S)
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError if the command is not found or fails under the baseline
     """
     from loam_lab.measure import commands
     from loam_lab.measure import folder as folders
+    from loam_lab.measure import tune as tuning
     from loam_lab.measure.campaign import Campaign
     from loam_lab.statistics import summarise
 
@@ -70,25 +75,22 @@ def bench(
         instruments.allocator(name)
     text = shlex.join(command)
     study, absent = _study(argv, text, allocators, seed, timeout_s)
+    previewed = time.monotonic()
     launcher, run_s = _preview(argv, text, study.baseline, instruments, timeout_s or TIMEOUT_S)
     folder = folders.started("bench", out) if resume else folders.new("bench", out)
     if resume:
         planned = int(folders.read_manifest(folder)["plan"]["study"]["blocks"])
     else:
-        planned = blocks or _blocks(budget_s, run_s * (len(study.allocators) + 1))
+        left_s = budget_s - (time.monotonic() - previewed)
+        planned = blocks or _blocks(left_s, (run_s + OVERHEAD_GUESS_S) * (len(study.allocators) + 1))
     study = study.model_copy(update={"blocks": planned, "memory": memory})
     plan = _plan(study, argv)
     plan.notes += [*absent, *_dropped(launcher.dropped)]
-    repeat = shlex.join(
-        [
-            "./loam",
-            "bench",
-            *(["--allocator", ",".join(allocators)] if allocators else []),
-            *(["--memory"] if memory else []),
-            "--",
-            *command,
-        ]
-    )
+    flags = ["--memory"] if memory else []
+    flags += ["--tune"] if tune and tune_budget_s is None else []
+    flags += ["--tune-for", f"{tune_budget_s:g}"] if tune and tune_budget_s is not None else []
+    chosen = ["--allocator", ",".join(allocators)] if allocators else []
+    repeat = shlex.join(["./loam", "bench", *chosen, *flags, "--", *command])
     campaign = Campaign(
         study, plan, folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
         enough=None if blocks else _narrow_enough(folder),
@@ -97,13 +99,40 @@ def bench(
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat])
     recommend.add(result, text)
     recommend.save(result, folder)
+    if tune and not ended.interrupted and ended.done:
+        if not as_json:
+            recommend.show(result)
+        again = _again(study, argv, instruments, launcher, repeat)
+        search = tuning.Search(text, folder, run_s, tune_budget_s or tuning.BUDGET_S, again)
+        found, stopped = search.run(result)
+        ended = stopped or ended
+        if found is not None:
+            result["tuning"] = found
+            recommend.save(result, folder)
     reported = not report or not ended.done or commands.make_report(result, folder)
     if as_json:
         console.print_json(result)
-    else:
+    elif not tune or ended.interrupted:
         recommend.show(result)
+    elif "tuning" in result:
+        tuning.show(result["tuning"])
     commands.show_warnings(result)
     return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
+
+
+def _again(study: Study, argv: Sequence[str], instruments: Instruments, launcher: CommandLauncher, repeat: str) -> Any:
+    """Campaigns of the same command under other allocators, for a search (see tune.Search)."""
+    from loam_lab.measure.campaign import Campaign
+
+    def campaign(allocators: Sequence[str], blocks: int, folder: Path, resume: bool, narrow: bool) -> Campaign:
+        changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "memory": False}
+        other = study.model_copy(update=changed)
+        return Campaign(
+            other, _plan(other, argv), folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
+            enough=_narrow_enough(folder) if narrow else None,
+        )  # fmt: skip
+
+    return campaign
 
 
 def _program(name: str) -> str:

@@ -1,0 +1,237 @@
+"""bench --tune: measure the rounds and the final of a search (tuning.py), and say what came out.
+
+Each round is a campaign in a folder of its own below the result's, so an interrupted search goes on where it stopped:
+who competes in a round is written down before its first run.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab import console
+from loam_lab.errors import LoamError
+from loam_lab.measure import folder as folders
+from loam_lab.measure import journal, tuning
+from loam_lab.measure.launch import OVERHEAD_GUESS_S
+from loam_lab.measure.progress import duration
+
+if TYPE_CHECKING:
+    from loam_lab.measure.campaign import Campaign, Ended
+    from loam_lab.statistics.intervals import Interval
+
+FOLDER = "tune"
+BUDGET_S = 240.0
+SIGNIFICANCE = 0.05
+_State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search needs from bench.
+
+    text: the command as typed; folder: of the result; run_s: what one run takes; budget_s: for the whole search
+    campaign: (allocators, the first being the baseline; blocks; folder; resume; stop early when narrow) -> Campaign
+    """
+
+    text: str
+    folder: Path
+    run_s: float
+    budget_s: float
+    campaign: Callable[[Sequence[str], int, Path, bool, bool], Campaign]
+
+    def run(self, result: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Ended | None]:
+        """Search the settings of the best two allocators of a bench result.
+
+        returns: result["tuning"] and None; None and how it ended where it was interrupted or nothing can be tuned
+        """
+        ranked = ranking(result)
+        allocators = tuning.tunable(ranked)
+        candidates = [name for allocator in allocators for name in tuning.variants(allocator)]
+        if not candidates:
+            console.warn(
+                "nothing to tune: no allocator that was proven here has settings worth trying; none is searched"
+            )
+            return None, None
+        state = self._state({"best": ranked[0], "baseline": result["baseline"], "run_s": self.run_s, "budget_s": self.budget_s,
+                             "rounds": [candidates], "tuned": allocators})  # fmt: skip
+        candidates = state["rounds"][0]
+        planned = tuning.plan(len(candidates), state["run_s"] + OVERHEAD_GUESS_S, state["budget_s"])
+        most_s = planned.runs * (state["run_s"] + OVERHEAD_GUESS_S)
+        console.note(
+            f"tuning {' and '.join(state['tuned'])}: {len(candidates)} settings in {len(planned.sizes)} rounds, then a "
+            f"final with fresh runs; at most {planned.runs} runs, about {duration(most_s)}"
+        )
+        rounds: list[dict[str, Any]] = []
+        for number, blocks in enumerate(planned.blocks, 1):
+            candidates = self._candidates(state, number, candidates)
+            scores, ended = self._measure([state["best"], *candidates], blocks, f"round-{number}", narrow=False)
+            if ended.interrupted:
+                return None, ended
+            estimates = {name: found.estimate if (found := scores[name]) else None for name in candidates}
+            after = tuning.following(estimates, number)
+            rounds.append({
+                "round": number, "blocks": blocks,
+                "candidates": [{"allocator": n, **_interval(scores[n]), "kept": n in after} for n in candidates],
+            })  # fmt: skip
+            candidates = after
+        finalists = self._candidates(state, len(planned.blocks) + 1, candidates)[: tuning.FINALISTS]
+        if not finalists:
+            raise LoamError("--tune", None, "every setting failed", f"see the journals below {self.folder / FOLDER}")
+        untuned = [state["best"], *([state["baseline"]] if state["baseline"] != state["best"] else [])]
+        _, ended = self._measure([*untuned, *finalists], planned.final_blocks, "final", narrow=True)
+        if ended.interrupted:
+            return None, ended
+        return {"rounds": rounds, **self._decide(state, finalists)}, None
+
+    def _state(self, fresh: _State) -> _State:
+        """What was decided before an interruption, else fresh; written down either way."""
+        file = self.folder / FOLDER / "search.json"
+        if file.exists():
+            kept: _State = json.loads(file.read_text())
+            return kept
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._save(fresh)
+        return fresh
+
+    def _save(self, state: _State) -> None:
+        journal.write_whole(self.folder / FOLDER / "search.json", json.dumps(state) + "\n")
+
+    def _candidates(self, state: _State, number: int, found: Sequence[str]) -> list[str]:
+        """Who competes in a round; once written down, it stays."""
+        if len(state["rounds"]) < number:
+            state["rounds"].append(list(found))
+            self._save(state)
+        chosen: list[str] = state["rounds"][number - 1]
+        return chosen
+
+    def _measure(
+        self, allocators: Sequence[str], blocks: int, name: str, *, narrow: bool
+    ) -> tuple[dict[str, Interval | None], Ended]:
+        """Run one round; ratios of time to the first allocator by name."""
+        from loam_lab.statistics import contrasts, data
+
+        folder = self.folder / FOLDER / name
+        again = (folder / folders.MANIFEST).exists()
+        if not again:
+            folders.new("bench", folder)
+        ended = self.campaign(allocators, blocks, folder, again, narrow).run()
+        found = data.load(folder)
+        return {cell.allocator: contrasts.to_baseline(found, cell) for cell in found.cells}, ended
+
+    def _decide(self, state: _State, finalists: Sequence[str]) -> dict[str, Any]:
+        """The final's intervals decide: a winner is faster than the best untuned allocator and than the baseline."""
+        from loam_lab.statistics import contrasts, data, multiplicity
+
+        final = data.load(self.folder / FOLDER / "final")
+        cells = {cell.allocator: cell for cell in final.cells}
+        best, plain = cells[state["best"]], cells[state["baseline"]]
+        rows = []
+        for name in finalists:
+            to_best = contrasts.paired(final, (cells[name], 0), (best, 0))
+            to_plain = to_best if plain is best else contrasts.paired(final, (cells[name], 0), (plain, 0))
+            if to_best is not None and to_plain is not None:
+                rows.append((name, to_best, to_plain))
+        adjusted = multiplicity.holm([1.0 if to_best.p is None else to_best.p for _, to_best, _ in rows])
+        shown = [
+            row for row, p in zip(rows, adjusted, strict=True) if p < SIGNIFICANCE and _below(row[1]) and _below(row[2])
+        ]
+        final_rows = [
+            {"allocator": name, "to_best": _interval(to_best), "to_baseline": _interval(to_plain), "p_holm": p}
+            for (name, to_best, to_plain), p in zip(rows, adjusted, strict=True)
+        ]
+        common = {"best": state["best"], "baseline": state["baseline"], "final": final_rows,
+                  "settings_tried": len(state["rounds"][0])}  # fmt: skip
+        if not shown:
+            text = f"No setting of {' or '.join(state['tuned'])} was shown to beat untuned {state['best']}"
+            if rows:
+                name, to_best, _ = min(rows, key=lambda row: row[1].estimate)
+                text += f"; the best try, {name}, took {_span(to_best)} of its time"
+            return {**common, "winner": None, "estimate": None, "low": None, "high": None, "text": text + "."}
+        name, to_best, to_plain = min(shown, key=lambda row: row[1].estimate)
+        text = f"With {name} the command takes {_span(to_best)} of the time of untuned {state['best']}"
+        if plain is not best:
+            text += f", and {_span(to_plain)} of that of {state['baseline']}"
+        return {
+            **common, "winner": winner(name, self.text), **_interval(to_plain), "text": text + ".",
+            "check": shlex.join(["./loam", "bench", "--allocator", ",".join([state["best"], name]), "--"]) + " " + self.text,
+        }  # fmt: skip
+
+
+def ranking(result: Mapping[str, Any]) -> list[str]:
+    """Allocators of a bench result by estimated time, best first; those that failed or were not proven are left out."""
+    scores: dict[str, float] = {}
+    for cell in result["cells"]:
+        ratio = cell["ratio_to_baseline"]
+        if cell["copy"] == 0 and cell["verdict"] == "baseline":
+            scores[cell["factors"]["allocator"]] = 1.0
+        elif cell["copy"] == 0 and ratio is not None and cell["verdict"] not in ("unproven", "failed"):
+            scores[cell["factors"]["allocator"]] = float(ratio["estimate"])
+    return sorted(scores, key=lambda name: (scores[name], name))
+
+
+def winner(name: str, command: str) -> dict[str, Any]:
+    """How to use an allocator with settings without loam: {"allocator", "settings", "environment", "command"}."""
+    from loam_lab.allocators import registry
+    from loam_lab.measure import recommend
+
+    base, settings = registry.split(name)
+    try:
+        environment = dict(registry.load(name).environment)
+    except LoamError:  # known to the instruments, not to this machine's registry
+        environment = {}
+    return {
+        "allocator": base, "name": name, "settings": settings, "environment": environment,
+        "command": recommend.use({}, name, command),
+    }  # fmt: skip
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print the outcome, the line to paste, and what each round kept."""
+    from rich.text import Text
+
+    out = console.out()
+    out.print(Text(found["text"], style="head"), soft_wrap=True)
+    if found["winner"] is not None:
+        out.print(Text(f"  {found['winner']['command']}", style="command"), soft_wrap=True)
+        out.print(Text(f"check it with fresh runs: {found['check']}", style="aside"), soft_wrap=True)
+    rows = [
+        [str(number["round"]), Text(c["allocator"]), _number(c["estimate"]), _low_high(c), "yes" if c["kept"] else ""]
+        for number in found["rounds"]
+        for c in sorted(number["candidates"], key=lambda c: (c["estimate"] is None, c["estimate"] or 0))
+    ]
+    rows += [
+        ["final", Text(row["allocator"]), _number(row["to_best"]["estimate"]), _low_high(row["to_best"]), ""]
+        for row in found["final"]
+    ]
+    columns = ["round", "settings", f"of {found['best']}", "interval", "kept"]
+    title = "Wall time against the best untuned allocator; rounds choose, the final decides"
+    out.print(console.table(columns, rows, numeric=columns[2:4], title=title))
+
+
+def _interval(found: Interval | None) -> dict[str, float | None]:
+    if found is None:
+        return {"estimate": None, "low": None, "high": None}
+    return {"estimate": found.estimate, "low": found.low, "high": found.high}
+
+
+def _below(found: Interval) -> bool:
+    return found.high is not None and found.high < 1
+
+
+def _span(found: Interval) -> str:
+    if found.low is None or found.high is None:
+        return f"{found.estimate:.3f}"
+    return f"{found.estimate:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+def _number(value: float | None) -> str:
+    return "failed" if value is None else f"{value:.3f}"
+
+
+def _low_high(interval: Mapping[str, Any]) -> str:
+    return "" if interval["low"] is None else f"{interval['low']:.3f} to {interval['high']:.3f}"
