@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +16,33 @@ if TYPE_CHECKING:
     from loam_lab.statistics.data import Campaign
 
 
-def paired(campaign: Campaign, above: tuple[Cell, int], below: tuple[Cell, int]) -> Interval | None:
-    """Ratio of the primary metric of two (cell, copy) over the blocks in which both ran well; None without any."""
+def paired(
+    campaign: Campaign, above: tuple[Cell, int], below: tuple[Cell, int], without: AbstractSet[int] = frozenset()
+) -> Interval | None:
+    """Ratio of the primary metric of two (cell, copy) over the blocks in which both ran well; None without any.
+
+    without: numbers of blocks to leave out
+    """
     metric = campaign.primary(above[0])
     a, b = campaign.values(*above, metric), campaign.values(*below, metric)
-    blocks = [block for block in a if block in b and a[block] > 0 and b[block] > 0]
+    blocks = [block for block in a if block in b and block not in without and a[block] > 0 and b[block] > 0]
     if not blocks:
         return None
     return intervals.paired_ratio([a[block] for block in blocks], [b[block] for block in blocks])
 
 
-def to_baseline(campaign: Campaign, cell: Cell, copy: int = 0) -> Interval | None:
-    """Ratio of a cell to the same cell under the baseline allocator, copy 0; None for that one itself."""
+def to_baseline(
+    campaign: Campaign, cell: Cell, copy: int = 0, without: AbstractSet[int] = frozenset()
+) -> Interval | None:
+    """Ratio of a cell to the same cell under the baseline allocator, copy 0; None for that one itself.
+
+    without: numbers of blocks to leave out
+    """
     baseline = campaign.baseline(cell)
     if copy == 0 and cell.allocator == baseline:
         return None
     other = _sister(campaign, cell, allocator=baseline)
-    return None if other is None else paired(campaign, (cell, copy), (other, 0))
+    return None if other is None else paired(campaign, (cell, copy), (other, 0), without)
 
 
 def _sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ PROCESS_METRICS = (
     Metric(name="faults_major", unit="1", better="lower", kind="count"),
 )
 _ROW = (
-    "cell", "block", "copy", "purpose", "state", "failure", "detail", "proof", "records", "observed", "warnings", "run_delay_s",
+    "cell", "block", "copy", "attempt", "order", "started_utc", "t_s", "disturbance", "purpose", "state", "failure",
+    "detail", "proof", "records", "observed", "warnings", "run_delay_s",
     *(metric.name for metric in PROCESS_METRICS),
 )  # fmt: skip
 
@@ -36,11 +37,18 @@ class Run:
     """One line of a journal. process: the lab's own figures by name; records: the workload's lines
 
     observed: what was seen from outside in a run of another purpose than timing
+    attempt: 1 and 2 where the block was run again; order: position in the plan
+    t_s: start since the campaign's, None in journals of older labs; disturbance: see loam_lab.measure.disturbance
     """
 
     cell: str
     block: int
     copy: int
+    attempt: int
+    order: int
+    started_utc: str
+    t_s: float | None
+    disturbance: Mapping[str, Any]
     purpose: str
     state: str
     failure: str
@@ -73,7 +81,8 @@ class Run:
 class Campaign:
     """A campaign as it lies in its folder: manifest, cells in the plan's order, its runs.
 
-    timed: by cell key and copy; special: runs of every other purpose, by purpose and cell key
+    timed: by cell key and copy, of each block the attempt that counts; superseded: the timed runs of other attempts
+    special: runs of every other purpose, by purpose and cell key
     """
 
     folder: Path
@@ -83,6 +92,7 @@ class Campaign:
     descriptions: dict[str, Description]
     timed: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
     special: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
+    superseded: list[Run] = field(default_factory=list)
     _values: dict[tuple[Cell, int, str], dict[int, float]] = field(default_factory=dict)
 
     @property
@@ -93,6 +103,47 @@ class Campaign:
     def others(self, cell: Cell) -> list[Run]:
         """Every run of a cell that is not a timing run."""
         return [run for runs in self.special.values() for run in runs.get(cell.key, ())]
+
+    def sort(self, timing: Iterable[Run]) -> None:
+        """Sort timing runs into those that count and those of superseded attempts.
+
+        Of each block the last whole attempt counts, so that what is compared was run together.  An attempt is whole if
+        it has every run that went well before; one that was interrupted is not.
+        """
+        blocks: dict[tuple[object, ...], dict[int, list[Run]]] = {}
+        for run in (run for run in timing if run.cell in self._strata):
+            blocks.setdefault((self._strata[run.cell], run.block), {}).setdefault(run.attempt, []).append(run)
+        for attempts in blocks.values():
+            well: set[tuple[str, int]] = set()
+            counts = min(attempts)
+            for attempt, runs in sorted(attempts.items()):
+                if well <= {(run.cell, run.copy) for run in runs}:
+                    counts = attempt
+                well |= {(run.cell, run.copy) for run in runs if run.state == "ok"}
+            for attempt, runs in attempts.items():
+                for run in runs:
+                    if attempt == counts:
+                        self.timed.setdefault((run.cell, run.copy), []).append(run)
+                    else:
+                        self.superseded.append(run)
+
+    def block_of(self, run: Run) -> tuple[object, int]:
+        """Stratum and number of the block that a run belongs to."""
+        return self._strata[run.cell], run.block
+
+    @functools.cached_property
+    def contaminated(self) -> frozenset[tuple[object, int]]:
+        """The blocks, as block_of() names them, that stayed disturbed in the attempt that counts."""
+        return frozenset(
+            self.block_of(run)
+            for runs in self.timed.values()
+            for run in runs
+            if run.state == "ok" and run.disturbance.get("contaminated")
+        )
+
+    @functools.cached_property
+    def _strata(self) -> dict[str, tuple[object, ...]]:
+        return {cell.key: self.stratum(cell) for cell in self.cells}
 
     def group(self, cell: Cell) -> Group:
         """The group of the study that a cell belongs to."""
@@ -189,12 +240,14 @@ def load(folder: Path, progress: Callable[[str], None] | None = None) -> Campaig
         if other is not None and other[0] is not None:
             raise journal.wrong_schema(folder, other[0])
         rows = connection.execute(f'select {columns} from runs order by block, "order"').fetchall()
+    timing = []
     for row in rows:
         run = _run(dict(zip(_ROW, row, strict=True)))
         if run.purpose == "timing":
-            campaign.timed.setdefault((run.cell, run.copy), []).append(run)
+            timing.append(run)
         else:
             campaign.special.setdefault(run.purpose, {}).setdefault(run.cell, []).append(run)
+    campaign.sort(timing)
     if progress is not None:
         damaged = _lines(folder) - len(rows)
         if damaged > 0:
@@ -207,10 +260,14 @@ def _lines(folder: Path) -> int:
 
 
 def _run(row: dict[str, Any]) -> Run:
-    nested = {name: json.loads(row.pop(name) or "null") for name in ("proof", "records", "observed", "warnings")}
+    nested = {
+        name: json.loads(row.pop(name) or "null")
+        for name in ("proof", "records", "observed", "warnings", "disturbance")
+    }
     process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
     return Run(
-        **{**row, "failure": row["failure"] or "", "detail": row["detail"] or ""},
+        **{**row, "failure": row["failure"] or "", "detail": row["detail"] or "", "attempt": row["attempt"] or 0,
+           "started_utc": row["started_utc"] or ""},
         proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [],
-        observed=nested["observed"] or {}, process=process,
+        observed=nested["observed"] or {}, disturbance=nested["disturbance"] or {}, process=process,
     )  # fmt: skip

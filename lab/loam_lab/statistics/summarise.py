@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.claims import evaluate
 from loam_lab.measure import journal
 from loam_lab.measure.folder import RESULT
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
-from loam_lab.statistics import bootstrap, contrasts, derived, intervals, multiplicity, verdicts, warnings
+from loam_lab.statistics import bootstrap, contrasts, derived, diagnostics, intervals, multiplicity, verdicts, warnings
 from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run, load
 
 if TYPE_CHECKING:
@@ -90,8 +91,16 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
                 "size": sum(ratio is not None and ratio.q is not None for ratio in ratios.values()),
             },
         },
+        "disturbed": diagnostics.disturbed(campaign),
+        "timeline": diagnostics.timeline(
+            campaign, {(cell.key, copy): place for place, (cell, copy) in enumerate(ratios)}
+        ),
+        "stopping": diagnostics.stopping(campaign, [ratio.interval for ratio in ratios.values() if ratio is not None]),
         "geomeans": derived.geomeans(campaign, families),
         "best": derived.best(campaign, families),
+        **evaluate.entries(
+            campaign, {cell.key: entry for (cell, copy), entry in zip(ratios, cells, strict=True) if copy == 0}
+        ),
         "warnings": unreadable + warnings.of_campaign(campaign),
         "failures": _failures(campaign),
     }
@@ -152,6 +161,7 @@ def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> 
             metrics[metric.name] = {**interval_json(estimated), "unit": metric.unit, "better": metric.better,
                                     "kind": metric.kind, "values": list(values.values())}  # fmt: skip
     verdict = _verdict(campaign, cell, copy, state, compared)
+    clean = None if compared is None else diagnostics.without_contaminated(campaign, cell, copy)
     return {
         "group": cell.group,
         "factors": {
@@ -168,6 +178,8 @@ def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> 
             "metric": campaign.primary(cell).name, **interval_json(compared.interval), "n": compared.interval.n,
             "p": compared.interval.p, "q": compared.q,
         },
+        "contaminated": len(diagnostics.contaminated(campaign, cell, copy)),
+        "ratio_without_contaminated": None if clean is None else {**interval_json(clean), "n": clean.n},
         "verdict": verdict,
         "blame": _blame(campaign, cell) if copy == 0 else None,
         "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
