@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+NEEDS_ROOT = "only root may write it"
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -61,7 +63,7 @@ class Tree:
             return str(problem.strerror)
         if read_only:
             return "its file system is mounted read-only, as containers have it"
-        return "it is read-only even for root" if os.geteuid() == 0 else "only root may write it"
+        return "it is read-only even for root" if os.geteuid() == 0 else NEEDS_ROOT
 
     def write(self, name: str, value: str) -> None:
         """Set a value in one write, as the kernel wants it; never makes a file.

@@ -1,0 +1,33 @@
+"""The command tune: machine settings, shown, changed and put back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from loam_lab.cli.options import AsJson, names
+from loam_lab.errors import LoamError
+
+
+def tune(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be changed, why and at what risk.")
+    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Change it, as root, after saving the values.")] = False,
+    restore: Annotated[bool, typer.Option("--restore", help="Put back what is still as --apply set it.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="A,B", help="Only these settings, such as thp,governor.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Settings of this machine that measure better, reversibly; without option it only shows them."""
+    modes = {"dry-run": dry_run, "apply": apply, "restore": restore}
+    chosen = [name for name, given in modes.items() if given]
+    if len(chosen) > 1:
+        raise LoamError(" ".join(f"--{name}" for name in chosen), None, "only one of these at a time")
+    if restore and only:
+        raise LoamError("--only", ",".join(only), "restore puts back everything", "leave it out")
+    from loam_lab.tune import commands
+
+    return commands.tune(chosen[0] if chosen else "dry-run", names(only), as_json=as_json)

@@ -1,0 +1,1 @@
+"""`loam tune`: machine settings that may be changed for a campaign, written down before each change, and put back."""
