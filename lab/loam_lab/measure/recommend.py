@@ -57,6 +57,8 @@ def _holm(cells: list[dict[str, Any]]) -> list[float]:
 
 def _stay(result: Mapping[str, Any], rivals: list[dict[str, Any]]) -> str:
     baseline = result["baseline"]
+    if not rivals and {cell["factors"]["allocator"] for cell in result["cells"]} == {baseline}:
+        return f"{baseline} alone was measured; name others with --allocator to compare."
     if not rivals:
         return f"Nothing could be compared with {baseline}: see the failures."
     open_ones = [cell for cell in rivals if cell["verdict"] == "inconclusive"]
