@@ -16,7 +16,7 @@ from loam_lab.cli import listing, main, options
 from loam_lab.errors import LoamError, nearest, unknown
 
 COMMANDS = [
-    "tour", "bench", "run", "study list", "study run", "report", "list", "doctor",
+    "tour", "bench", "run", "study list", "study run", "report", "cite", "pack", "list", "doctor",
     "allocators add", "allocators remove", "allocators verify", "setup", "test",
 ]  # fmt: skip
 
