@@ -38,6 +38,9 @@ _RARE_OPERATORS = frozenset(
     f"_Zd{form}Pv{aligned}RKSt9nothrow_t" for form in "la" for aligned in ("", "St11align_val_t")
 )
 
+# Programs that execute the command and stay around it: what they take before it starts is part of its cost.
+_TOOLS = ("valgrind", "valgrind.bin")
+
 # Their operators call malloc and free.
 _CXX_LIBRARIES = ("libstdc++.so.", "libc++.so.", "libc++abi.so.")
 
@@ -104,6 +107,7 @@ def read(
     to say why nothing was reported
     """
     images, damaged = _images(proof_file)
+    images = _without_tools(images)
     warnings: list[str] = []
     notes: list[str] = []
     if damaged:
@@ -170,6 +174,20 @@ def _images(proof_file: Path) -> tuple[list[_Image], int]:
                 images.append(own)
             own.exit = record
     return images, damaged
+
+
+def _without_tools(images: Sequence[_Image]) -> list[_Image]:
+    """The images without tools that executed the next one in the same process; their CPU time becomes its own."""
+    found: list[_Image] = []
+    begun: dict[int, int] = {}
+    for image in images:
+        if image.exit is None and image.start is not None and Path(_exe(image)).name in _TOOLS:
+            begun.setdefault(image.pid, int(image.start["cpu_us"]))
+            continue
+        if image.start is not None and image.start["pid"] == image.pid and image.pid in begun:
+            image.start = {**image.start, "cpu_us": begun.pop(image.pid)}
+        found.append(image)
+    return found
 
 
 def _judge(image: _Image, allocator: Allocator, warnings: list[str], notes: list[str]) -> None:

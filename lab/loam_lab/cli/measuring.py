@@ -37,6 +37,18 @@ Parameter = Annotated[
 ]
 Blame = Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")]
 Memory = Annotated[bool, typer.Option("--memory", help="One further run per cell (or allocator): memory over time.")]
+Counters = Annotated[
+    bool,
+    typer.Option("--counters", help="Further runs per cell: hardware counters, or valgrind where they do not count."),
+]
+Callgrind = Annotated[bool, typer.Option("--callgrind", help="Further runs per cell: instructions of an operation.")]
+Cachegrind = Annotated[
+    bool, typer.Option("--cachegrind", help="Further runs per cell: cache misses of one modelled core.")
+]
+D1 = Annotated[
+    str | None,
+    typer.Option("--d1", metavar="BYTES,WAYS,LINE", help="The data cache that cachegrind models, as 32768,8,64."),
+]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
 Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
 Tune = Annotated[
@@ -73,6 +85,10 @@ def run(
     timeout: Timeout = None,
     blame: Blame = False,
     memory: Memory = False,
+    counters: Counters = False,
+    callgrind: Callgrind = False,
+    cachegrind: Cachegrind = False,
+    d1: D1 = None,
     oversubscribe: Oversubscribe = False,
     resume: Resume = False,
     out: Out = None,
@@ -88,10 +104,10 @@ def run(
     debian.ensure("measure")
     from loam_lab.measure import commands
 
-    purposes = chosen(blame=blame, memory=memory)
+    purposes = chosen(blame=blame, memory=memory, counters=counters, callgrind=callgrind, cachegrind=cachegrind)
     return commands.run(
         workload, allocators=names(allocator), syncs=names(sync), threads=counts, machine=machine,
-        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, purposes=purposes,
+        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, purposes=purposes, d1=d1,
         oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 

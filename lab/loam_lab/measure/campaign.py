@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,6 +67,7 @@ class Campaign:
 
     launcher: None for workload executables; kind, command: go into the manifest
     enough: asked after each block whether the measured blocks suffice; None to run all that are planned
+    counter_sources: what the machine can count with, for the manifest
     """
 
     study: Study
@@ -79,6 +80,7 @@ class Campaign:
     kind: str = "study"
     launcher: Launcher | None = None
     enough: Callable[[int], bool] | None = None
+    counter_sources: Sequence[Mapping[str, Any]] = ()
     _allocators: dict[str, Allocator] = field(default_factory=dict)
     _began_s: float = 0.0
     _before_s: float = 0.0
@@ -115,6 +117,7 @@ class Campaign:
             "machine": self.instruments.machine(),
             "revision": revision(),
             "preset": self.preset,
+            "counter_sources": [dict(source) for source in self.counter_sources],
             "allocators": [allocator_json(allocator) for allocator in self._allocators.values()],
             "executables": [
                 {

@@ -90,6 +90,7 @@ def run(
     seed: int = 1,
     timeout_s: float | None = None,
     purposes: Sequence[Purpose] = (),
+    d1: str | None = None,
     oversubscribe: bool = False,
     resume: bool = False,
     out: Path | None = None,
@@ -98,7 +99,7 @@ def run(
     """An ad-hoc matrix of every combination of the levels given.
 
     parameters: (name, levels); `warmup_ms` is the lab's own and has one level
-    purposes: what every cell gets a further run for
+    purposes: what every cell gets a further run for; d1: cachegrind's first-level data cache, bytes,ways,line
     returns: as tour; raises: LoamError for what no executable, machine or registry has
     """
     from loam_lab.allocators import registry
@@ -106,6 +107,8 @@ def run(
 
     if machine != "host":
         raise LoamError("--machine", machine, "only host is known to this version", "leave out --machine")
+    if d1 is not None:
+        _check_cache(d1)
     levels: dict[str, list[str]] = {}
     for name, values in parameters:
         levels[name] = list(dict.fromkeys([*levels.get(name, []), *values]))
@@ -117,6 +120,7 @@ def run(
         sync=tuple(syncs) or ("etl-wb",),
         threads=tuple(threads) or (1,),
         parameters={name: tuple(values) if len(values) > 1 else values[0] for name, values in levels.items()},
+        d1=d1,
     )
     study = Study(
         schema=1,
@@ -128,10 +132,9 @@ def run(
         blocks=blocks or RUN_BLOCKS,
         seed=seed,
         timeout_s=timeout_s,
-        **dict.fromkeys(purposes, True),
         groups=(group,),
         warmup_ms=WARMUP_MS if warmup_ms is None else warmup_ms,
-    )
+    ).model_copy(update=dict.fromkeys(purposes, True))
     absent: list[str] = []
     if not allocators:
         study, absent = present(study)
@@ -139,6 +142,20 @@ def run(
         study, command=repeat(study, group, oversubscribe=oversubscribe), resume=resume, out=out, as_json=as_json,
         oversubscribe=oversubscribe, notes=absent,
     )  # fmt: skip
+
+
+def _check_cache(d1: str) -> None:
+    """Refuse a cache that cachegrind would refuse: sizes that are no powers of two, or do not divide."""
+    parts = d1.split(",")
+    limit = "not a cache of whole sets as bytes,ways,line"
+    if len(parts) != 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise LoamError("--d1", d1, limit, "for example --d1 32768,8,64")
+    size, ways, line = map(int, parts)
+    sets, rest = divmod(size, ways * line)
+    if rest or sets & (sets - 1) or not sets or line & (line - 1) or line < 16:
+        raise LoamError(
+            "--d1", d1, limit, "for example --d1 32768,8,64: sets = bytes / ways / line must be a power of two"
+        )
 
 
 def _warmup(levels: dict[str, list[str]]) -> int | None:
@@ -204,6 +221,7 @@ def perform(
     command: how the user would repeat it; instruments: None for the real machine; notes: warnings to carry along
     returns: 0, 1 if a cell failed, 130 after Ctrl-C
     """
+    from loam_lab.counters import planning
     from loam_lab.measure import folder as folders
     from loam_lab.measure import plan as plans
     from loam_lab.measure.campaign import Campaign
@@ -214,12 +232,16 @@ def perform(
     if instruments is None:
         _build(study, preset)
         instruments = Machine(preset)
+    sources = _counter_sources(study)
+    study, counting = planning.resolve(study, sources)
     plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
-    plan.notes.extend(notes)
+    plan.notes.extend([*notes, *counting])
     for name in dict.fromkeys(cell.allocator for cell in plan.cells()):
         instruments.allocator(name)  # what cannot be measured is said before a folder is made for it
     folder = folders.started(study.name, out) if resume else folders.new(study.name, out)
-    campaign = Campaign(study, plan, folder, instruments, command, preset=preset, resume=resume)
+    campaign = Campaign(
+        study, plan, folder, instruments, command, preset=preset, resume=resume, counter_sources=sources
+    )
     ended = campaign.run()
     commands = [
         command,
@@ -235,7 +257,23 @@ def _build(study: Study, preset: str) -> None:
     from loam_lab.setup import build
 
     own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
-    build.ensure_built([*own, "probe"], preset)
+    build.ensure_built([*own, "probe", "counted-loop"], preset)
+
+
+def _counter_sources(study: Study) -> list[dict[str, Any]]:
+    """What this machine can count with; asked only for a study that counts, or makes claims about counts."""
+    from loam_lab.counters import planning
+
+    counting = {purpose for group in study.groups for purpose in study.purposes_of(group)} & set(planning.COUNTING)
+    if not counting and not study.claims:
+        return []
+    if counting:
+        from loam_lab.setup import debian
+
+        debian.ensure("count")
+    from loam_lab.counters import sources
+
+    return sources.probe()
 
 
 def make_report(result: dict[str, Any], folder: Path) -> bool:
@@ -298,6 +336,8 @@ def repeat(study: Study, group: Any, *, oversubscribe: bool = False) -> str:
     if study.seed != 1:
         words += ["--seed", str(study.seed)]
     words += [f"--{purpose}" for purpose in study.purposes_of(group)]
+    if group.d1 and "cachegrind" in study.purposes_of(group):
+        words += ["--d1", group.d1]
     if oversubscribe:
         words.append("--oversubscribe")
     return shlex.join(words)

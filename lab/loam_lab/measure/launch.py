@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loam_lab.model.cell import Cell, PlannedRun
 
 OVERHEAD_GUESS_S = 0.06
+VALGRIND_GUESS_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class WorkloadLauncher:
 
     def duration_s(self, run: PlannedRun) -> float:
         """See Launcher."""
+        if run.purpose in ("callgrind", "cachegrind"):
+            return VALGRIND_GUESS_S
         timed = self.parameters(run.cell).get("duration_ms", 0)
         return ((timed if isinstance(timed, int) else 0) + run.cell.warmup_ms) / 1000
 

@@ -44,4 +44,12 @@ def observer(run: PlannedRun, scratch: Path) -> Observer:
         from loam_lab.memory.observer import MemoryObserver
 
         return MemoryObserver()
+    if run.purpose == "counters":
+        from loam_lab.counters.observers import PerfObserver
+
+        return PerfObserver()
+    if run.purpose in ("callgrind", "cachegrind"):
+        from loam_lab.counters.observers import ValgrindObserver
+
+        return ValgrindObserver(run.purpose, run.tool, scratch)
     return Observer()

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loam_lab import workloads
+from loam_lab.counters import planning
 from loam_lab.errors import LoamError
 from loam_lab.model.cell import SPECIAL, Cell, PlannedRun, Purpose
 from loam_lab.model.study import Group, Study
@@ -92,6 +93,8 @@ def make(
             )
         made = _group(study, group, found, allocators, levels, plan)
         blocks.extend(made)
+    for group in study.groups:
+        plan.notes += _uncounted(study, group, plan)
     planned = [run for purpose in SPECIAL for run in _special_runs(study, plan, purpose)]
     plan.runs = [replace(run, order=order) for order, run in enumerate(planned)]
     for index in range(max(len(column) for column in blocks)):
@@ -200,16 +203,35 @@ def _cells(
 
 
 def _special_runs(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun]:
-    """The runs of one purpose other than timing, one per cell that can have it, in seeded order."""
+    """The runs of one purpose other than timing: one per cell that can have it, or two, in seeded order of cells."""
     groups = {group.name: group for group in study.groups}
     runs = []
     for cell in plan.cells():
-        executable = plan.executables[cell.sync]
-        if purpose not in study.purposes_of(groups[cell.group]):
+        group, executable = groups[cell.group], plan.executables[cell.sync]
+        if purpose not in study.purposes_of(group):
             continue
         if purpose == "blame" and not executable.description.sync.blame:
             continue
-        seed = _seed(study.seed, cell.group, sorted(cell.parameters), purpose)
-        runs.append(PlannedRun(cell, SPECIAL_BLOCK, 0, seed, 0, 0, purpose))
+        # Counts of different tools are of the same work.
+        what = "counting" if purpose in planning.COUNTING else purpose
+        seed = _seed(study.seed, cell.group, sorted(cell.parameters), what)
+        tool = (f"--D1={group.d1}",) if purpose == "cachegrind" and group.d1 else ()
+        parts = planning.parts(purpose, cell, executable.parameters(cell.workload))
+        runs.append([
+            PlannedRun(cell, SPECIAL_BLOCK + part, 0, seed, 0, 0, purpose, changed=changed, tool=tool)
+            for part, changed in enumerate(parts)
+        ])  # fmt: skip
     random.Random(_seed(study.seed, f"{purpose} order")).shuffle(runs)
-    return runs
+    return [run for of_cell in runs for run in of_cell]
+
+
+def _uncounted(study: Study, group: Group, plan: Plan) -> list[str]:
+    """Why cells of a group do without counting runs that the study asks for."""
+    found: dict[str, None] = {}
+    for purpose in study.purposes_of(group):
+        for label, executable in plan.executables.items():
+            cells = [cell for cell in plan.cells() if (cell.group, cell.sync) == (group.name, label)]
+            if cells:
+                known = executable.parameters(group.workload)
+                found.update(dict.fromkeys(planning.notes(purpose, group, cells, known)))
+    return list(found)

@@ -62,31 +62,26 @@ def damon(root: Path = Path("/")) -> bool:
     return any(_text(file) == "Y" for file in modules)
 
 
+DAMON = (
+    "DAMON is active on this machine; while memory was sampled it could take pages that a program freed lazily "
+    "(MADV_FREE), no others; compare memory only between runs under the same setting, or turn it off"
+)
+
+
 def warnings(
-    before: Mapping[str, int],
-    after: Mapping[str, int],
-    *,
-    peak_lazy_bytes: int,
-    peak_bytes: int,
-    root: Path = Path("/"),
+    before: Mapping[str, int], after: Mapping[str, int], *, peak_lazy_bytes: int, peak_bytes: int
 ) -> list[str]:
-    """What to know about fit figures: DAMON, and pages that the program freed lazily (MADV_FREE)."""
+    """What to know about the figures of one run: pages that the program freed lazily (MADV_FREE)."""
     found = []
     lost = after.get(LAZY, 0) - before.get(LAZY, 0)
-    if damon(root):
-        what = f"; {lost} lazily freed pages were taken during the run" if lost > 0 else ""
+    if lost > 0:
         found.append(
-            f"DAMON is active on this machine{what}; it can take pages that a program freed lazily (MADV_FREE), not "
-            "others; compare memory only between runs under the same setting, or turn it off"
-        )
-    elif lost > 0:
-        found.append(
-            f"{lost} lazily freed pages (MADV_FREE) were taken during the run; RSS and PSS fell without the program; "
-            "give the machine more free memory and repeat"
+            f"{lost} lazily freed pages (MADV_FREE) were taken during its memory run; RSS and PSS fell without the "
+            "program; give the machine more free memory and repeat"
         )
     if peak_lazy_bytes > 0.01 * peak_bytes:
         found.append(
-            f"up to {peak_lazy_bytes / 2**20:.1f} MiB of the memory were freed lazily (MADV_FREE) and counted still; "
+            f"up to {peak_lazy_bytes / 2**20:.1f} MiB of its memory were freed lazily (MADV_FREE) and counted still; "
             "the program needs less than is shown; see the live bytes where there are any"
         )
     return found

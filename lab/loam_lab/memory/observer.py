@@ -30,16 +30,16 @@ class MemoryObserver(Observer):
         self._before = fitness.counters(self._root)
 
     def end(self, outcome: Outcome) -> tuple[dict[str, Any], str]:
-        """See Observer; what was observed: see Sampler.result, with faults, fit, reasons and warnings."""
+        """See Observer; what was observed: see Sampler.result, with faults, fit, reasons, warnings, damon."""
         after = fitness.counters(self._root)
         seen = self._sampler.result(outcome.wall_s)
         if not seen:
             return {}, "ended before its memory could be looked at"
         reasons = [*fitness.reclaimable(self._root), *fitness.taken(self._before, after)]
         warned = fitness.warnings(
-            self._before, after, peak_lazy_bytes=seen["peak_lazy_bytes"], peak_bytes=seen["peak_pss_bytes"], root=self._root
-        )  # fmt: skip
+            self._before, after, peak_lazy_bytes=seen["peak_lazy_bytes"], peak_bytes=seen["peak_pss_bytes"]
+        )
         return {
             **seen, "faults_minor": outcome.faults_minor, "faults_major": outcome.faults_major, "fit": not reasons,
-            "reasons": reasons, "warnings": warned,
+            "reasons": reasons, "warnings": warned, "damon": fitness.damon(self._root),
         }, ""  # fmt: skip

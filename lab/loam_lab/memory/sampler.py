@@ -1,7 +1,7 @@
 """RSS and PSS of a process tree over time, read from /proc by the lab while the process runs.
 
-Reading takes the measured process's memory lock, so the reading is bounded: after a look that took x the next one
-comes no sooner than x / SHARE_MAX.  Hence a run that is sampled is never timed.
+Reading takes the measured process's memory lock, so the reading is bounded: after a look that took x of CPU time the
+next one comes no sooner than x / SHARE_MAX.  Hence a run that is sampled is never timed.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Sampler:
 
     def look(self, pid: int) -> float:
         """Take one sample; returns the seconds to wait before the next."""
-        now_s = time.monotonic()
+        now_s, used_s = time.monotonic(), time.thread_time()
         if self._began_s is None:
             self._began_s = now_s
         sample = self._sample(pid, now_s - self._began_s)
-        cost_s = time.monotonic() - now_s
+        cost_s = time.thread_time() - used_s
         self._looked_s += cost_s
         self._looks += 1
         if sample is not None:

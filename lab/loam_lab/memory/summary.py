@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from loam_lab.memory import fitness
 
 if TYPE_CHECKING:
     from loam_lab.statistics.data import Run
@@ -41,6 +43,11 @@ def of_cell(runs: Sequence[Run]) -> dict[str, Any] | None:
         "fit": seen["fit"],
         "reasons": seen["reasons"],
     }
+
+
+def of_campaign(runs: Iterable[Run]) -> list[str]:
+    """What the reader of all memory figures should know, said once; runs: of the purpose "memory"."""
+    return [fitness.DAMON] if any(run.observed.get("damon") for run in runs) else []
 
 
 def warnings(runs: Sequence[Run]) -> list[str]:

@@ -41,6 +41,7 @@ class Group(BaseModel):
     blocks, warmup_ms: of the study where not given; title: how the report calls the group
     blame, memory, counters, callgrind, cachegrind: whether each cell gets a run of that purpose beside its timing
     runs; of the study where not given
+    d1: the first-level data cache that cachegrind models, as bytes,ways,line; None for this machine's
     quick: what `--effort quick` changes; without it, only the number of blocks
     role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation
     """
@@ -62,6 +63,7 @@ class Group(BaseModel):
     counters: bool | None = None
     callgrind: bool | None = None
     cachegrind: bool | None = None
+    d1: str | None = Field(default=None, pattern=r"^[0-9]+,[0-9]+,[0-9]+$")
     quick: Quick | None = None
 
     @field_validator("sync", "threads")

@@ -27,7 +27,7 @@ class Package:
     """One Debian package and how to see that what it brings is there.
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
-    needs: the kinds of work that need it: "venv", "measure", "test", "fetch" (sources of allocators)
+    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """
@@ -56,7 +56,7 @@ PACKAGES = (
     ),
     Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
     Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
-    Package("valgrind", "command:valgrind", ("test",), "counts instructions of fast paths"),
+    Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
     Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.claims import evaluate
+from loam_lab.counters import summary as counters
 from loam_lab.measure import journal
 from loam_lab.measure.folder import RESULT
 from loam_lab.memory import summary as memory
@@ -77,6 +78,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         ],
         "figures": [figure.model_dump(mode="json") for figure in study.figures],
         "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
+        "counter_sources": counters.of_result(campaign),
         "cells": cells,
         "contrasts": contrasts.contrasts(campaign),
         "headlines": headlines,
@@ -182,6 +184,7 @@ def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> 
         "ratio_without_contaminated": None if clean is None else {**interval_json(clean), "n": clean.n},
         "verdict": verdict,
         "blame": _blame(campaign, cell) if copy == 0 else None,
+        "counters": counters.of_cell(campaign, cell) if copy == 0 else [],
         "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
         "warnings": warnings.of_cell(campaign, cell, copy, _advice(campaign, compared, verdict)),
     }  # fmt: skip

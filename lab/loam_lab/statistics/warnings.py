@@ -6,6 +6,7 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING
 
+from loam_lab.counters import summary as counters
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
 from loam_lab.statistics import contrasts, intervals, multiplicity, verdicts
@@ -45,6 +46,7 @@ def of_cell(campaign: Campaign, cell: Cell, copy: int, advice: str) -> list[str]
         )
     if copy == 0:
         found += _of_blame(campaign, cell)
+        found += counters.warnings(campaign, cell)
         found += memory.warnings(campaign.special.get("memory", {}).get(cell.key, []))
     texts = dict.fromkeys(text for run in runs for text in run.warnings)
     return found + list(texts)
@@ -101,6 +103,8 @@ def of_campaign(campaign: Campaign) -> list[str]:
     if done < planned and campaign.manifest["kind"] != "bench":
         what = f"{done} of {planned} planned runs are in the journal"
         found.append(f"{what}; the rest was given up or not reached in time; see failures, or go on with --resume")
+    found += memory.of_campaign(run for runs in campaign.special.get("memory", {}).values() for run in runs)
+    found += counters.of_campaign(campaign)
     found += _sentinels(campaign)
     starved = [
         share for cell in campaign.cells if (share := starvation(campaign, cell, 0)) is not None and share > STARVED_MAX

@@ -1,0 +1,90 @@
+"""Which counting runs a study gets: the source that counts here, and for each cell two runs whose difference is taken.
+
+A program's start, its filling and its verification are in every count.  Two runs of the same cell, same seed, that differ
+only in their number of operations share all of that: the difference over the difference is the cost of one operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loam_lab.model.cell import Cell, Purpose
+from loam_lab.model.description import Parameter
+from loam_lab.model.study import Group, Study
+
+COUNTING: tuple[Purpose, ...] = ("counters", "callgrind", "cachegrind")
+SIMULATED: tuple[Purpose, ...] = ("callgrind", "cachegrind")
+OPERATIONS = "operations"
+# Operations of the longer run.  Valgrind takes some 10 s for a list of 4096 elements.
+LONGER = {"counters": 200_000, "callgrind": 20_000, "cachegrind": 20_000}
+# The shorter run has a quarter: it is the warm-up of allocator and caches that both runs share.
+SHORTER_PART = 4
+
+Changes = tuple[tuple[str, int | str], ...]
+
+
+def parts(purpose: Purpose, cell: Cell, known: Mapping[str, Parameter]) -> list[Changes]:
+    """What each run of a purpose changes in its cell; none where the purpose cannot be had.
+
+    known: the parameters that the cell's workload and synchronisation have
+    """
+    if purpose not in COUNTING:
+        return [()]
+    if purpose in SIMULATED and cell.threads > 1:
+        return []
+    parameter = known.get(OPERATIONS)
+    if parameter is None or parameter.type != "integer":
+        # A command does the same work every time; what runs for a given time does not.
+        return [()] if "duration_ms" not in known else []
+    asked = int(dict(cell.parameters).get(OPERATIONS, 0))
+    longer = asked or LONGER[purpose]
+    return [((OPERATIONS, max(1, longer // SHORTER_PART)),), ((OPERATIONS, longer),)]
+
+
+def notes(purpose: Purpose, group: Group, cells: Sequence[Cell], known: Mapping[str, Parameter]) -> list[str]:
+    """Why cells of a group do without their counting runs: fact, consequence, next step."""
+    if purpose not in COUNTING or all(parts(purpose, cell, known) for cell in cells):
+        return []
+    if purpose in SIMULATED and any(cell.threads > 1 for cell in cells):
+        return [
+            f"group {group.name}: {purpose} simulates one core; cells with more threads have no {purpose} runs; "
+            "look at one thread"
+        ]
+    return [
+        f"group {group.name}: {group.workload} cannot be given a number of operations; there are no {purpose} runs; "
+        "count another workload"
+    ]
+
+
+def resolve(study: Study, sources: Sequence[Mapping[str, Any]]) -> tuple[Study, list[str]]:
+    """The study with counters that count here: valgrind's models stand in for a processor that does not.
+
+    sources: as sources.probe() gives them; returns: the study, and what the reader should know
+    """
+    state = {source["source"]: source for source in sources}
+    perf = state.get("perf_event", {"counts": False, "why": "not looked for"})
+    lacking = False
+    groups = []
+    for group in study.groups:
+        purposes = study.purposes_of(group)
+        wanted: dict[str, bool] = {}
+        if "counters" in purposes and not perf["counts"]:
+            wanted = {"counters": False, "callgrind": True, "cachegrind": True}
+        for tool in SIMULATED:
+            if (wanted.get(tool) or tool in purposes) and not state.get(tool, {"counts": False})["counts"]:
+                wanted[tool] = False
+                lacking = True
+        groups.append(group.model_copy(update=wanted) if wanted else group)
+    said = []
+    if any("counters" in study.purposes_of(group) for group in study.groups) and not perf["counts"]:
+        said.append(
+            f"hardware counters do not count here ({perf['why']}); instructions come from callgrind and miss ratios from "
+            "cachegrind, models of one core without prefetching; count on another machine for cycles and sharing"
+        )
+    if lacking:
+        why = next((str(state[tool]["why"]) for tool in SIMULATED if tool in state), "not looked for")
+        said.append(
+            f"valgrind does not work here ({why}); there are no callgrind and cachegrind runs; run ./loam setup"
+        )
+    return study.model_copy(update={"groups": tuple(groups)}), said

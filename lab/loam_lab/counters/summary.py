@@ -1,0 +1,127 @@
+"""Counting runs in a result: cell["counters"], result["counter_sources"], and their warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.counters.planning import COUNTING, SIMULATED
+
+if TYPE_CHECKING:
+    from loam_lab.model.cell import Cell
+    from loam_lab.statistics.data import Campaign, Run
+
+# What hardware counters give per operation as they are.
+_PER_OPERATION = ("instructions", "cycles", "l1d_misses", "llc_misses", "dtlb_misses", "hitm")
+
+
+def of_cell(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
+    """What was counted of a cell, one entry per source.
+
+    returns: source, per ("operation", or "run" of a command), counts per that, ratios from 0 to 1; a value that the
+    source does not have is left out
+    """
+    found = []
+    for purpose in COUNTING:
+        counted = _difference(campaign, cell, campaign.special.get(purpose, {}).get(cell.key, []))
+        if counted is not None:
+            found.append(counted)
+    return found
+
+
+def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> dict[str, Any] | None:
+    good = sorted((run for run in runs if run.state == "ok" and run.observed), key=lambda run: run.block)
+    if not good or len(good) != len(runs):
+        return None
+    last = good[-1]
+    if len(good) == 1:
+        per, divisor = "run", 1.0
+        counts = {name: float(value) for name, value in last.observed["events"].items()}
+    else:
+        per, operations = "operation", campaign.primary(cell).of
+        if operations is None:
+            return None
+        first = good[0]
+        divisor = last.sums.get(operations[0], 0.0) - first.sums.get(operations[0], 0.0)
+        if divisor <= 0:
+            return None
+        before = first.observed["events"]
+        counts = {name: value - before[name] for name, value in last.observed["events"].items() if name in before}
+    source = last.observed["source"]
+    values = from_perf(counts, divisor) if source == "perf_event" else from_valgrind(counts, divisor)
+    entry: dict[str, Any] = {"source": source, "per": per, **values}
+    if caches := last.observed.get("caches"):
+        entry["caches"] = dict(caches)
+    if shares := last.observed.get("shares"):
+        entry["counted_share"] = min(shares.values())
+    if mapping := last.begin.get("records_mapping"):
+        entry["records_mapping"] = mapping
+    return entry
+
+
+def from_perf(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
+    """Hardware counts as the result has them; a difference below 0 is noise around 0."""
+    found = {name: max(0.0, counts[name]) / divisor for name in _PER_OPERATION if name in counts}
+    for level in ("l1d", "llc"):
+        loads = counts.get(f"{level}_loads", 0.0)
+        if loads > 0 and f"{level}_misses" in counts:
+            found[f"{level}_miss_ratio"] = max(0.0, counts[f"{level}_misses"]) / loads
+    return found
+
+
+def from_valgrind(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
+    """Valgrind's counts as the result has them: instructions; with cachegrind data misses of reads and writes."""
+    found = {"instructions": counts["Ir"] / divisor}
+    accesses = counts.get("Dr", 0.0) + counts.get("Dw", 0.0)
+    if accesses > 0:
+        for level, names in (("l1d", ("D1mr", "D1mw")), ("llc", ("DLmr", "DLmw"))):
+            misses = sum(counts.get(name, 0.0) for name in names)
+            found[f"{level}_misses"] = misses / divisor
+            found[f"{level}_miss_ratio"] = misses / accesses
+        found["accesses"] = accesses / divisor
+    return found
+
+
+def of_result(campaign: Campaign) -> list[dict[str, Any]]:
+    """The sources of counts: as the machine was asked when the campaign began, and what was really used."""
+    asked: Iterable[Mapping[str, Any]] = campaign.manifest.get("counter_sources", ())
+    found = {str(source["source"]): dict(source) for source in asked}
+    for purpose in COUNTING:
+        for runs in campaign.special.get(purpose, {}).values():
+            for run in runs:
+                if run.state == "ok" and run.observed:
+                    name = str(run.observed["source"])
+                    found.setdefault(name, {"source": name, "counts": True, "why": "used in this campaign"})
+    return list(found.values())
+
+
+def warnings(campaign: Campaign, cell: Cell) -> list[str]:
+    """What the reader of a cell's counts should know."""
+    found = []
+    for purpose in COUNTING:
+        runs = campaign.special.get(purpose, {}).get(cell.key, [])
+        bad = next((run for run in runs if run.state != "ok"), None)
+        if bad is not None:
+            found.append(
+                f"its {purpose} run failed ({bad.detail}); its counts are not known; see failures in result.json"
+            )
+    return found
+
+
+def of_campaign(campaign: Campaign) -> list[str]:
+    """What the reader of all counts should know: shadow records that valgrind leaves no room for."""
+    fell = 0
+    got: set[str] = set()
+    for cell in campaign.cells:
+        if dict(cell.parameters).get("mapping") != "shadow":
+            continue
+        runs = [run for tool in SIMULATED for run in campaign.special.get(tool, {}).get(cell.key, ())]
+        other = {str(run.begin.get("records_mapping", "")) for run in runs} - {"", "shadow-full"}
+        fell += bool(other)
+        got |= other
+    if not fell:
+        return []
+    return [
+        f"{fell} cells with shadow records had {', '.join(sorted(got))} records inside valgrind, which keeps the address "
+        "space for itself; their callgrind and cachegrind counts are those of the fallback; compare them with table cells"
+    ]

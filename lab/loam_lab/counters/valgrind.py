@@ -1,0 +1,107 @@
+"""Callgrind and cachegrind: their command lines, and what their output files say.
+
+The allocator and the probe are preloaded into the program inside valgrind as into any other; neither tool replaces
+malloc, so the allocator's own instructions and accesses are what is counted, and the probe proves it run by run.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from loam_lab.errors import LoamError
+
+# Debian's `valgrind` is a shell script that executes this one: one process less for the probe to account for.
+NAMES = ("valgrind.bin", "valgrind")
+OUTPUT = "counted"
+LOG = "valgrind.log"
+TOOLS = {"callgrind": ("--cache-sim=no",), "cachegrind": ("--cache-sim=yes",)}
+
+
+@functools.cache
+def available() -> tuple[bool, str]:
+    """(True, its version) or (False, why not)."""
+    program = _program()
+    if program is None:
+        return False, "valgrind is not installed (Debian package valgrind)"
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return False, f"valgrind does not start: {problem}"
+    said = (done.stdout or done.stderr).strip()
+    return done.returncode == 0, said or f"valgrind ended with status {done.returncode}"
+
+
+def _program() -> str | None:
+    return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def command(tool: str, argv: Sequence[str], folder: Path, options: Iterable[str] = ()) -> list[str]:
+    """The command that runs a program under a tool.
+
+    tool: "callgrind" or "cachegrind"; folder: for its files; options: further ones, such as --D1=32768,8,64
+    raises: LoamError if valgrind is not installed
+    """
+    program = _program()
+    if program is None:
+        raise LoamError(f"--{tool}", None, "valgrind is not installed", "as root: apt-get install valgrind")
+    return [
+        program, f"--tool={tool}", *TOOLS[tool], *options, f"--{tool}-out-file={folder / OUTPUT}.%p",
+        f"--log-file={folder / LOG}", "--", *argv,
+    ]  # fmt: skip
+
+
+def clear(folder: Path) -> None:
+    """Remove the files of an earlier run."""
+    for file in (*folder.glob(f"{OUTPUT}.*"), folder / LOG):
+        file.unlink(missing_ok=True)
+
+
+def read(folder: Path, pid: int) -> tuple[dict[str, int], dict[str, str], str]:
+    """What a run left: (events, the caches it modelled, why it cannot be used or "").
+
+    pid: the process that was started; its forked children are left out, because their files repeat what it had counted
+    events: by valgrind's names (Ir, Dr, D1mr, ...); caches: "I1", "D1", "LL" -> "bytes,ways,line"
+    """
+    try:
+        text = (folder / f"{OUTPUT}.{pid}").read_text(errors="replace")
+    except OSError:
+        return {}, {}, f"valgrind wrote no output{_said(folder)}"
+    counted, caches = parse(text)
+    return counted, caches, "" if counted else f"valgrind's output has no totals{_said(folder)}"
+
+
+def parse(text: str) -> tuple[dict[str, int], dict[str, str]]:
+    """(totals by event, caches) of one output file of either tool; empty where it was cut short."""
+    names: list[str] = []
+    totals: dict[str, int] = {}
+    caches: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, rest = line.partition(":")
+        if not colon:
+            continue
+        if key == "events":
+            names = rest.split()
+        elif key in ("summary", "totals"):
+            numbers = rest.split()
+            if numbers and all(number.isdigit() for number in numbers) and len(numbers) <= len(names):
+                # A tool leaves out zeros at the end.
+                totals = dict(zip(names, [*map(int, numbers), *[0] * (len(names) - len(numbers))], strict=True))
+        elif key == "desc" and (cache := _CACHE.match(rest)):
+            caches[cache[1]] = f"{cache[2]},{cache[4] or 1},{cache[3]}"
+    return totals, caches
+
+
+_CACHE = re.compile(r" (I1|D1|LL) cache: +(\d+) B, (\d+) B, (?:(\d+)-way|direct)")
+
+
+def _said(folder: Path) -> str:
+    try:
+        lines = (folder / LOG).read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return f": {lines[-1]}" if lines else ""
