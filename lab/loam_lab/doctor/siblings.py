@@ -76,7 +76,7 @@ def judge(told: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None
         return
     times = [pair["transfer_ns"] for pair in pairs if pair["transfer_ns"] is not None]
     if judged:
-        told_by = f"measured: {plural(len(judged), 'pair')} agree{'s' * (len(judged) == 1)}"
+        told_by = f"measured: {plural(len(judged), 'pair')}" + (f" agree{'s' * (len(judged) == 1)}" if told else "")
         if measured is not None and not measured["complete"]:
             told_by += ", the rest not tried"
         if times:
