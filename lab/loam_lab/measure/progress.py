@@ -57,7 +57,7 @@ class Remaining:
             self._taken[kind] = (runs + 1, total + seconds)
 
     def seconds(self) -> float:
-        """Estimate for all runs still to do, with as many repetitions among them as there were so far."""
+        """Estimate for all runs still to do, with repetitions: as many as there were so far, or as are allowed."""
         guessed = sum(runs * self._guess[kind] for kind, (runs, _) in self._taken.items())
         taken = sum(total for _, total in self._taken.values())
         scale = taken / guessed if guessed > 0 else 1.0
@@ -67,7 +67,8 @@ class Remaining:
             rest += left * (total / runs if runs else self._guess[kind] * scale)
         runs_done = sum(runs for runs, _ in self._taken.values())
         planned_done = max(1, runs_done - self._added)
-        return rest * (1 + min(self._added / planned_done, REPEATS_SHARE_MAX))
+        so_far = min(self._added / planned_done, REPEATS_SHARE_MAX)
+        return rest * (1 + (REPEATS_SHARE_MAX if self._at_most else so_far))
 
     def words(self) -> str:
         """ "3 min 5 s left", or "at most ..." where measuring ends as soon as the intervals are narrow enough."""
