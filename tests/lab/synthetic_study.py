@@ -57,7 +57,7 @@ def _dress(rng: random.Random, cells: list[dict[str, Any]]) -> None:
 
 def _timeline(cells: list[dict[str, Any]], metrics: dict[str, str]) -> list[dict[str, Any]]:
     found, order = [], 0
-    for block in range(10):
+    for block in range(max(cell["runs"] for cell in cells)):
         for index, cell in enumerate(cells):
             values = cell["metrics"].get(metrics[cell["factors"]["workload"]], {}).get("values", [])
             if block < len(values):
@@ -144,3 +144,25 @@ def study(seed: int = 11) -> dict[str, Any]:
         counter_sources=[{"source": "perf_event", "counts": False, "why": "the hypervisor shows no counters"},
                          {"source": "callgrind", "counts": True, "why": ""}],
     )  # fmt: skip
+
+
+def large(seed: int = 12) -> dict[str, Any]:
+    """About 10 000 runs in about 300 cells, with everything: what a report must show in a few seconds."""
+    maker = Maker(seed, 33)
+    for structure, (base, effects) in synthetic_results.SPEED.items():
+        for mapping in ("table", "shadow"):
+            for updates in (0, 20, 60, 100):
+                parameters = {"structure": structure, "mapping": mapping, "update_percent": updates}
+                maker.group("intset", "etl-wb", 2, parameters, "ops_per_s", base, effects, (structure, mapping))
+    for index, size in enumerate(SIZES):
+        effects = tuple(1 + (e - 1) * (1 - index / 14) for e in (1.0, 0.6, 1.27, 1.41, 0.88, 1.62))
+        maker.group(
+            "threadtest", "sequential", 2, {"size": size}, "pairs_per_s", 9e7 * 0.72**index, effects, noise=0.02
+        )
+    for index, size in enumerate(SIZES[:7]):
+        effects = (1.0, 0.9, 1.1, 1.2, 1.0, 1.3)
+        maker.group("larson", "sequential", 2, {"size": size}, "ops_per_s", 9e6 * 0.8**index, effects, noise=0.02)
+    _dress(maker.rng, maker.cells)
+    metrics = {"intset": "ops_per_s", "threadtest": "pairs_per_s", "larson": "ops_per_s"}
+    timeline = _timeline(maker.cells, metrics)
+    return synthetic_results._result(maker, study="large", primary_metrics=metrics, timeline=timeline)

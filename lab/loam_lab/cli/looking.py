@@ -37,12 +37,13 @@ def list_registry(
 def report(
     result: Result = None,
     out: Out = None,
+    png: Annotated[bool, typer.Option("--png", help="Pictures as PNG even where they are many.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
     from loam_lab.report import commands
 
-    commands.report(result, out, as_json)
+    commands.report(result, out, as_json, png)
     return 0
 
 

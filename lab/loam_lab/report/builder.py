@@ -11,14 +11,22 @@ from loam_lab.errors import LoamError, unknown
 from loam_lab.report import figures, html, tables, text, view
 
 FORMATS = ("html", "csv", "md", "svg", "png")
+# A picture as PNG takes a tenth of a second: a study with more of them has SVG files only, unless asked otherwise.
+PNG_MAX = 30
 
 
 def build(
-    result: Mapping[str, Any], out: Path, *, formats: Iterable[str] = FORMATS, source: str = "result"
+    result: Mapping[str, Any],
+    out: Path,
+    *,
+    formats: Iterable[str] = FORMATS,
+    source: str = "result",
+    png_max: int = PNG_MAX,
 ) -> dict[str, Path]:
     """Write the report of a Result.
 
     result: the dictionary of result.json; out: folder, made where it is missing; source: the result's name in errors
+    png_max: no picture is drawn as PNG where there are more than so many
     returns: format -> what was written: report.html, results.csv, report.md, and for svg and png the folder figures
     raises: LoamError for a result of another schema, an unknown format, a folder that cannot be written
     """
@@ -38,7 +46,10 @@ def build(
         written["md"] = _write(out / "report.md", text.render(study, drawn, "svg" in wanted).encode())
     if "svg" in wanted or "png" in wanted:
         folder = out / "figures"
-        for name, document in figures.documents(drawn).items():
+        documents = figures.documents(drawn)
+        if len(documents) > png_max:
+            wanted = [name for name in wanted if name != "png"]
+        for name, document in documents.items():
             if "svg" in wanted:
                 _write(folder / f"{name}.svg", document.encode())
             if "png" in wanted:

@@ -128,7 +128,7 @@ class Frame:
         """A band: (across, low, high)."""
         around = [(self.x(a), self.y(high)) for a, _, high in places]
         around += [(self.x(a), self.y(low)) for a, low, _ in reversed(places)]
-        self.parts.append(marks.path(marks.polyline(around, close=True), colour, opacity=0.2))
+        self.parts.append(marks.path(marks.polyline(around, close=True), colour, opacity=0.26))
 
     def cross(self, x: tuple[float, float], y: tuple[float, float], colour: str) -> None:
         """The intervals of a point in both directions, as thin lines that cross there; either may be empty."""
@@ -147,6 +147,10 @@ class Frame:
     ) -> None:
         """One mark with what it says on hovering."""
         self.parts.append(marks.point(self.x(x), self.y(y), shape, colour, hollow=hollow, size=44, hover=hover))
+
+    def dots(self, places: Sequence[tuple[float, float]], colour: str) -> None:
+        """Many points of one colour, without hover texts: a page may hold ten thousand of them."""
+        self.parts.append(marks.dots([(self.x(a), self.y(b)) for a, b in places], 2.4, colour, 0.9))
 
     def raw(self, places: Sequence[tuple[float, float]], colour: str) -> None:
         """Single blocks, shown by the page on demand; hidden in files."""

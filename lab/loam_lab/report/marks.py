@@ -93,12 +93,10 @@ def dots(places: Sequence[tuple[float, float]], radius: float, colour: str, opac
     """Many small dots of one colour as a single path: a result may hold ten thousand of them."""
     if not places:
         return ""
-    r = px(radius)
-    steps = "".join(
-        f"M{px(x - radius)},{px(y)}a{r},{r} 0 1 0 {px(2 * radius)},0a{r},{r} 0 1 0 {px(-2 * radius)},0"
-        for x, y in places
-    )
-    return f'<path d="{steps}"{paint("fill", colour)} opacity="{px(opacity)}"/>'
+    # Strokes of no length with round ends: a quarter of the bytes of arcs.
+    steps = "".join(f"M{x:.1f},{y:.1f}h.01" for x, y in places)
+    style = f' stroke-width="{px(2 * radius)}" stroke-linecap="round" fill="none" opacity="{px(opacity)}"'
+    return f'<path d="{steps}"{paint("stroke", colour)}{style}/>'
 
 
 def path(d: str, colour: str, *, filled: bool = True, width: float = 1.6, opacity: float = 1, hover: str = "") -> str:

@@ -39,8 +39,11 @@ def disturbed(entry: Mapping[str, Any]) -> bool:
     return bool(entry.get("contaminated")) or int(number(entry.get("attempt")) or 0) > 0
 
 
-def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str, title: str) -> svg.Drawing:
-    """Each value relative to its allocator's median, against time; rings are of disturbed or repeated blocks."""
+def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str, title: str) -> svg.Drawing | None:
+    """Each value relative to its allocator's median, against time; rings are of disturbed or repeated blocks.
+
+    returns: None where every median is zero, so that nothing can be related to it
+    """
     colours = palette.of_allocators(study.allocators)
     by_cell: dict[int, list[float]] = {}
     for entry in entries:
@@ -50,23 +53,29 @@ def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str
         (float(entry["t_s"]), 100 * (float(entry["value"]) / middle[entry["cell"]] - 1), entry)
         for entry in entries if middle[entry["cell"]]
     ]  # fmt: skip
-    step = -(-len(places) // _POINTS_MAX)
-    places = places[::step] if step else places
+    if not places:
+        return None
+    places = places[:: -(-len(places) // _POINTS_MAX)]
     reach = max([1.0, *(abs(y) for _, y, _ in places)])
-    times = [x for x, _, _ in places] or [0.0, 1.0]
+    times = [x for x, _, _ in places]
     frame = Frame(
         Axis("seconds since the campaign began", *span(times, room=0.03)), Axis("", -reach * 1.08, reach * 1.08), 210
     )
     frame.line([(frame.across.low, 0), (frame.across.high, 0)], INK, width=0.8)
     marked = 0
+    quiet: dict[str, list[tuple[float, float]]] = {}
     for x, y, entry in places:
         cell = study.cells[entry["cell"]]
-        ring = disturbed(entry)
-        marked += ring
+        if not disturbed(entry):
+            quiet.setdefault(colours[cell.allocator], []).append((x, y))
+            continue
+        marked += 1
         hover = f"{cell.name}, block {int(number(entry.get('block')) or 0) + 1}: {y:+.1f} % after {x:.1f} s"
         share = number(entry.get("share"))
         hover += f", disturbed {rounding.percent(share)} of the time" if share else ""
-        frame.point(x, y, colours[cell.allocator], hollow=ring, hover=hover)
+        frame.point(x, y, colours[cell.allocator], hollow=True, hover=hover)
+    for colour, found in quiet.items():
+        frame.dots(found, colour)
     told = f"{len(places)} runs, from {min(y for _, y, _ in places):.1f} % to {max(y for _, y, _ in places):.1f} %"
     return frame.draw(
         name,

@@ -106,6 +106,7 @@ def order(study: Study, names: Names) -> Figure:
 
     def draw(group: Group, name: str, title: str) -> tuple[str, svg.Drawing] | None:
         found = entries.get(id(group))
-        return (order_charts.remark(found), order_charts.draw(study, group, found, name, title)) if found else None
+        drawing = order_charts.draw(study, group, found, name, title) if found else None
+        return (order_charts.remark(found), drawing) if found and drawing else None
 
     return Figure("order", "Order and drift", _each(study, names, "order", draw), allocator_legend(study))

@@ -140,6 +140,8 @@ class Study:
 
 def clean(value: Any) -> Any:
     """The same value with control and direction-changing characters in its strings replaced by U+FFFD."""
+    if isinstance(value, float | int):
+        return value
     if isinstance(value, str):
         return _CONTROLS.sub("\ufffd", value)
     if isinstance(value, Mapping):
