@@ -15,7 +15,7 @@ import pytest
 from interposing import BUMP
 
 from loam_lab import paths
-from loam_lab.allocators import making, recipe, registry
+from loam_lab.allocators import building, making, recipe, registry
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.setup import debian
@@ -126,6 +126,20 @@ def test_what_is_not_built_says_how_and_then_can_be_measured(tiny: Path, capsys:
     assert main.run(["allocators", "build", "tiny"]) == 0
     assert "up to date" in capsys.readouterr().err
     assert len((tiny / "diary").read_text().splitlines()) == 2, "what is built needs no network"
+
+
+def test_commands_build_what_they_are_asked_for(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOAM_NO_SETUP", "1")
+    building.ensure(["tiny", "glibc:tcache=0"])
+    assert not (tiny / "diary").exists(), "--no-setup builds nothing"
+    monkeypatch.delenv("LOAM_NO_SETUP")
+    building.ensure(["glibc", "no-such", "jemalloc"])
+    assert not (tiny / "diary").exists(), "what is no source build needs none"
+    building.ensure(["glibc", "tiny"])
+    assert registry.load("tiny").path
+    built = (tiny / ".loam/allocators/tiny/built.json").stat().st_mtime_ns
+    building.ensure(["tiny"])
+    assert (tiny / ".loam/allocators/tiny/built.json").stat().st_mtime_ns == built
 
 
 def test_a_newer_cargo_needs_no_unstable_option(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

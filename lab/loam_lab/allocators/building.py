@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,6 +60,23 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
     elif not todo:
         console.note(f"up to date: {', '.join(chosen)}")
     return 1 if failures else 0
+
+
+def ensure(names: Sequence[str]) -> None:
+    """Build those of the named allocators that come as sources and are not built yet: commands set themselves up.
+
+    names: as the user typed them, settings included; what is unknown is left to the registry
+    raises: LoamError as making.make does; under --no-setup nothing is built, and loading names the command
+    """
+    known = buildable()
+    bases = dict.fromkeys(name.partition(":")[0] for name in names)
+    todo = [known[base] for base in bases if base in known and not _is_current(known[base])]
+    if not todo or os.environ.get("LOAM_NO_SETUP"):
+        return
+    _announce(todo)
+    for definition in todo:
+        assert definition.recipe is not None
+        making.make(definition.name, definition.recipe, definition.source)
 
 
 def _is_current(definition: Definition) -> bool:

@@ -67,9 +67,11 @@ def bench(
     began = time.monotonic()
     argv = [_program(command[0]), *command[1:]]
     if instruments is None:
+        from loam_lab.allocators import building
         from loam_lab.setup import build
 
         build.ensure_built(["probe"])
+        building.ensure(allocators)
         instruments = Machine()
     for name in allocators:
         instruments.allocator(name)
