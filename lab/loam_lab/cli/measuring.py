@@ -10,9 +10,12 @@ from loam_lab.cli.options import (
     Allocators,
     AsJson,
     Blocks,
+    Budget,
+    MaxBlocks,
     Out,
     Resume,
     Seed,
+    TargetWidth,
     Timeout,
     at_least,
     chosen,
@@ -83,6 +86,9 @@ def run(
     blocks: Blocks = None,
     seed: Seed = 1,
     timeout: Timeout = None,
+    target_width: TargetWidth = None,
+    max_blocks: MaxBlocks = None,
+    budget: Budget = None,
     blame: Blame = False,
     memory: Memory = False,
     counters: Counters = False,
@@ -97,6 +103,7 @@ def run(
     """An ad-hoc matrix: every combination of the levels given, in paired blocks. Prints a table, keeps the records."""
     at_least("--blocks", blocks, 1)
     _positive("--timeout", timeout)
+    _stopping(target_width, max_blocks, budget)
     counts = integers("--threads", threads)
     parameters = [_key_value(item) for item in parameter or ()]
     from loam_lab.setup import debian
@@ -107,7 +114,8 @@ def run(
     purposes = chosen(blame=blame, memory=memory, counters=counters, callgrind=callgrind, cachegrind=cachegrind)
     return commands.run(
         workload, allocators=names(allocator), syncs=names(sync), threads=counts, machine=machine,
-        parameters=parameters, blocks=blocks, seed=seed, timeout_s=timeout, purposes=purposes, d1=d1,
+        parameters=parameters, blocks=blocks, target_width=target_width, max_blocks=max_blocks,
+        budget_s=budget, seed=seed, timeout_s=timeout, purposes=purposes, d1=d1,
         oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 
@@ -124,17 +132,25 @@ def study_list(as_json: AsJson = False) -> int:
 def study_run(
     name: Annotated[str, typer.Argument(help="A study's name, or the path of a study file.")],
     effort: Effort = "full",
+    target_width: TargetWidth = None,
+    max_blocks: MaxBlocks = None,
+    budget: Budget = None,
+    oversubscribe: Oversubscribe = False,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a study and write its report."""
+    """Run a study, decide its claims, and write its report."""
+    _stopping(target_width, max_blocks, budget)
     from loam_lab.setup import debian
 
     debian.ensure("measure")
     from loam_lab.measure import commands
 
-    return commands.study_run(name, effort=effort, resume=resume, out=out, as_json=as_json)
+    return commands.study_run(
+        name, effort=effort, target_width=target_width, max_blocks=max_blocks, budget_s=budget,
+        oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
+    )  # fmt: skip
 
 
 def bench(
@@ -165,6 +181,13 @@ def bench(
         command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
         tune=tune or tune_for is not None, tune_budget_s=tune_for, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
+
+
+def _stopping(target_width: float | None, max_blocks: int | None, budget_s: float | None) -> None:
+    if target_width is not None and not 0 < target_width < 1:
+        raise LoamError("--target-width", target_width, "must lie between 0 and 1", "0.02 means intervals of ±2 %")
+    at_least("--max-blocks", max_blocks, 1)
+    _positive("--budget", budget_s)
 
 
 def _positive(option: str, value: float | None) -> None:

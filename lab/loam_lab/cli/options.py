@@ -29,6 +29,20 @@ Allocators = Annotated[
 
 
 Blocks = Annotated[int | None, typer.Option("--blocks", metavar="N", help="Blocks; each holds one run of every cell.")]
+TargetWidth = Annotated[
+    float | None,
+    typer.Option(
+        "--target-width",
+        metavar="F",
+        help="Half-width of every ratio's interval to reach, as in 0.02; --blocks is then the least number of blocks.",
+    ),
+]
+MaxBlocks = Annotated[
+    int | None, typer.Option("--max-blocks", metavar="N", help="The most blocks while intervals are too wide; 60.")
+]
+Budget = Annotated[
+    float | None, typer.Option("--budget", metavar="SECONDS", help="Begin no block that would end later than this.")
+]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the order of runs, and of the workloads.")]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="SECONDS", help="A run that takes longer is ended and recorded.")

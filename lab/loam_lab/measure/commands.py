@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -10,17 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab import console
 from loam_lab.errors import LoamError, unknown
+from loam_lab.measure import stopping
 from loam_lab.measure.progress import duration
 
 if TYPE_CHECKING:
     from loam_lab.measure.campaign import Ended
     from loam_lab.measure.instruments import Instruments
+    from loam_lab.measure.plan import Plan
     from loam_lab.model.cell import Purpose
     from loam_lab.model.study import Study
 
 INTERRUPTED = 130
 QUICK_BLOCKS = 6
-RUN_BLOCKS = 20
+# The fewest blocks of `run`; more follow while intervals are wide.  From eight allocators on there are so many pairs
+# that ten blocks could not tell any two apart after correction for their number.
+RUN_BLOCKS, BLOCKS_MAX = 10, 60
+MANY_ALLOCATORS, MANY_BLOCKS = 8, 15
 WARMUP = "warmup_ms"
 WARMUP_MS = 50
 
@@ -42,13 +48,14 @@ def study_list(*, as_json: bool = False) -> int:
         console.print_json({
             "schema": 1,
             "studies": [
-                {"name": s.name, "title": s.title, "question": s.question, "aliases": list(s.aliases), "file": str(file)}
+                {"name": s.name, "title": s.title, "question": s.question, "aliases": list(s.aliases),
+                 "claims": [claim.id for claim in s.claims], "file": str(file)}
                 for file, s in found
             ],
         })  # fmt: skip
     else:
-        rows = [[s.name, s.title, s.question] for _, s in found]
-        console.out().print(console.table(["study", "title", "question"], rows))
+        rows = [[s.name, str(len(s.claims)), s.title, s.question] for _, s in found]
+        console.out().print(console.table(["study", "claims", "title", "question"], rows, numeric=["claims"]))
     return 0
 
 
@@ -56,6 +63,10 @@ def study_run(
     name: str,
     *,
     effort: str = "full",
+    target_width: float | None = None,
+    max_blocks: int | None = None,
+    budget_s: float | None = None,
+    oversubscribe: bool = False,
     resume: bool = False,
     out: Path | None = None,
     as_json: bool = False,
@@ -63,19 +74,58 @@ def study_run(
 ) -> int:
     """Run a study by name, alias or file.
 
-    effort: "quick" takes at most QUICK_BLOCKS blocks, the fewest that have an interval
+    effort: "quick" is what the study calls so, else at most QUICK_BLOCKS blocks, the fewest that have an interval
+    oversubscribe: run also the thread counts of the study beyond this machine's, which decide nothing
     returns: as tour
     """
     from loam_lab.model import study as studies
 
     study, _ = studies.find(name)
     if effort == "quick":
-        groups = tuple(g.model_copy(update={"blocks": min(study.blocks_of(g), QUICK_BLOCKS)}) for g in study.groups)
-        study = study.model_copy(update={"groups": groups, "blocks": min(study.blocks, QUICK_BLOCKS)})
+        study = study.quick(QUICK_BLOCKS).model_copy(update={"target_width": None})
+    chosen = {"target_width": target_width, "max_blocks": max_blocks, "budget_s": budget_s}
+    study = study.model_copy(update={name: value for name, value in chosen.items() if value is not None})
     if command is None:
-        command = shlex.join(["./loam", "study", "run", name, *(["--effort", effort] if effort != "full" else [])])
-    study, absent = present(study)
-    return perform(study, command=command, resume=resume, out=out, as_json=as_json, where="parameters", notes=absent)
+        options = ["--effort", effort] if effort != "full" else []
+        options += ["--oversubscribe"] if oversubscribe else []
+        names = {"--target-width": target_width, "--max-blocks": max_blocks, "--budget": budget_s}
+        options += [word for option, value in names.items() if value is not None for word in (option, str(value))]
+        command = shlex.join(["./loam", "study", "run", name, *options])
+    study, notes = present(study)
+    if not oversubscribe:
+        study, too_many = fitting(study, len(os.sched_getaffinity(0)))
+        notes += too_many
+    return perform(
+        study, command=command, resume=resume, out=out, as_json=as_json, oversubscribe=oversubscribe,
+        where="parameters", notes=notes,
+    )  # fmt: skip
+
+
+def fitting(study: Study, cores: int) -> tuple[Study, list[str]]:
+    """The study without thread counts beyond the hardware threads, and what to say about them.
+
+    raises: LoamError if no group has any left
+    """
+    beyond = sorted({count for group in study.groups for count in group.threads if count > cores})
+    if not beyond:
+        return study, []
+    groups = [
+        group.model_copy(update={"threads": tuple(count for count in group.threads if count <= cores)})
+        for group in study.groups
+    ]
+    kept = tuple(group for group in groups if group.threads)
+    if not kept:
+        raise LoamError(
+            "threads", ",".join(map(str, beyond)), f"this machine has {cores} hardware threads",
+            "add --oversubscribe to run them all the same; they decide nothing",
+        )  # fmt: skip
+    left_out = f"threads {', '.join(map(str, beyond))} are left out: this machine has {cores} hardware threads"
+    note = f"{left_out}; claims about them stay undecided; use a larger machine"
+    gone = [group.name for group in groups if not group.threads]
+    notes = [note] + [f"group {name} is left out: all its thread counts are beyond this machine's; "
+                      "its figures are missing; use a larger machine" for name in gone]  # fmt: skip
+    figures = tuple(figure for figure in study.figures if not set(figure.groups) & set(gone))
+    return study.model_copy(update={"groups": kept, "figures": figures}), notes
 
 
 def run(
@@ -87,6 +137,9 @@ def run(
     machine: str = "host",
     parameters: Sequence[tuple[str, Sequence[str]]] = (),
     blocks: int | None = None,
+    target_width: float | None = None,
+    max_blocks: int | None = None,
+    budget_s: float | None = None,
     seed: int = 1,
     timeout_s: float | None = None,
     purposes: Sequence[Purpose] = (),
@@ -99,10 +152,12 @@ def run(
     """An ad-hoc matrix of every combination of the levels given.
 
     parameters: (name, levels); `warmup_ms` is the lab's own and has one level
+    blocks: exactly that many, or the least number where target_width is given too; None for as many as give every
+    ratio a half-width of target_width (2 % where None), at most max_blocks
     purposes: what every cell gets a further run for; d1: cachegrind's first-level data cache, bytes,ways,line
     returns: as tour; raises: LoamError for what no executable, machine or registry has
     """
-    from loam_lab.allocators import registry
+    from loam_lab.allocators import building, registry
     from loam_lab.model.study import Group, Study
 
     if machine != "host":
@@ -129,7 +184,10 @@ def run(
         question="What differs between the levels given on the command line?",
         baseline="glibc" if "glibc" in chosen else chosen[0],
         allocators=chosen,
-        blocks=blocks or RUN_BLOCKS,
+        blocks=blocks or (RUN_BLOCKS if len(chosen) < MANY_ALLOCATORS else MANY_BLOCKS),
+        target_width=target_width if target_width is not None or blocks else stopping.TARGET_WIDTH,
+        max_blocks=max_blocks or BLOCKS_MAX,
+        budget_s=budget_s,
         seed=seed,
         timeout_s=timeout_s,
         groups=(group,),
@@ -138,6 +196,8 @@ def run(
     absent: list[str] = []
     if not allocators:
         study, absent = present(study)
+    else:
+        building.ensure(allocators)
     return perform(
         study, command=repeat(study, group, oversubscribe=oversubscribe), resume=resume, out=out, as_json=as_json,
         oversubscribe=oversubscribe, notes=absent,
@@ -176,7 +236,7 @@ def present(study: Study) -> tuple[Study, list[str]]:
     from loam_lab.allocators import registry
 
     named = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
-    missing: dict[str, str] = {}
+    missing: dict[str, tuple[str, str]] = {}
     problem: LoamError | None = None
     for name in named:
         if registry.split(name)[0] not in registry.definitions():
@@ -185,7 +245,7 @@ def present(study: Study) -> tuple[Study, list[str]]:
             registry.load(name)
         except LoamError as found:
             problem = found
-            missing[name] = found.limit
+            missing[name] = (found.limit, found.hint)
     if problem is not None and len(missing) == len(named):
         raise problem
     if not missing:
@@ -198,7 +258,7 @@ def present(study: Study) -> tuple[Study, list[str]]:
         update={"allocators": tuple(a for a in study.allocators if a not in missing), "groups": groups}
     )
     return kept, [
-        f"{name} is left out: {why}; nothing is known about it here; run loam setup" for name, why in missing.items()
+        f"{name} is left out: {why}; nothing is known about it here; {how}" for name, (why, how) in missing.items()
     ]
 
 
@@ -236,6 +296,7 @@ def perform(
     study, counting = planning.resolve(study, sources)
     plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
     plan.notes.extend([*notes, *counting])
+    _check_claims(study, plan)
     for name in dict.fromkeys(cell.allocator for cell in plan.cells()):
         instruments.allocator(name)  # what cannot be measured is said before a folder is made for it
     folder = folders.started(study.name, out) if resume else folders.new(study.name, out)
@@ -251,6 +312,16 @@ def perform(
     reported = not report or not ended.done or make_report(result, folder)
     _print(result, as_json=as_json)
     return finish(ended, result, folder, command, time.monotonic() - began) or int(not reported)
+
+
+def _check_claims(study: Study, plan: Plan) -> None:
+    from loam_lab.claims import check
+
+    descriptions = {
+        group.name: [plan.executables[s].description for s in {c.sync for c in plan.cells() if c.group == group.name}]
+        for group in study.groups
+    }
+    check.check(study, descriptions)
 
 
 def _build(study: Study, preset: str) -> None:
@@ -300,6 +371,10 @@ def _print(result: dict[str, Any], *, as_json: bool) -> None:
         console.print_json(result)
     else:
         tables.show(result)
+        if result.get("claims"):
+            from loam_lab.claims import tables as ledger
+
+            ledger.show(result)
     show_warnings(result)
 
 
@@ -333,6 +408,10 @@ def repeat(study: Study, group: Any, *, oversubscribe: bool = False) -> str:
     words += ["-p", f"{WARMUP}={study.warmup_of(group)}"]
     words += ["--allocator", ",".join(study.allocators_of(group)), "--sync", ",".join(group.sync)]
     words += ["--threads", ",".join(str(count) for count in group.threads), "--blocks", str(study.blocks_of(group))]
+    if study.target_width is not None:
+        words += ["--target-width", str(study.target_width), "--max-blocks", str(study.max_blocks)]
+    if group.name == "run" and study.budget_s is not None:
+        words += ["--budget", str(study.budget_s)]
     if study.seed != 1:
         words += ["--seed", str(study.seed)]
     words += [f"--{purpose}" for purpose in study.purposes_of(group)]
