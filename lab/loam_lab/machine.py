@@ -6,14 +6,11 @@ microcode and settings are annotation, shown beside the numbers but free to chan
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import functools
 import hashlib
 import os
 import platform
 import re
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -30,11 +27,6 @@ page.write(code)
 attempt = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
 print(sum(attempt() == -1 for _ in range(200)))
 """
-
-# perf_event_open numbers by machine (it has no wrapper in libc), and its ioctl requests.
-_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
-_PERF_ENABLE, _PERF_DISABLE = 0x2400, 0x2401
-_PERF_TYPE_HARDWARE, _PERF_COUNT_INSTRUCTIONS = 0, 1
 
 
 def read(path: str) -> str:
@@ -110,40 +102,6 @@ def rtm() -> str:
     trial = subprocess.run([sys.executable, "-I", "-S", "-c", _RTM_TRIAL], capture_output=True, text=True, check=False)
     committed = int(trial.stdout) if trial.returncode == 0 and trial.stdout.strip().isdigit() else 0
     return "works" if committed else "listed but aborts"
-
-
-@functools.cache
-def instruction_counter() -> tuple[bool, str]:
-    """Whether the processor's instruction counter counts a loop of known length in this process, and if not, why."""
-    number = _PERF_EVENT_OPEN.get(platform.machine())
-    if number is None:
-        return False, f"not tried on {platform.machine()}"
-    libc = ctypes.CDLL(None, use_errno=True)
-    # struct perf_event_attr, first version: type, size, config, period, sample type, read format, flags
-    # (bit 0 disabled, 5 without kernel, 6 without hypervisor), and zeros.
-    attributes = struct.pack("IIQQQQQ", _PERF_TYPE_HARDWARE, 64, _PERF_COUNT_INSTRUCTIONS, 0, 0, 0, 0b1100001).ljust(
-        64, b"\0"
-    )
-    counter = libc.syscall(number, ctypes.c_char_p(attributes), 0, -1, -1, 0)
-    if counter < 0:
-        reason = {
-            errno.ENOENT: "this machine offers no hardware counter",
-            errno.EACCES: f"perf_event_paranoid={read('/proc/sys/kernel/perf_event_paranoid')} forbids it",
-            errno.EPERM: f"perf_event_paranoid={read('/proc/sys/kernel/perf_event_paranoid')} forbids it",
-            errno.ENOSYS: "the kernel was built without perf events",
-        }
-        return False, reason.get(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    try:
-        libc.ioctl(counter, _PERF_ENABLE, 0)
-        sum(range(100_000))
-        libc.ioctl(counter, _PERF_DISABLE, 0)
-        counted = int.from_bytes(os.read(counter, 8), sys.byteorder)
-    finally:
-        os.close(counter)
-    # An addition in the interpreter takes some ten instructions; a counter that is there but stands still reads 0.
-    if not 100_000 < counted < 100_000_000:
-        return False, f"the counter opens but reads {counted} for a loop of a million instructions"
-    return True, f"counted {counted} instructions of a known loop"
 
 
 def identity() -> str:

@@ -15,7 +15,7 @@ from kernel_files import BAD, DAMON, GOVERNOR, THP, kernel
 
 from loam_lab import machine
 from loam_lab.cli import main
-from loam_lab.doctor import activity, commands, fitness, memory, processor, shell, siblings, tools
+from loam_lab.doctor import activity, commands, counters, fitness, memory, processor, shell, siblings, tools
 from loam_lab.doctor.finding import SEVERITIES, Finding, View
 from loam_lab.setup import build
 from loam_lab.tree import Tree
@@ -172,6 +172,34 @@ def test_a_busy_process_is_named_but_not_our_own(tmp_path: Path) -> None:
     assert found["steal"].severity == "costs precision" and found["steal"].fact.startswith("10.0 % now")
 
 
+# ---- counters
+
+MODELS = [
+    {"source": "callgrind", "counts": True, "why": "3.19"},
+    {"source": "cachegrind", "counts": True, "why": "3.19"},
+]
+
+
+@pytest.mark.parametrize(
+    ("hardware", "models", "paranoid", "fact", "consequence", "step"),
+    [
+        (True, True, 2, "because", "", ""),
+        (False, True, 2, "because", "callgrind and cachegrind instead", "nothing to do"),
+        (False, True, 4, "because", "callgrind and cachegrind instead", "tune --apply --only perf-events"),
+        (False, False, 4, "because", "nothing is counted here", "./loam setup --tests"),
+    ],
+)
+def test_counters_are_what_the_probe_believes(
+    hardware: bool, models: bool, paranoid: int, fact: str, consequence: str, step: str
+) -> None:
+    sources = [{"source": "perf_event", "counts": hardware, "why": "because"}] + [
+        {**m, "counts": models} for m in MODELS
+    ]
+    (found,) = counters.judge(sources, paranoid)
+    assert found.fact == fact and consequence in found.consequence and step in found.next_step
+    assert bool(found.consequence) == bool(consequence)
+
+
 # ---- hyperthread siblings
 
 
@@ -261,10 +289,10 @@ def test_a_comparison_of_last_week_counts_no_more(tmp_path: Path) -> None:
 
 def test_the_file_system_of_a_place_is_that_of_its_innermost_mount() -> None:
     mounts = (
-        "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:5 / /home/a\\040b rw - nfs4 h:/x rw\n3 1 0:6 / /home rw - xfs /dev/b rw"
+        "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:5 / /data/a\\040b rw - nfs4 h:/x rw\n3 1 0:6 / /data rw - xfs /dev/b rw"
     )
-    assert tools.filesystem_of(mounts, Path("/home/a b/results")) == "nfs4"
-    assert tools.filesystem_of(mounts, Path("/home/ab")) == "xfs"
+    assert tools.filesystem_of(mounts, Path("/data/a b/results")) == "nfs4"
+    assert tools.filesystem_of(mounts, Path("/data/ab")) == "xfs"
     assert tools.filesystem_of(mounts, Path("/usr")) == "ext4" and tools.filesystem_of("", Path("/usr")) == ""
 
 

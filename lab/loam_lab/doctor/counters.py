@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from loam_lab import machine
 from loam_lab.doctor.finding import Finding, View
@@ -29,25 +30,31 @@ def transactions(_: View) -> Iterator[Finding]:
 
 
 def counting(view: View) -> Iterator[Finding]:
-    """Whether a counter counts a loop of known length, and what the kernel permits."""
-    works, why = machine.instruction_counter()
-    if works:
+    """Which sources of counts work: hardware counters that counted a program of known length, or valgrind's models."""
+    from loam_lab.counters.sources import probe
+
+    yield from judge(probe(), view.tree.number("/proc/sys/kernel/perf_event_paranoid"))
+
+
+def judge(sources: Sequence[Mapping[str, Any]], paranoid: int | None) -> Iterator[Finding]:
+    """Findings from what loam_lab.counters.sources.probe() says, and the level of perf_event_paranoid.
+
+    sources: [{"source", "counts", "why"}], the best first
+    """
+    hardware = next((source for source in sources if source["source"] == "perf_event"), None)
+    models = [str(source["source"]) for source in sources if source["source"] != "perf_event" and source["counts"]]
+    why = str(hardware["why"]) if hardware else "not tried"
+    if hardware and hardware["counts"]:
         yield Finding("counters", "counters", "fine", why)
     else:
-        level = view.tree.number("/proc/sys/kernel/perf_event_paranoid")
         step = (
             "as root: ./loam tune --apply --only perf-events"
-            if level is not None and level > 2
+            if (paranoid or 0) > 2
             else "nothing to do on this machine"
         )
-        yield Finding(
-            "counters",
-            "counters",
-            "fine",
-            why,
-            "cache misses and instructions come from valgrind's models instead",
-            step,
-        )
+        instead = f"instructions and miss ratios come from {' and '.join(models)} instead, in runs of their own"
+        yield Finding("counters", "counters", "fine", why, instead if models else "nothing is counted here",
+                      step if models else "./loam setup --tests installs valgrind, whose models need no counter")  # fmt: skip
 
 
 def permissions(view: View) -> Iterator[Finding]:
