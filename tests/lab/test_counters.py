@@ -1,0 +1,271 @@
+"""Counters: believed only after a known program, valgrind's models beside them, differences of two runs per operation."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import STM, FakeInstruments, cells, measure, study
+
+from loam_lab.counters import planning, sources, summary, valgrind
+from loam_lab.counters.events import HARDWARE, SOFTWARE, Count, Counting, Event, events, refusal, scaled
+from loam_lab.counters.observers import PerfObserver
+from loam_lab.measure import plan as plans
+from loam_lab.measure.campaign import Campaign
+from loam_lab.measure.execute import execute
+from loam_lab.measure.instruments import Machine
+from loam_lab.model.cell import Cell
+from loam_lab.model.description import Parameter
+from loam_lab.model.study import Study
+from loam_lab.setup import build
+from loam_lab.statistics import data, summarise
+
+FAULTS = Event("faults", SOFTWARE, 2)
+STANDS_STILL = Event("instructions", SOFTWARE, 7)  # alignment faults: there are none on x86
+NOT_THERE = Event("instructions", HARDWARE, 63)
+PERF = {"source": "perf_event", "counts": True, "why": "counted"}
+NO_PERF = {"source": "perf_event", "counts": False, "why": "this machine offers no such counter"}
+VALGRIND = [{"source": tool, "counts": True, "why": "valgrind-3.19.0"} for tool in ("callgrind", "cachegrind")]
+OPERATIONS = Parameter(name="operations", type="integer", min=0, max=10**9, default=0)
+DURATION = Parameter(name="duration_ms", type="integer", min=0, max=10**9, default=250)
+
+# 4096 pages each in the process, in a thread and in a child.
+TOUCH = """
+import mmap, os, threading
+def touch():
+    pages = mmap.mmap(-1, 4096 * 4096)
+    for at in range(0, len(pages), 4096): pages[at] = 1
+touch()
+thread = threading.Thread(target=touch); thread.start(); thread.join()
+if os.fork() == 0: touch(); os._exit(0)
+os.wait()
+"""
+
+
+def cell(threads: int = 1, **parameters: int | str) -> Cell:
+    return Cell("g", "intset", "etl-wb", "glibc", threads, tuple(parameters.items()), 0)
+
+
+def test_a_counter_follows_the_next_program_with_threads_and_children_and_not_the_lab() -> None:
+    observer = PerfObserver([FAULTS])
+    observer.begin()
+    for page in range(1 << 14):  # the lab's own faults, between opening and starting
+        bytearray(4096)[0] = page % 256
+    outcome = execute([sys.executable, "-c", TOUCH], {}, timeout_s=60)
+    observed, problem = observer.end(outcome)
+    observer.close()
+    assert problem == ""
+    assert observed["events"]["faults"] == pytest.approx(outcome.faults_minor + outcome.faults_major, rel=0.02)
+    assert observed["events"]["faults"] > 3 * 4096
+    assert observed["shares"] == {"faults": 1.0}
+
+
+def test_a_counter_that_does_not_exist_or_stands_still_is_not_used() -> None:
+    for event, said in ((NOT_THERE, "offers no such counter"), (STANDS_STILL, "all counters stood still")):
+        observer = PerfObserver([event])
+        observer.begin()
+        outcome = execute(["/bin/true"], {}, timeout_s=20)
+        observed, problem = observer.end(outcome)
+        observer.close()
+        assert observed == {}
+        assert said in problem
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOENT, "offers no such counter"),
+        (errno.EACCES, "perf_event_paranoid="),
+        (errno.EPERM, "perf_event_paranoid="),
+        (errno.ENOSYS, "without perf events"),
+        (errno.EMFILE, os.strerror(errno.EMFILE)),
+    ],
+)
+def test_refusals_are_explained(number: int, said: str) -> None:
+    assert said in refusal(number)
+
+
+def test_a_count_that_shared_its_register_is_scaled() -> None:
+    assert scaled(100, 1000, 250) == Count(400.0, 0.25)
+    assert scaled(100, 1000, 0) is None
+
+
+def test_hitm_is_only_asked_of_processors_that_have_it() -> None:
+    assert [event.name for event in events("GenuineIntel")][-1] == "hitm"
+    assert "hitm" not in [event.name for event in events("AuthenticAMD")]
+
+
+@pytest.mark.parametrize(
+    ("share", "believed"), [(1.0, True), (1.009, True), (0.991, True), (1.011, False), (0.66, False), (0.0, False)]
+)
+def test_a_counter_is_believed_within_one_per_cent(
+    share: float, believed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Counting, "read", lambda self: {FAULTS.name: Count(share * sources.LOOP_INSTRUCTIONS, 1.0)})
+    counts, why = sources.judged(Path("/bin/true"), event=FAULTS, run=lambda program: None)
+    assert counts is believed
+    assert f"{share * sources.LOOP_INSTRUCTIONS:.0f} instructions" in why
+
+
+def test_no_counter_and_no_program_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sources.judged(event=NOT_THERE) == (False, "this machine offers no such counter")
+    monkeypatch.setattr(sources, "_built", lambda: None)
+    counts, why = sources.judged(event=FAULTS)
+    assert not counts
+    assert "not built" in why
+    counts, why = sources.judged(Path("/bin/true"), event=STANDS_STILL)
+    assert (counts, why.startswith("the counter opens but counted 0 ")) == (False, True)
+
+
+def test_the_known_program_has_the_instructions_it_says(tmp_path: Path) -> None:
+    program = build.ensure_built([sources.PROGRAM])["libraries"][sources.PROGRAM]
+    counted = []
+    for count in (1_000, 101_000):
+        valgrind.clear(tmp_path)
+        outcome = execute(valgrind.command("callgrind", [program, str(count)], tmp_path), {}, timeout_s=60)
+        found, _, problem = valgrind.read(tmp_path, outcome.pid)
+        assert problem == ""
+        counted.append(found["Ir"])
+    # Main thread and second thread; the child has a file of its own.
+    assert counted[1] - counted[0] == pytest.approx(4 * 100_000, rel=0.005)
+    assert subprocess.run([program], check=False, capture_output=True).returncode == 1
+
+
+def test_counting_runs_come_in_pairs_of_operations() -> None:
+    known = {"operations": OPERATIONS, "duration_ms": DURATION}
+    longer = planning.LONGER["cachegrind"]
+    assert planning.parts("cachegrind", cell(), known) == [(("operations", longer // 4),), (("operations", longer),)]
+    assert planning.parts("callgrind", cell(operations=400), known) == [(("operations", 100),), (("operations", 400),)]
+    assert len(planning.parts("counters", cell(threads=2), known)) == 2
+    assert planning.parts("memory", cell(threads=2), known) == [()]
+    assert planning.parts("callgrind", cell(), {"command": DURATION.model_copy(update={"name": "command"})}) == [()]
+    assert planning.parts("callgrind", cell(), {"duration_ms": DURATION}) == []
+    assert planning.parts("cachegrind", cell(threads=2), known) == []
+
+
+def test_cells_without_counting_runs_are_named() -> None:
+    (group,) = study(sync=[STM]).groups
+    known = {"operations": OPERATIONS, "duration_ms": DURATION}
+    assert planning.notes("cachegrind", group, [cell()], known) == []
+    (said,) = planning.notes("cachegrind", group, [cell(), cell(threads=2)], known)
+    assert "simulates one core" in said
+    (said,) = planning.notes("counters", group, [cell()], {"duration_ms": DURATION})
+    assert "cannot be given a number of operations" in said
+    plan = plans.make(study(sync=[STM], cachegrind=True))
+    assert {run.purpose for run in plan.runs} == {"timing"}
+    assert any("cannot be given a number of operations" in note for note in plan.notes)
+
+
+def purposes(made: Study) -> tuple[str, ...]:
+    return made.purposes_of(made.groups[0])
+
+
+def test_valgrind_stands_in_for_counters_that_do_not_count() -> None:
+    asked = study(counters=True)
+    kept, said = planning.resolve(asked, [PERF, *VALGRIND])
+    assert (purposes(kept), said) == (("counters",), [])
+    modelled, said = planning.resolve(asked, [NO_PERF, *VALGRIND])
+    assert purposes(modelled) == ("callgrind", "cachegrind")
+    assert "do not count here (this machine offers no such counter)" in said[0]
+    missing = [{"source": tool, "counts": False, "why": "not installed"} for tool in ("callgrind", "cachegrind")]
+    nothing, said = planning.resolve(asked, [NO_PERF, *missing])
+    assert purposes(nothing) == ()
+    assert "valgrind does not work here (not installed)" in said[1]
+    assert planning.resolve(study(), [NO_PERF]) == (study(), [])
+
+
+CACHEGRIND = """desc: I1 cache:         32768 B, 64 B, 8-way associative
+desc: D1 cache:         32768 B, 64 B, 8-way associative
+desc: LL cache:         8388608 B, 64 B, direct-mapped
+cmd: ./x
+events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw
+fl=x
+1 2 3
+summary: 1000 1 1 300 30 3 100 10 1
+"""
+
+
+def test_output_of_both_tools_is_read() -> None:
+    counts, caches = valgrind.parse(CACHEGRIND)
+    assert (counts["Ir"], counts["D1mr"], counts["DLmw"]) == (1000, 30, 1)
+    assert caches == {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "8388608,1,64"}
+    assert valgrind.parse("events: Ir Dr\nfn=a\n1 2\n\ntotals: 77\n") == ({"Ir": 77, "Dr": 0}, {})
+    assert valgrind.parse(CACHEGRIND.partition("summary")[0])[0] == {}
+    assert valgrind.parse("events: Ir\nsummary: many\n")[0] == {}
+
+
+def test_missing_and_cut_output_is_told_with_what_valgrind_said(tmp_path: Path) -> None:
+    (tmp_path / valgrind.LOG).write_text("==1== bad option --D1=5\n")
+    assert valgrind.read(tmp_path, 1)[2] == "valgrind wrote no output: ==1== bad option --D1=5"
+    (tmp_path / f"{valgrind.OUTPUT}.1").write_text("events: Ir\n")
+    assert valgrind.read(tmp_path, 1)[2].startswith("valgrind's output has no totals")
+    valgrind.clear(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_become_values_per_operation() -> None:
+    counts = valgrind.parse(CACHEGRIND)[0]
+    found = summary.from_valgrind({name: float(value) for name, value in counts.items()}, 10.0)
+    assert found == {
+        "instructions": 100.0, "l1d_misses": 4.0, "l1d_miss_ratio": 0.1, "llc_misses": 0.4, "llc_miss_ratio": 0.01,
+        "accesses": 40.0,
+    }  # fmt: skip
+    read = summary.from_perf({"instructions": 50.0, "l1d_misses": -2.0, "l1d_loads": 20.0, "hitm": 5.0}, 10.0)
+    assert read == {"instructions": 5.0, "l1d_misses": 0.0, "l1d_miss_ratio": 0.0, "hitm": 0.5}
+
+
+def test_a_campaign_without_counting_says_so(tmp_path: Path) -> None:
+    _, result = measure(study(), tmp_path / "out", FakeInstruments())
+    assert result["counter_sources"] == []
+    assert all(found["counters"] == [] for found in result["cells"])
+
+
+def proven(campaign: data.Campaign, purposes: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+    names = {found.key: found.allocator for found in campaign.cells}
+    return {
+        (purpose, names[key]): [str(run.proof["status"]) for run in runs]
+        for purpose in purposes
+        for key, runs in campaign.special[purpose].items()
+    }
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_path: Path) -> None:
+    content: dict[str, Any] = {
+        "schema": 1, "name": "counted", "title": "counted", "question": "?", "allocators": ["glibc", "jemalloc"],
+        "callgrind": True, "cachegrind": True, "blocks": 1, "warmup_ms": 0,
+        "groups": [{
+            "name": "g", "workload": "intset", "sync": ["sequential"], "d1": "4096,2,64",
+            "parameters": {"structure": "list", "range": 1024, "elements": 512, "operations": 2000},
+        }],
+    }  # fmt: skip
+    made = Study.model_validate(content)
+    build.ensure_built(["sequential", "probe"])
+    out = tmp_path / "out"
+    ended = Campaign(made, plans.make(made), out, Machine(), "x", counter_sources=[NO_PERF, *VALGRIND]).run()
+    result = summarise.write(out, elapsed_s=0.0)
+    assert ended.measured == 1 * 3 + 2 * 2 * 2
+    assert result["failures"] == []
+    campaign = data.load(out)
+    assert proven(campaign, planning.SIMULATED) == {
+        (tool, name): ["proven", "proven"] for tool in planning.SIMULATED for name in ("glibc", "jemalloc")
+    }
+    counted = {found["factors"]["allocator"]: found["counters"] for found in cells(result, copy=0)}
+    for instructions, caches in counted.values():
+        assert (instructions["source"], caches["source"]) == ("callgrind", "cachegrind")
+        assert {instructions["per"], caches["per"]} == {"operation"}
+        assert caches["caches"]["D1"] == "4096,2,64"
+        # The same work, counted by two tools: half of 512 elements are passed on average, some instructions each.
+        assert instructions["instructions"] == pytest.approx(caches["instructions"], rel=0.02)
+        assert 500 < instructions["instructions"] < 5000
+    # glibc's blocks of a node lie 32 bytes apart, jemalloc's 16 or 24: more nodes share a line.
+    misses = {name: found[1]["l1d_misses"] for name, found in counted.items()}
+    assert misses["jemalloc"] < misses["glibc"]
+    assert result["counter_sources"] == [NO_PERF, *VALGRIND]
