@@ -53,7 +53,8 @@ def placements(campaign: Campaign) -> list[dict[str, Any]]:
 
 def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
     makers = {"grid": _grid, "extremes": _extremes, "reach": _reach}
-    return makers[ours.kind](evidence, cells, ours)
+    columns, rows = makers[ours.kind](evidence, cells, ours)
+    return (["of", *columns], [[ours.label, *row] for row in rows]) if ours.label else (columns, rows)
 
 
 def _joined(tables: Sequence[Table]) -> Table:
@@ -140,7 +141,6 @@ def _of(campaign: Campaign, entry: Mapping[str, Any], metric: str) -> dict[str, 
 
 def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
     campaign = evidence.campaign
-    title = next((g.title or g.name for g in campaign.study.groups if g.name == ours.select.group), ours.select.group)
     rows: list[list[Any]] = []
     for level in _levels(evidence, ours):
         select = ours.select.at(ours.rows, level)
@@ -158,8 +158,8 @@ def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: 
         shared = [key for key in seen[best] if key in seen[worst]]
         top, bottom = (best, worst) if sign > 0 else (worst, best)
         ratio = intervals.paired_ratio([seen[top][k] for k in shared], [seen[bottom][k] for k in shared])
-        rows.append([title, level, best, worst, _interval(ratio)])
-    return ["group", ours.rows, "best", "worst", "times better"], rows
+        rows.append([level, best, worst, _interval(ratio)])
+    return [ours.rows, "best", "worst", "times better"], rows
 
 
 def _reach(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:

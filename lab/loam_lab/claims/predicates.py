@@ -161,27 +161,37 @@ def _value(observed: Observed, judge: Judge) -> _Made:
 
 
 def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
-    """Ratio of two selections over what pairs them.
+    """Ratio of two selections over what pairs them; of rates of counted events the ratio of the pooled rates.
 
     raises: Undecided if they share nothing, or a value that is no count of events is not positive
     """
     what = f"{above.what} / {_short(below.what, above.what)}"
-    a, b = _positive(above, below), _positive(below, above)
-    shared = [key for key in a if key in b]
+    shared = [key for key in above.values if key in below.values]
     if not shared:
         raise Undecided(f"{what}: no block has both")
-    if any(a[key] <= 0 or b[key] <= 0 for key in shared):
+    if all(key in above.counts and key in below.counts for key in shared):
+        return _Made(what, "ratio", _ratio_of_rates(above, below, shared), judge)
+    tops, bottoms = [above.values[key] for key in shared], [below.values[key] for key in shared]
+    if min(*tops, *bottoms) <= 0:
         raise Undecided(f"{what}: a value is 0, so that there is no ratio")
-    tops, bottoms = [a[key] for key in shared], [b[key] for key in shared]
     return _Made(what, "ratio", lambda confidence: intervals.paired_ratio(tops, bottoms, confidence), judge)
 
 
-def _positive(observed: Observed, other: Observed) -> dict[object, float]:
-    """Values for a ratio.  Rates of counted events, of which some may be 0, count half an event more in each block."""
-    counted = [*observed.counts.values(), *other.counts.values()]
-    if observed.counts and other.counts and any(above <= 0 for above, _ in counted):
-        return {key: (above + 0.5) / (below + 1) for key, (above, below) in observed.counts.items()}
-    return observed.values
+def _ratio_of_rates(above: Observed, below: Observed, shared: list[object]) -> Callable[[float], Interval]:
+    """How to get the interval of a ratio of rates, some or all of whose events may never have happened."""
+    first, second = [above.counts[key] for key in shared], [below.counts[key] for key in shared]
+
+    def at(confidence: float) -> Interval:
+        (a, b), (c, d) = zip(*first, strict=True), zip(*second, strict=True)
+        if min(sum(a), sum(c)) > 0:
+            pooled = bootstrap.ratio_of_rates((a, b), (c, d), confidence)
+            if pooled is not None:
+                return pooled
+        # No event at all on one side: half an event more in every block keeps the ratio finite.
+        tops, bottoms = ([(n + 0.5) / (of + 1) for n, of in side] for side in (first, second))
+        return intervals.paired_ratio(tops, bottoms, confidence)
+
+    return at
 
 
 def _short(what: str, other: str) -> str:
@@ -223,7 +233,7 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
         few = [c for c in still_open if c.interval.low is None]
         if few:
             return OPEN, f"{few[0].what}: {few[0].interval.n} blocks are too few for an interval"
-        return OPEN, f"the interval holds the limit: {said(still_open[0])}"
+        return OPEN, f"the interval does not decide: {said(still_open[0])}"
     return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
@@ -24,7 +32,15 @@ def _one_or_more(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-class Selection(BaseModel):
+class _Given(BaseModel):
+    """A table in which it matters what was left out: written back, it holds what was given and no defaults."""
+
+    @model_serializer(mode="wrap")
+    def _given(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in written(self).items() if name in self.model_fields_set}
+
+
+class Selection(_Given):
     """Cells of one group, one per allocator, and the metric that is read of them.
 
     group: of the study; allocator: one or several, each of which is asked; threads, sync, parameters: levels that
@@ -56,7 +72,7 @@ class Selection(BaseModel):
         return self.model_copy(update={"parameters": {**self.parameters, factor: level}})
 
 
-class Predicate(BaseModel):
+class Predicate(_Given):
     """One condition on measured values; the interval decides, never the estimate.
 
     ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
@@ -235,6 +251,7 @@ class Ours(BaseModel):
     reach: a row per allocator: the last level of `rows` up to which the first metric keeps `share` of its first value
     neighbours, records: the blocks of one run of each allocator, as the workload `blocks` gives their addresses
     select: levels that stay fixed; metrics: names, the first metric of the workload where none is given
+    label: what tells these rows from those of the other tables of the figure; "" for none
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -244,6 +261,7 @@ class Ours(BaseModel):
     rows: str = "allocator"
     metrics: tuple[str, ...] = ()
     share: float = Field(default=0.5, gt=0, lt=1)
+    label: str = ""
 
     @property
     def drawn(self) -> bool:
