@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from loam_lab import __version__, console
-from loam_lab.cli import allocating, looking, measuring, sharing, tuning, watching
+from loam_lab.cli import allocating, comparing, looking, measuring, sharing, tuning, watching
 from loam_lab.errors import LoamError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ app.command("top", rich_help_panel="Look")(watching.top)
 app.command("report", rich_help_panel="Look")(looking.report)
 app.command("cite", rich_help_panel="Look")(sharing.cite)
 app.command("pack", rich_help_panel="Look")(sharing.pack)
+app.command("compare", rich_help_panel="Look")(comparing.compare)
 app.command("list", rich_help_panel="Look")(looking.list_registry)
 app.command("doctor", rich_help_panel="Look")(looking.doctor)
 app.command("tune", rich_help_panel="Prepare")(tuning.tune)

@@ -26,7 +26,7 @@ PROCESS_METRICS = (
     Metric(name="faults_major", unit="1", better="lower", kind="count"),
 )
 _ROW = (
-    "cell", "block", "copy", "attempt", "order", "started_utc", "t_s", "disturbance", "purpose", "state", "failure",
+    "cell", "block", "copy", "attempt", "order", "identity", "started_utc", "t_s", "disturbance", "purpose", "state", "failure",
     "detail", "proof", "records", "observed", "warnings", "run_delay_s",
     *(metric.name for metric in PROCESS_METRICS),
 )  # fmt: skip
@@ -37,7 +37,7 @@ class Run:
     """One line of a journal. process: the lab's own figures by name; records: the workload's lines
 
     observed: what was seen from outside in a run of another purpose than timing
-    attempt: 1 and 2 where the block was run again; order: position in the plan
+    attempt: 1 and 2 where the block was run again; order: position in the plan; identity: as JSON text
     t_s: start since the campaign's, None in journals of older labs; disturbance: see loam_lab.measure.disturbance
     """
 
@@ -46,6 +46,7 @@ class Run:
     copy: int
     attempt: int
     order: int
+    identity: str
     started_utc: str
     t_s: float | None
     disturbance: Mapping[str, Any]
@@ -267,7 +268,7 @@ def _run(row: dict[str, Any]) -> Run:
     process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
     return Run(
         **{**row, "failure": row["failure"] or "", "detail": row["detail"] or "", "attempt": row["attempt"] or 0,
-           "started_utc": row["started_utc"] or ""},
+           "started_utc": row["started_utc"] or "", "identity": row["identity"] or "{}"},
         proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [],
         observed=nested["observed"] or {}, disturbance=nested["disturbance"] or {}, process=process,
     )  # fmt: skip

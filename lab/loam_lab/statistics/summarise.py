@@ -155,13 +155,16 @@ def _ratios(campaign: Campaign) -> dict[tuple[Cell, int], Ratio | None]:
 def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> dict[str, Any]:
     runs = campaign.runs(cell, copy)
     state = state_of(runs)
-    metrics = {}
+    metrics: dict[str, dict[str, Any]] = {}
     for metric in (*campaign.workload(cell).metrics, *PROCESS_METRICS):
         estimated = estimate(campaign, cell, copy, metric)
         if estimated is not None:
             values = campaign.values(cell, copy, metric)
             metrics[metric.name] = {**interval_json(estimated), "unit": metric.unit, "better": metric.better,
                                     "kind": metric.kind, "values": list(values.values())}  # fmt: skip
+    primary = campaign.primary(cell)
+    if primary.name in metrics:
+        metrics[primary.name]["blocks"] = list(campaign.values(cell, copy, primary))
     verdict = _verdict(campaign, cell, copy, state, compared)
     clean = None if compared is None else diagnostics.without_contaminated(campaign, cell, copy)
     return {
@@ -171,23 +174,33 @@ def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> 
             "threads": cell.threads,
         },
         "parameters": dict(cell.parameters),
+        "identity": _identity(runs),
         "copy": copy,
         "runs": len(runs),
         "failed": sum(run.state != "ok" for run in runs),
         "state": state,
         "metrics": metrics,
         "ratio_to_baseline": None if compared is None else {
-            "metric": campaign.primary(cell).name, **interval_json(compared.interval), "n": compared.interval.n,
+            "metric": primary.name, **interval_json(compared.interval), "n": compared.interval.n,
             "p": compared.interval.p, "q": compared.q,
         },
         "contaminated": len(diagnostics.contaminated(campaign, cell, copy)),
         "ratio_without_contaminated": None if clean is None else {**interval_json(clean), "n": clean.n},
         "verdict": verdict,
         "blame": _blame(campaign, cell) if copy == 0 else None,
+        "aborts_per_commit": histograms.total(runs, "aborts_per_commit") if copy == 0 else None,
         "counters": counters.of_cell(campaign, cell) if copy == 0 else [],
         "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
         "warnings": warnings.of_cell(campaign, cell, copy, _advice(campaign, compared, verdict)),
     }  # fmt: skip
+
+
+def _identity(runs: list[Run]) -> dict[str, Any] | None:
+    """What a cell's runs have in common of their identities: what else may be compared with them; None without runs."""
+    if not runs:
+        return None
+    own: dict[str, Any] = json.loads(runs[0].identity)
+    return {name: own.get(name) for name in ("parameters", "warmup_ms", "allocator", "sync", "preset")}
 
 
 def _verdict(campaign: Campaign, cell: Cell, copy: int, state: str, compared: Ratio | None) -> str:

@@ -1,0 +1,34 @@
+"""The command that compares two results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loam_lab.cli.options import AsJson
+
+Side = Annotated[Path, typer.Argument(help="A result's folder, or its result.json.", show_default=False)]
+Gate = Annotated[
+    float | None,
+    typer.Option(
+        "--gate", metavar="RATIO", help="Exit status 1 if a cell is surely less than RATIO times as good as before."
+    ),
+]
+Across = Annotated[
+    bool, typer.Option("--across-machines", help="Compare results of two machines, by their ratios to the baseline.")
+]
+
+
+def compare(
+    first: Side,
+    second: Side,
+    gate: Gate = None,
+    across_machines: Across = False,
+    as_json: AsJson = False,
+) -> int:
+    """What became better or worse from one result to another, with intervals; a gate for scripts."""
+    from loam_lab.compare import commands
+
+    return commands.compare(first, second, gate=gate, across_machines=across_machines, as_json=as_json)
