@@ -16,7 +16,7 @@ from loam_lab.cli import listing, main, options
 from loam_lab.errors import LoamError, nearest, unknown
 
 COMMANDS = [
-    "tour", "bench", "run", "study list", "study run", "report", "cite", "pack", "list", "doctor",
+    "tour", "bench", "run", "study list", "study run", "report", "cite", "pack", "list", "doctor", "tune",
     "allocators add", "allocators remove", "allocators verify", "setup", "test",
 ]  # fmt: skip
 
@@ -196,6 +196,21 @@ def test_a_start_imports_nothing_heavy() -> None:
     code = f"import sys, loam_lab.cli.main; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], *([*command.split(), "--help"] for command in COMMANDS)])
+def test_help_imports_no_work(arguments: list[str]) -> None:
+    # rich's tables and, below a command, pydantic are what typer itself draws and reads help with.
+    heavy = ["numpy", "scipy", "duckdb", "altair", "vl_convert", "jinja2", "psutil", "jsonschema", "tomli_w"]
+    if arguments == ["--help"]:
+        heavy.append("pydantic")
+    code = f"""import sys
+from loam_lab.cli import main
+status = main.run({arguments!r})
+own = {{m for m in sys.modules if m.startswith("loam_lab.") and not m.startswith("loam_lab.cli")}}
+print("STATUS", status, [m for m in {heavy!r} if m in sys.modules], sorted(own - {{"loam_lab.console", "loam_lab.errors"}}))"""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "STATUS 0 [] []"
 
 
 @pytest.mark.skipif(not (paths.root() / ".venv/.loam-requirements.lock").is_file(), reason="not started by ./loam")
