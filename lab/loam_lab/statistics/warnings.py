@@ -99,8 +99,8 @@ def of_campaign(campaign: Campaign) -> list[str]:
         len(campaign.others(cell)) for cell in campaign.cells
     )
     planned = campaign.manifest["plan"]["runs"]
-    # bench stops when its intervals are narrow enough, before the last planned block.
-    if done < planned and campaign.manifest["kind"] != "bench":
+    # bench and studies with a target width stop when their intervals are narrow enough, before the last planned block.
+    if done < planned and campaign.manifest["kind"] != "bench" and campaign.study.target_width is None:
         what = f"{done} of {planned} planned runs are in the journal"
         found.append(f"{what}; the rest was given up or not reached in time; see failures, or go on with --resume")
     found += memory.of_campaign(run for runs in campaign.special.get("memory", {}).values() for run in runs)
