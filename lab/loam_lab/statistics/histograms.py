@@ -23,6 +23,6 @@ def total(runs: Iterable[Run], name: str) -> dict[str, Any] | None:
                 continue
             if bounds is None:
                 bounds, counts = list(line["bounds"]), [0] * len(line["bounds"])
-            if list(line["bounds"]) == bounds:
+            if list(line["bounds"]) == bounds and len(line["counts"]) == len(bounds):
                 counts = [a + int(b) for a, b in zip(counts, line["counts"], strict=True)]
     return None if bounds is None else {"bounds": bounds, "counts": counts}

@@ -13,7 +13,17 @@ from loam_lab.measure import journal
 from loam_lab.measure.folder import RESULT
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
-from loam_lab.statistics import bootstrap, contrasts, derived, diagnostics, intervals, multiplicity, verdicts, warnings
+from loam_lab.statistics import (
+    bootstrap,
+    contrasts,
+    derived,
+    diagnostics,
+    histograms,
+    intervals,
+    multiplicity,
+    verdicts,
+    warnings,
+)
 from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run, load
 
 if TYPE_CHECKING:
