@@ -191,7 +191,11 @@ def test_a_file_that_was_changed_after_fetching_is_never_built(tiny: Path) -> No
             "error: checksum for `tiny-sys v1.2.3` changed between lock files",
             "not the one that was locked: error: check",
         ),
-        ("error: feature `edition2024` is required", "needs cargo 1.85 or newer"),
+        ("error: older than the `2024` edition, and only supports `2015`", "needs cargo 1.85 or newer"),
+        (
+            "error: no matching package\\nAs a reminder, you're using offline mode (--offline)",
+            "was told to stay offline",
+        ),
     ],
 )
 def test_cargo_s_failures_are_told(tiny: Path, monkeypatch: pytest.MonkeyPatch, says: str, expected: str) -> None:

@@ -67,6 +67,14 @@ def test_every_file_of_the_tree_has_what_a_reader_needs() -> None:
             assert setting["help"] and "{}" in setting["value"]
 
 
+def test_the_page_of_allocators_names_each_one_and_each_setting() -> None:
+    page = (paths.root() / "docs/allocators.md").read_text()
+    for name, definition in registry.definitions().items():
+        assert f"| `{name}` |" in page, f"docs/allocators.md has no row for {name}"
+        for setting in definition.settings:
+            assert f"`{setting}`" in page or f"`{setting}=" in page or f"`{setting}` (" in page, f"{name}:{setting}"
+
+
 def test_settings_become_environment_variables() -> None:
     assert registry.load("glibc:tcache=0").environment == {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     both = registry.load("glibc:tcache=0:arenas=2")

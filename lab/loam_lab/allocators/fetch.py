@@ -86,8 +86,10 @@ def _failed(name: str, said: str) -> LoamError:
         detail = next((line for line in lines if "checksum" in line), "")
         return LoamError(name, None, f"the archive is not the one that was locked: {detail}",
                          "do not build it; ask where it comes from, or correct Cargo.lock if it was changed here")  # fmt: skip
-    if "edition" in said and "feature" in said:
+    if "`2024` edition" in said or "edition2024" in said:
         return LoamError(name, None, "this cargo is too old for the crate's manifest", "it needs cargo 1.85 or newer")
+    if "offline mode" in said:
+        return LoamError(name, None, "its sources are not here, and cargo was told to stay offline", _ONLINE)
     causes = [lines[at + 1] for at, line in enumerate(lines[:-1]) if line == "Caused by:"]
     detail = causes[-1] if causes else lines[-1] if lines else "cargo failed"
     return LoamError(name, None, f"its sources cannot be fetched: {detail}", _ONLINE)
