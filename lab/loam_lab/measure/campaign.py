@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import loam_lab
 from loam_lab import console
 from loam_lab.measure import folder as folders
-from loam_lab.measure import journal, observe
+from loam_lab.measure import journal, observe, warmup
 from loam_lab.measure.execute import execute
 from loam_lab.measure.instruments import Instruments, revision, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
@@ -277,6 +277,10 @@ class Campaign:
         threads = run.cell.threads if records else None
         disturbance = self.instruments.disturbance(before, after, outcome, judged.records, threads)
         warnings = [*proof.warnings, *([outcome.leftover] if outcome.leftover else [])]
+        course = warmup.of_records(judged.records)
+        if course is not None:
+            line["course"] = course.as_json()
+            warnings += [warmup.ADVICE[course.kind]] if course.kind in warmup.ADVICE else []
         return {
             **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
             "disturbance": disturbance.as_json(), "proof": proof_json(proof), "records": judged.records,
