@@ -29,7 +29,7 @@ from loam_lab.report import (
     warned,
     words,
 )
-from loam_lab.report.plates import Figure
+from loam_lab.report.plates import Figure, allocator_legend
 from loam_lab.report.view import Group, Study
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
     claims = ledger.claims(study)
     context: dict[str, Any] = {
         "script": Markup(code), "digest": digest, "heat": heat.build(study), "claims": claims,
-        "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "threats": threats.table(study),
+        "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
+        "threats": threats.table(study), "geomeans": listing.geomeans(study), "best": listing.best(study),
         "memory_tables": [t for group in study.groups if (t := memory.table(study, group))],
         "counters": [t for group in study.groups if (t := memory.counters(study, group))],
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",

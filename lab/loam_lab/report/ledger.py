@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import rounding, words
+from loam_lab.report import beside, rounding, svg, words
 from loam_lab.report.listing import Column, Table
 from loam_lab.report.rounding import MISSING
 from loam_lab.report.view import Study, number
@@ -74,6 +74,10 @@ def value(given: Any) -> str:
             return MISSING
         if low is None or high is None:
             return _plain(middle)
+        if abs(middle) >= _LARGE:
+            scale = rounding.scale_for([middle], "")
+            ends = [rounding.fixed(end / scale.factor, 2) for end in (middle, low, high)]
+            return f"{ends[0]} {scale.unit} [{ends[1]}, {ends[2]}]"
         decimals = max(rounding.decimals_for(middle), rounding.decimals_for(high - low, 2) if high > low else 0)
         shown = [rounding.fixed(end, min(decimals, 6)) for end in (middle, low, high)]
         return f"{shown[0]} [{shown[1]}, {shown[2]}]"
@@ -81,6 +85,10 @@ def value(given: Any) -> str:
         return MISSING if given is None else ("yes" if given else "no")
     found = number(given)
     return str(given) if found is None else _plain(found)
+
+
+# From here on an estimate is told in thousands, millions and so on; a paper's own numbers are left as they are.
+_LARGE = 1e5
 
 
 def _plain(found: float) -> str:
@@ -102,13 +110,17 @@ def tally(found: list[Claim]) -> str:
 
 @dataclass(frozen=True)
 class Pair:
-    """A figure or table of the paper: the paper's values and ours; note: what to know about the paper's."""
+    """A figure or table of the paper: the paper's values and ours; note: what to know about the paper's.
+
+    panels: ours as drawings with captions, where the paper draws too
+    """
 
     id: str
     title: str
     note: str
     paper: Table | None
     ours: Table | None
+    panels: tuple[tuple[str, svg.Drawing], ...]
 
 
 def pairs(study: Study) -> list[Pair]:
@@ -121,6 +133,7 @@ def pairs(study: Study) -> list[Pair]:
             Pair(
                 name, str(item.get("title", "")), str(paper.get("note") or ""),
                 _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
+                beside.draw(study, item),
             )
         )  # fmt: skip
     return found

@@ -59,6 +59,37 @@ def tied(answer: findings.Answer) -> str:
     return words.listing(answer.ties) or "none"
 
 
+def geomeans(study: Study) -> Table | None:
+    """The Result's means over all cases; None where it has none."""
+    given = study.raw.get("geomeans") or []
+    rows = []
+    for one in given:
+        middle, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
+        shown = rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
+        rows.append((str(one.get("what", MISSING)), *shown))
+    columns = (Column("Mean over the cases"), Column("Ratio", numeric=True), Column("95 % interval", numeric=True))
+    keys = tuple(str(one.get("allocator", "")) for one in given)
+    return Table("Over all cases", columns, tuple(rows), keys) if rows else None
+
+
+def best(study: Study) -> Table | None:
+    """How sure it is which allocator is the best of each case: the three most probable; None without probabilities."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for one in study.raw.get("best") or []:
+        probability = number(one.get("probability"))
+        if probability is not None:
+            label = str(one.get("label") or one.get("group label") or one.get("group") or "")
+            found.setdefault(label, []).append((probability, str(one.get("allocator", ""))))
+    rows = []
+    for label, ranked in found.items():
+        told = [
+            f"{name} {rounding.percent(share, 2)}" for share, name in sorted(ranked, reverse=True)[:3] if share >= 0.005
+        ]
+        rows.append((label, *told, *[MISSING] * (3 - len(told))))
+    columns = (Column("Case"), Column("Most probable"), Column("then"), Column("then"))
+    return Table("Probability of being the best", columns, tuple(rows)) if rows else None
+
+
 # Metrics that stand beside the primary one; a run has two dozen more, which get a table of their own.
 _BESIDE = ("aborts_per_attempt", "wall_s", "rss_peak_bytes")
 

@@ -45,9 +45,11 @@ def pictures(study: Study) -> list[Picture]:
     for item in study.raw.get("placements") or []:
         blocks = [_block(block) for block in (item.get("blocks") or [])[:_BLOCKS_MAX] if isinstance(block, Mapping)]
         if blocks:
+            figure, title = str(item.get("figure", "")), str(item.get("title", ""))
             found.append(
                 Picture(
-                    str(item.get("allocator", "")), str(item.get("kind", "")), str(item.get("title", "")),
+                    str(item.get("allocator", "")), str(item.get("kind", "")),
+                    ": ".join(part for part in (figure[:1].upper() + figure[1:], title) if part),
                     int(number(item.get("bytes_per_line")) or 64), int(number(item.get("shift")) or 0),
                     tuple(sorted(blocks, key=lambda block: block.address)),
                 )

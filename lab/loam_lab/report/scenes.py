@@ -19,14 +19,16 @@ _GROUPS_MAX = 60
 def courses(study: Study, names: Names) -> Figure:
     """Primary metric against threads or a size, one plate per workload and factor."""
     plates = []
-    for course in ribbons.courses(study):
+    found = ribbons.courses(study)
+    for course in found:
         name = names.make("course", course.factor, course.case.title)
         drawing = ribbons.draw(study, course, names.make(name, "panel"))
         if drawing is not None:
             remark = ribbons.remark(study, course)
             panels = ((ribbons.caption(study, course), drawing),)
             plates.append(Plate(course.case, name, panels, (remark,) if remark else ()))
-    return Figure("course", "From level to level", tuple(plates), allocator_legend(study))
+    factors = [course.factor.replace("_", " ") for course in found]
+    return Figure("course", f"Against {words.listing(dict.fromkeys(factors))}", tuple(plates), allocator_legend(study))
 
 
 def _each(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loam_lab.report import rounding, words
+from loam_lab.report import ledger, rounding, words
 from loam_lab.report.findings import Answer, Fitness, answers, comparison, contrasts, fitness, placement
 from loam_lab.report.view import Study
 
@@ -20,7 +20,9 @@ class Finding:
 
 def take_home(study: Study) -> list[Finding]:
     """Three to five sentences that answer the study's question."""
-    found = [*_advice(study), *_speed(answers(study)), *_causes(study), *_mapping(study)]
+    claims = ledger.claims(study)
+    stated = [Finding("The paper's claims", ledger.tally(claims))] if claims else []
+    found = [*_advice(study), *stated, *_speed(answers(study)), *_causes(study), *_mapping(study)]
     fit = fitness(study)
     if fit:
         found.append(Finding("The instrument", fitness_sentence(study, fit)))
