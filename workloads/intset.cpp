@@ -89,7 +89,11 @@ void work(Set& set, const Settings& settings, Team::Member& member) {
 template <class SyncType, class Set, class Keys>
 bool run(const Options& options, Recorder& recorder, const Settings& settings) {
   Set set;
-  set.for_each_fixed_block([](const void* block, std::size_t bytes) { SyncType::note_block(block, bytes); });
+  std::uint64_t fixed_bytes = 0;
+  set.for_each_fixed_block([&fixed_bytes](const void* block, std::size_t bytes) {
+    SyncType::note_block(block, bytes);
+    fixed_bytes += bytes;
+  });
   const std::int64_t blocks_before = SyncType::live_blocks();
   Keys filling(settings, 0);
   for (std::uint64_t filled = 0; filled < settings.elements;)
@@ -114,7 +118,8 @@ bool run(const Options& options, Recorder& recorder, const Settings& settings) {
                  .records = records,
                  .has_histogram = kHasHistogram<SyncType>,
                  .check = check,
-                 .live_blocks_delta = SyncType::live_blocks() - blocks_before - nodes});
+                 .live_blocks_delta = SyncType::live_blocks() - blocks_before - nodes,
+                 .live_bytes = fixed_bytes + static_cast<std::uint64_t>(nodes) * sizeof(typename Set::Node)});
 }
 
 template <class SyncType, class Set>

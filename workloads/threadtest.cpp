@@ -166,7 +166,9 @@ bool run(const Options& options, Recorder& recorder) {
                    .field("elapsed_s", team.elapsed_s())
                    .field("pairs", pairs)
                    .field("pairs_per_s", static_cast<double>(pairs) / team.elapsed_s())
-                   .field("thread_cpu_s", team.thread_cpu_s());
+                   .field("thread_cpu_s", team.thread_cpu_s())
+                   // Between its mallocs and its frees each thread holds a whole batch.
+                   .field("live_bytes", std::uint64_t{options.threads} * settings.batch * settings.size);
   if (const auto delay_s = team.run_delay_s()) line.field("run_delay_s", *delay_s);
   recorder.write();
   recorder.end(failures == 0, failures == 0 ? "" : "malloc failed, or blocks overlapped", 0);

@@ -240,7 +240,7 @@ def proven(campaign: data.Campaign, purposes: Iterable[str]) -> dict[tuple[str, 
 def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_path: Path) -> None:
     content: dict[str, Any] = {
         "schema": 1, "name": "counted", "title": "counted", "question": "?", "allocators": ["glibc", "jemalloc"],
-        "callgrind": True, "cachegrind": True, "blocks": 1, "warmup_ms": 0,
+        "callgrind": True, "cachegrind": True, "memory": True, "blocks": 1, "warmup_ms": 0,
         "groups": [{
             "name": "g", "workload": "intset", "sync": ["sequential"], "d1": "4096,2,64",
             "parameters": {"structure": "list", "range": 1024, "elements": 512, "operations": 2000},
@@ -251,7 +251,7 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
     out = tmp_path / "out"
     ended = Campaign(made, plans.make(made), out, Machine(), "x", counter_sources=[NO_PERF, *VALGRIND]).run()
     result = summarise.write(out, elapsed_s=0.0)
-    assert ended.measured == 1 * 3 + 2 * 2 * 2
+    assert ended.measured == 1 * 3 + 2 * 2 * 2 + 2
     assert result["failures"] == []
     campaign = data.load(out)
     assert proven(campaign, planning.SIMULATED) == {
@@ -269,3 +269,6 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
     misses = {name: found[1]["l1d_misses"] for name, found in counted.items()}
     assert misses["jemalloc"] < misses["glibc"]
     assert result["counter_sources"] == [NO_PERF, *VALGRIND]
+    for found in cells(result, copy=0):
+        # Two sentinels and 512 nodes of 16 bytes, and the key that the thread may have inserted last.
+        assert found["memory"]["live_peak_bytes"] in (514 * 16, 515 * 16)

@@ -151,6 +151,7 @@ bool report(Recorder& recorder, std::span<const WorkerResult> results, const Fin
   auto& line = recorder.add_attempts(sum.counters, sum.operations)
                    .field("thread_cpu_s", findings.thread_cpu_s)
                    .field("records_rss_bytes", findings.records.rss_bytes);
+  if (findings.live_bytes) line.field("live_bytes", *findings.live_bytes);
   if (findings.run_delay_s) line.field("run_delay_s", *findings.run_delay_s);
   recorder.write();
   if (findings.has_histogram) recorder.histogram("aborts_per_commit", AbortHistogram::kBounds, sum.histogram.counts);

@@ -126,7 +126,8 @@ struct Findings {
   RecordsInfo records;
   bool has_histogram;
   Check check;
-  std::int64_t live_blocks_delta;  // blocks from the allocator minus nodes in the structure
+  std::int64_t live_blocks_delta;                // blocks from the allocator minus nodes in the structure
+  std::optional<std::uint64_t> live_bytes = {};  // that the structure asked for and holds, where it knows
 };
 
 // Records the iteration, the histogram and the end. returns whether all was right

@@ -70,12 +70,15 @@ def from_perf(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
 
 
 def from_valgrind(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
-    """Valgrind's counts as the result has them: instructions; with cachegrind data misses of reads and writes."""
+    """Valgrind's counts as the result has them: instructions; with cachegrind data misses of reads and writes.
+
+    Of accesses that always hit, the last bits of two runs may differ either way: below 0 is 0
+    """
     found = {"instructions": counts["Ir"] / divisor}
     accesses = counts.get("Dr", 0.0) + counts.get("Dw", 0.0)
     if accesses > 0:
         for level, names in (("l1d", ("D1mr", "D1mw")), ("llc", ("DLmr", "DLmw"))):
-            misses = sum(counts.get(name, 0.0) for name in names)
+            misses = max(0.0, sum(counts.get(name, 0.0) for name in names))
             found[f"{level}_misses"] = misses / divisor
             found[f"{level}_miss_ratio"] = misses / accesses
         found["accesses"] = accesses / divisor

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab import console, workloads
 from loam_lab.errors import LoamError
-from loam_lab.measure import recommend
+from loam_lab.measure import recommend, special_tables
 from loam_lab.measure.instruments import Instruments, Machine, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.model.description import SCHEMA, Description
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 BLOCKS_MIN, BLOCKS_MAX, BLOCKS_STEP = 10, 60, 5
 BUDGET_S = 90.0
+# The least blocks may take this much longer than planned, because disturbed ones are repeated.
+REPEATS_ROOM = 1.1
 TIMEOUT_S = 600.0
 AGAIN_S = 2.0
 SYNC = "command"
@@ -81,11 +83,12 @@ def bench(
     launcher, run_s = _preview(argv, text, study.baseline, instruments, timeout_s or TIMEOUT_S)
     folder = folders.started("bench", out) if resume else folders.new("bench", out)
     if resume:
-        planned = int(folders.read_manifest(folder)["plan"]["study"]["blocks"])
+        before = folders.read_manifest(folder)["plan"]["study"]
+        limits = {key: before[key] for key in ("blocks", "budget_s")}
     else:
         left_s = budget_s - (time.monotonic() - previewed)
-        planned = blocks or _blocks(left_s, (run_s + OVERHEAD_GUESS_S) * (len(study.allocators) + 1))
-    study = study.model_copy(update={"blocks": planned, "memory": memory})
+        limits = _limits(left_s, (run_s + OVERHEAD_GUESS_S) * (len(study.allocators) + 1), blocks)
+    study = study.model_copy(update={**limits, "memory": memory})
     plan = _plan(study, argv)
     plan.notes += [*absent, *_dropped(launcher.dropped)]
     flags = ["--memory"] if memory else []
@@ -101,9 +104,10 @@ def bench(
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat])
     recommend.add(result, text)
     recommend.save(result, folder)
+    if not as_json:
+        recommend.show(result)
+        special_tables.show(result)
     if tune and not ended.interrupted and ended.done:
-        if not as_json:
-            recommend.show(result)
         again = _again(study, argv, instruments, launcher, repeat)
         search = tuning.Search(text, folder, run_s, tune_budget_s or tuning.BUDGET_S, again)
         found, stopped = search.run(result)
@@ -114,10 +118,10 @@ def bench(
     reported = not report or not ended.done or commands.make_report(result, folder)
     if as_json:
         console.print_json(result)
-    elif not tune or ended.interrupted:
-        recommend.show(result)
     elif "tuning" in result:
         tuning.show(result["tuning"])
+    if not as_json:
+        special_tables.show(result)
     commands.show_warnings(result)
     return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
@@ -218,6 +222,16 @@ def _preview(
 
 def _blocks(budget_s: float, block_s: float) -> int:
     return min(BLOCKS_MAX, max(BLOCKS_MIN, int(budget_s / max(block_s, 1e-3))))
+
+
+def _limits(budget_s: float, block_s: float, blocks: int | None) -> dict[str, float | int | None]:
+    """How many blocks are planned, and when none is begun any more, disturbed ones and their repetitions included.
+
+    blocks: what the user asked for, which has no limit of time
+    """
+    if blocks is not None:
+        return {"blocks": blocks, "budget_s": None}
+    return {"blocks": _blocks(budget_s, block_s), "budget_s": max(budget_s, BLOCKS_MIN * block_s * REPEATS_ROOM)}
 
 
 def _dropped(names: Sequence[str]) -> list[str]:

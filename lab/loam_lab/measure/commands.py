@@ -365,12 +365,13 @@ def make_report(result: dict[str, Any], folder: Path) -> bool:
 
 
 def _print(result: dict[str, Any], *, as_json: bool) -> None:
-    from loam_lab.measure import tables
+    from loam_lab.measure import special_tables, tables
 
     if as_json:
         console.print_json(result)
     else:
         tables.show(result)
+        special_tables.show(result)
         if result.get("claims"):
             from loam_lab.claims import tables as ledger
 
