@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.model.claim import BLOCKS, Selection
-from loam_lab.model.records import totals
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
@@ -76,7 +75,7 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
     """
     campaign = evidence.campaign
     cells = cells_of(campaign, selection, allocator)
-    where = place(selection, allocator)
+    where = selection.model_copy(update={"allocator": (allocator,)}).words()
     if not cells:
         raise Undecided(f"{where} was not measured")
     for cell in cells:
@@ -109,13 +108,6 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
         raise Undecided(f"{where}: no value of {selection.metric or 'its metric'} was measured{kind}")
     name = selection.metric or (metric.name if metric is not None else "")
     return Observed(f"{name} of {where}", values, counts, metric.unit if metric is not None else "1")
-
-
-def place(selection: Selection, allocator: str) -> str:
-    """A cell in a few words: allocator, levels, threads."""
-    levels = [f"{name}={level}" for name, level in selection.parameters.items()]
-    levels += [f"{selection.threads}T"] if selection.threads is not None else []
-    return " ".join([allocator, *levels])
 
 
 def _key(selection: Selection, cell: Cell, block: int) -> object:
@@ -156,9 +148,8 @@ def _pairs(campaign: Campaign, cell: Cell, metric: Metric) -> dict[object, tuple
         return {}
     found: dict[object, tuple[float, float]] = {}
     for run in campaign.runs(cell):
-        sums: Mapping[str, float] = totals(run.records)
-        if run.state == "ok" and all(part in sums for part in metric.of):
-            found[run.block] = (sums[metric.of[0]], sums[metric.of[1]])
+        if run.state == "ok" and all(part in run.sums for part in metric.of):
+            found[run.block] = (run.sums[metric.of[0]], run.sums[metric.of[1]])
     return found
 
 

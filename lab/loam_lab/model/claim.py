@@ -65,6 +65,12 @@ class Selection(_Given):
         given = {name: getattr(self, name) for name in self.model_fields_set if name != "parameters"}
         return other.model_copy(update={**given, "parameters": {**other.parameters, **self.parameters}})
 
+    def words(self) -> str:
+        """Allocators and levels in a few words."""
+        levels = [f"{name}={level}" for name, level in self.parameters.items()]
+        levels += [f"{self.threads}T"] if self.threads is not None else []
+        return " ".join([*([", ".join(self.allocator)] if self.allocator else []), *levels])
+
     def at(self, factor: str, level: Level) -> Selection:
         """This selection with one level of a factor: "threads", or a parameter."""
         if factor == "threads":
@@ -138,21 +144,23 @@ class Predicate(_Given):
 
     def words(self) -> str:
         """The predicate in one line."""
-        metric = f"{self.of.metric or 'the first metric'} of {', '.join(self.of.allocator)}"
+        of = f"{self.of.metric or 'first metric'} of {self.of.words()}"
         if self.kind == "order":
-            return f"order: {' > '.join(' '.join(tier) for tier in self.tiers)}"
+            return f"order: {of} {' > '.join(' '.join(tier) for tier in self.tiers)}"
         if self.kind == "trend":
-            return f"trend: {metric} {self.direction} along {self.along} {', '.join(map(str, self.levels))}"
+            return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
         other = self.below()
         if other is not None:
-            changed = [*other.parameters.items()] if other.parameters != self.of.parameters else []
-            if other.threads != self.of.threads:
-                changed.append(("threads", other.threads or 1))
-            against = ", ".join(other.allocator) if other.allocator != self.of.allocator else "itself"
-            metric += f" / {against}" + "".join(f" {name}={level}" for name, level in changed)
+            changed = {name: level for name, level in other.parameters.items() if self.of.parameters.get(name) != level}
+            shown = Selection(
+                allocator=other.allocator if other.allocator != self.of.allocator else (),
+                threads=other.threads if other.threads != self.of.threads else None,
+                parameters=changed,
+            )
+            of += f" / {shown.words()}"
         if self.kind == "band":
-            return f"band: {metric} in [{self.low:g}, {self.high:g}]"
-        return f"{self.kind}: {metric} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
+            return f"band: {of} in [{self.low:g}, {self.high:g}]"
+        return f"{self.kind}: {of} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
 
 
 class Needs(BaseModel):
