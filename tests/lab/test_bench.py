@@ -76,6 +76,9 @@ def test_time_budget_and_narrow_intervals_bound_the_blocks(tmp_path: Path) -> No
     assert bench._blocks(90, 10) == 10
     assert bench._blocks(90, 3) == 30
     assert bench._blocks(90, 0.01) == 60
+    assert bench._limits(90, 3, 7) == {"blocks": 7, "budget_s": None}
+    assert bench._limits(90, 3, None) == {"blocks": 30, "budget_s": 90}
+    assert bench._limits(90, 20, None) == {"blocks": 10, "budget_s": pytest.approx(220)}
     _, result = run(tmp_path / "o", ["sleep", "0.02"], blocks=None, budget_s=2.0, allocators=["plain"])
     assert 10 <= result["blocks"] <= 60
 

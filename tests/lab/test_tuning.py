@@ -209,9 +209,10 @@ def test_a_killed_search_goes_on_with_the_same_candidates(tmp_path: Path) -> Non
 def test_six_allocators_and_a_second_s_program_are_recommended_within_90_s() -> None:
     """By calculation: previews, blocks of seven runs, and what the lab itself needs per run."""
     previews_s, run_s, own_s = 2 * 1.0, 1.0, OVERHEAD_GUESS_S
-    blocks = bench._blocks(bench.BUDGET_S - previews_s, (run_s + own_s) * 7)
-    assert blocks >= bench.BLOCKS_MIN
-    assert previews_s + blocks * 7 * (run_s + own_s) <= 90
+    limits = bench._limits(bench.BUDGET_S - previews_s, (run_s + own_s) * 7, None)
+    assert limits["blocks"] is not None and limits["blocks"] >= bench.BLOCKS_MIN
+    assert previews_s + limits["blocks"] * 7 * (run_s + own_s) <= 90
+    assert limits["budget_s"] == 88.0, "repetitions of disturbed blocks do not add to it"
 
 
 def test_ranking_leaves_out_what_cannot_be_recommended() -> None:

@@ -131,7 +131,8 @@ def _again(study: Study, argv: Sequence[str], instruments: Instruments, launcher
     from loam_lab.measure.campaign import Campaign
 
     def campaign(allocators: Sequence[str], blocks: int, folder: Path, resume: bool, narrow: bool) -> Campaign:
-        changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "memory": False}
+        changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "budget_s": None,
+                   "memory": False}  # fmt: skip
         other = study.model_copy(update=changed)
         return Campaign(
             other, _plan(other, argv), folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
