@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 import time
 from pathlib import Path
 
 import pytest
-from campaigns import STM, measure, study
+from campaigns import STM, FakeInstruments, measure, study
 
-from loam_lab.measure import journal, warmup
+from loam_lab.measure import bench, journal, warmup
 
 
 def series(seed: int, *levels: tuple[int, float], noise: float = 0.01) -> list[float]:
@@ -110,3 +111,16 @@ def test_a_campaign_notes_the_course_and_warns(tmp_path: Path) -> None:
     _, flat = measure(study(blocks=6), tmp_path / "p")
     assert "course" not in journal.read(tmp_path / "p")[0]
     assert not any("iterations" in warning for cell in flat["cells"] for warning in cell["warnings"])
+
+
+def test_bench_tells_of_a_cold_first_run(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    # Twice for the runs that do not count, once for each copy's first that does.
+    slow = f"echo x >> {mark}; [ $(wc -l < {mark}) -le 5 ] && sleep 0.3; sleep 0.05"
+    status = bench.bench(
+        ["sh", "-c", slow], allocators=["plain", "fast"], blocks=8, out=tmp_path / "o", report=False, as_json=True,
+        instruments=FakeInstruments(),
+    )  # fmt: skip
+    assert status == 0
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert all(any("its first run took longer" in text for text in cell["warnings"]) for cell in result["cells"])

@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from loam_lab.counters import summary as counters
+from loam_lab.measure import warmup
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
 from loam_lab.statistics import contrasts, intervals, multiplicity, verdicts
@@ -48,6 +49,13 @@ def of_cell(campaign: Campaign, cell: Cell, copy: int, advice: str) -> list[str]
         found += _of_blame(campaign, cell)
         found += counters.warnings(campaign, cell)
         found += memory.warnings(campaign.special.get("memory", {}).get(cell.key, []))
+    if campaign.manifest["kind"] == "bench":
+        values = campaign.values(cell, copy, campaign.primary(cell))
+        if warmup.cold([values[block] for block in sorted(values)]):
+            found.append(
+                "its first run took longer than the others beyond their noise; it counts as one of them; "
+                "caches may have been cold: repeat, or use more blocks"
+            )
     texts = dict.fromkeys(text for run in runs for text in run.warnings)
     return found + list(texts)
 
@@ -88,7 +96,7 @@ def unproven_elsewhere(campaign: Campaign, cell: Cell) -> bool:
         run.state == "unproven"
         for other in campaign.cells
         if (other.allocator, other.sync) == (cell.allocator, cell.sync)
-        for run in (*campaign.runs(other, 0), *campaign.runs(other, 1), *campaign.others(other))
+        for run in (*campaign.runs(other, 0), *campaign.runs(other, 1), *campaign.others(other, simulated=False))
     )
 
 
