@@ -14,13 +14,17 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, cells, measure, study
 
+from loam_lab.allocators.probe import Proof
 from loam_lab.counters import planning, sources, summary, valgrind
 from loam_lab.counters.events import HARDWARE, SOFTWARE, Count, Counting, Event, events, refusal, scaled
 from loam_lab.counters.observers import PerfObserver
+from loam_lab.errors import LoamError
+from loam_lab.measure import commands
 from loam_lab.measure import plan as plans
 from loam_lab.measure.campaign import Campaign
 from loam_lab.measure.execute import execute
 from loam_lab.measure.instruments import Machine
+from loam_lab.measure.observe import Observer
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Parameter
 from loam_lab.model.study import Study
@@ -272,3 +276,42 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
     for found in cells(result, copy=0):
         # Two sentinels and 512 nodes of 16 bytes, and the key that the thread may have inserted last.
         assert found["memory"]["live_peak_bytes"] in (514 * 16, 515 * 16)
+
+
+def test_a_run_that_fails_inside_valgrind_says_nothing_about_other_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two unproven counting runs come first; timing goes on, and the allocator counts as proven."""
+    made = study(callgrind=True)
+    monkeypatch.setattr(planning, "parts", lambda purpose, cell, known: [()])
+    monkeypatch.setattr("loam_lab.measure.observe.observer", lambda run, scratch: Failing(run.purpose))
+    _, result = measure(made, tmp_path / "out", Doubting())
+    assert {found["state"] for found in result["cells"]} == {"ok"}
+    assert {found["runs"] for found in result["cells"]} == {made.blocks}
+    assert {found["proof"] for found in result["allocators"]} == {"proven"}
+    assert sum(failure["count"] for failure in result["failures"]) == 2
+    assert all("its callgrind run failed" in " ".join(found["warnings"]) for found in cells(result, copy=0))
+
+
+class Failing(Observer):
+    """Marks runs of other purposes than timing in the environment of what follows."""
+
+    def __init__(self, purpose: str) -> None:
+        Doubting.purpose = purpose
+
+
+class Doubting(FakeInstruments):
+    """Proves timing runs only."""
+
+    purpose = "timing"
+
+    def proof(self, *arguments: Any) -> Proof:
+        status = "proven" if Doubting.purpose == "timing" else "unproven"
+        return Proof(status, [], [], [], 1.0)
+
+
+@pytest.mark.parametrize("cache", ["5", "32768,8", "30000,8,64", "32768,8,8", "a,b,c", "98304,8,48"])
+def test_a_cache_that_cannot_be_is_refused(cache: str) -> None:
+    with pytest.raises(LoamError) as problem:
+        commands.run("intset", d1=cache)
+    assert "--d1" in problem.value.line()

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from loam_lab.model.cell import Cell, Purpose
+from loam_lab.model.cell import SIMULATED, Cell, Purpose
 from loam_lab.model.description import Parameter
 from loam_lab.model.study import Group, Study
 
 COUNTING: tuple[Purpose, ...] = ("counters", "callgrind", "cachegrind")
-SIMULATED: tuple[Purpose, ...] = ("callgrind", "cachegrind")
 OPERATIONS = "operations"
 # Operations of the longer run.  Valgrind takes some 10 s for a list of 4096 elements.
 LONGER = {"counters": 200_000, "callgrind": 20_000, "cachegrind": 20_000}

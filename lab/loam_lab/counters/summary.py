@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.counters.planning import COUNTING, SIMULATED
+from loam_lab.counters.planning import COUNTING
+from loam_lab.model.cell import SIMULATED
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell

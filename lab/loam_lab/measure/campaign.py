@@ -30,7 +30,7 @@ from loam_lab.measure.progress import Progress, Remaining
 from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule
 from loam_lab.measure.stopping import Narrow
 from loam_lab.measure.watched import Watched
-from loam_lab.model.cell import SCHEMA, PlannedRun, digest, identity
+from loam_lab.model.cell import SCHEMA, SIMULATED, PlannedRun, digest, identity
 from loam_lab.model.study import Study
 
 if TYPE_CHECKING:
@@ -320,6 +320,8 @@ class _GivenUp:
         self._proven: set[tuple[str, str]] = set()
 
     def note(self, cell: str, allocator: str, sync: str, line: Mapping[str, Any]) -> None:
+        if line["purpose"] in SIMULATED:
+            return
         if line["state"] == "timeout":
             self._timeouts[cell] = self._timeouts.get(cell, 0) + 1
         # One that was proven before works; a later run that is not was disturbed, and the next one may be fine.

@@ -19,6 +19,8 @@ SCHEMA = 1
 # enter timing statistics: what they measure with changes how long they take.
 Purpose = Literal["timing", "blame", "memory", "counters", "callgrind", "cachegrind"]
 SPECIAL: tuple[Purpose, ...] = ("blame", "memory", "counters", "callgrind", "cachegrind")
+# Runs inside valgrind: what goes wrong in one may be valgrind's doing and says nothing about other runs.
+SIMULATED: tuple[Purpose, ...] = ("callgrind", "cachegrind")
 
 
 def canonical(value: object) -> str:

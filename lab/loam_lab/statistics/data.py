@@ -11,7 +11,7 @@ from typing import Any
 
 from loam_lab.measure import journal
 from loam_lab.measure.folder import read_manifest
-from loam_lab.model.cell import Cell
+from loam_lab.model.cell import SIMULATED, Cell
 from loam_lab.model.description import Description, Metric, Workload
 from loam_lab.model.records import totals, value_of
 from loam_lab.model.study import Group, Study
@@ -101,9 +101,12 @@ class Campaign:
         """The runs that tell causes of aborts apart, by cell key."""
         return self.special.get("blame", {})
 
-    def others(self, cell: Cell) -> list[Run]:
-        """Every run of a cell that is not a timing run."""
-        return [run for runs in self.special.values() for run in runs.get(cell.key, ())]
+    def others(self, cell: Cell, *, simulated: bool = True) -> list[Run]:
+        """Every run of a cell that is not a timing run. simulated: also those inside valgrind"""
+        return [
+            run for purpose, runs in self.special.items() if simulated or purpose not in SIMULATED
+            for run in runs.get(cell.key, ())
+        ]  # fmt: skip
 
     def sort(self, timing: Iterable[Run]) -> None:
         """Sort timing runs into those that count and those of superseded attempts.

@@ -273,7 +273,7 @@ def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> dict[str, Any]:
     """The allocator with what the probes of all its runs said."""
     keys = {cell.key for cell in campaign.cells if cell.allocator == allocator["name"]}
     runs = [run for (key, _), found in campaign.timed.items() if key in keys for run in found]
-    runs += [run for cell in campaign.cells if cell.key in keys for run in campaign.others(cell)]
+    runs += [run for cell in campaign.cells if cell.key in keys for run in campaign.others(cell, simulated=False)]
     statuses = {str(run.proof.get("status")) for run in runs if run.state in ("ok", "unproven")}
     worst = next((status for status in ("wrong", "unproven", "proven") if status in statuses), "not measured")
     reasons = dict.fromkeys(
