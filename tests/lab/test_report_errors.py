@@ -23,7 +23,7 @@ from loam_lab.report import commands
         (lambda result: result.pop("schema"), "schema"),
         (lambda result: result.pop("cells"), "has no cells"),
         (lambda result: result["cells"][0].pop("factors"), "not whole"),
-        (lambda result: result["cells"].append(None), "not whole"),
+        (lambda result: result["cells"].append(None), "an object belongs there"),
     ],
 )
 def test_other_versions_and_torn_results_are_refused(tmp_path: Path, change: Any, word: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loam_lab.errors import LoamError
+from loam_lab.model import shape
 from loam_lab.report import words
 
 SCHEMA = 1
@@ -171,6 +172,7 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
             f"{source}: schema", result.get("schema"), f"this version reads schema {SCHEMA}",
             "make the report with the version of loam that measured, or measure again",
         )  # fmt: skip
+    shape.check(result, source)
     raw: dict[str, Any] = clean(result)
     primary: dict[str, str] = raw.get("primary_metrics") or {}
     try:

@@ -1,0 +1,67 @@
+"""The shape of a result: which parts are objects, lists, texts or counts; for files that were damaged or edited by hand.
+
+Only what is there is checked: every part but `cells` is optional, and null stands for "unknown" anywhere but in a list.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from loam_lab.errors import LoamError
+
+# A type of the standard library stands for itself; {...}: an object with these parts, "*" for any key; [x]: a list of x.
+COUNT = "count"
+_FACTORS = {"workload": str, "allocator": str, "sync": str, "machine": str, "threads": COUNT}
+_TABLE = {"columns": [str], "rows": [list]}
+SHAPE: dict[str, Any] = {
+    "study": str, "title": str, "question": str, "baseline": str, "command": str, "folder": str, "commands": [str],
+    "primary_metrics": {"*": str}, "machine": dict, "build": dict, "warnings": [str],
+    "allocators": [{"name": str, "settings": dict, "reasons": [str]}],
+    "syncs": [dict], "figures": [dict],
+    "cells": [{
+        "factors": _FACTORS, "parameters": dict, "metrics": {"*": {"values": list}}, "ratio_to_baseline": dict,
+        "ratio_without_contaminated": dict, "blame": dict, "warnings": [str], "copy": COUNT, "runs": COUNT, "failed": COUNT,
+        "memory": {"samples": [list], "reasons": [str]}, "counters": [dict],
+    }],
+    "contrasts": [{"parameters": dict}], "headlines": [{"parameters": dict, "ratio": dict}],
+    "failures": [{"cell": {"factors": _FACTORS, "parameters": dict, "threads": COUNT}, "count": COUNT}],
+    "disturbed": {"by": dict}, "multiplicity": {"*": dict}, "stopping": dict, "timeline": [dict], "geomeans": [dict],
+    "best": [dict], "counter_sources": [dict], "tuning": dict,
+    "claims": [{"needs": [str], "paper": [dict], "ours": [dict]}],
+    "paper_figures": [{"paper": _TABLE, "ours": _TABLE}], "placements": [{"blocks": [dict]}],
+}  # fmt: skip
+_WORDS = {dict: "an object", list: "a list", str: "a text", COUNT: "a whole number"}
+
+
+def check(result: Mapping[str, Any], source: str) -> None:
+    """Refuse a result of which a part has another type than that part can have.
+
+    result: the dictionary of result.json; source: its name for the message
+    raises: LoamError that names the part, what it is and what belongs there
+    """
+    _check(result, SHAPE, source, "")
+
+
+def _check(value: Any, shape: Any, source: str, where: str) -> None:
+    kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape
+    if kind == COUNT:
+        right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    else:
+        right = isinstance(value, kind)
+    if not right:
+        text = repr(value)
+        shown = text if len(text) <= 40 else f"{text[:37]}..."
+        raise LoamError(
+            f"{source}: {where}", shown, f"{_WORDS[kind]} belongs there", "measure again, or restore the file"
+        )
+    if isinstance(shape, list):
+        for index, part in enumerate(value):
+            _check(part, shape[0], source, f"{where}[{index}]")
+    elif isinstance(shape, dict):
+        every = shape.get("*")
+        for name, part in value.items():
+            expected = shape.get(name, every)
+            if part is not None and expected is not None:
+                _check(part, expected, source, f"{where}.{name}" if where else str(name))

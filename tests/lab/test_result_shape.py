@@ -1,0 +1,92 @@
+"""A result that was damaged or edited by hand is refused by the place of the damage, never by a traceback."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic_results
+
+from loam_lab import cite, report
+from loam_lab.errors import LoamError
+from loam_lab.model import shape
+
+WRONG = ["deleted", None, "x", -1, [], {}, float("inf"), True, 7]
+RESULTS = {
+    "tour": synthetic_results.tour, "ad hoc": synthetic_results.ad_hoc, "bench": synthetic_results.bench,
+    "troubled": synthetic_results.troubled, "hostile": synthetic_results.hostile,
+}  # fmt: skip
+
+
+def places(value: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every part of a document, of long lists the first three."""
+    if where:
+        yield where
+    below = value.items() if isinstance(value, dict) else enumerate(value[:3]) if isinstance(value, list) else ()
+    for name, part in below:
+        yield from places(part, (*where, name))
+
+
+def damaged(result: dict[str, Any], where: tuple[str | int, ...], by: object) -> dict[str, Any]:
+    """A copy with one part replaced or deleted."""
+    made = copy.deepcopy(result)
+    above: Any = made
+    for part in where[:-1]:
+        above = above[part]
+    if by == "deleted":
+        del above[where[-1]]
+    else:
+        above[where[-1]] = by
+    return made
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_whole_results_have_the_shape(name: str) -> None:
+    shape.check(RESULTS[name](), name)
+
+
+@pytest.mark.parametrize(
+    ("where", "by", "message"),
+    [
+        (("headlines", 0), True, "r: headlines[0]=True: an object belongs there (measure again, or restore the file)"),
+        (
+            ("cells", 2, "factors", "threads"),
+            float("inf"),
+            "r: cells[2].factors.threads=inf: a whole number belongs there",
+        ),
+        (("primary_metrics", "intset"), -1, "r: primary_metrics.intset=-1: a text belongs there"),
+        (("failures",), {}, "r: failures={}: a list belongs there"),
+        (("cells", 0, "copy"), True, "r: cells[0].copy=True: a whole number"),
+    ],
+)
+def test_the_damaged_place_is_named(where: tuple[str | int, ...], by: object, message: str) -> None:
+    with pytest.raises(LoamError) as caught:
+        shape.check(damaged(synthetic_results.troubled(), where, by), "r")
+    assert str(caught.value).startswith(message)
+
+
+def test_long_values_are_cut() -> None:
+    with pytest.raises(LoamError, match=r"title=\[0, 1.{1,40}\.\.\.: a text belongs there"):
+        shape.check({"title": list(range(1000))}, "r")
+
+
+def test_whatever_is_damaged_the_report_is_written_or_refused(tmp_path: Path) -> None:
+    result = synthetic_results.troubled()
+    known = list(places(result))
+    rng = random.Random(4)
+    refused = 0
+    for _ in range(30):
+        where, by = rng.choice(known), rng.choice(WRONG)
+        made = damaged(result, where, by)
+        try:
+            report.build(made, tmp_path, formats=("csv", "md"))
+            cite.cite(made)
+        except LoamError:
+            refused += 1
+        except Exception as problem:
+            raise AssertionError(f"{where} = {by!r}") from problem
+    assert 3 < refused < 27
