@@ -41,27 +41,37 @@ def check(result: Mapping[str, Any], source: str) -> None:
     result: the dictionary of result.json; source: its name for the message
     raises: LoamError that names the part, what it is and what belongs there
     """
-    _check(result, SHAPE, source, "")
+    wrong = _wrong(result, SHAPE)
+    if wrong is None:
+        return
+    where, value, kind = wrong
+    text = repr(value)
+    shown = text if len(text) <= 40 else f"{text[:37]}..."
+    limit = f"{_WORDS[kind]} belongs there"
+    raise LoamError(f"{source}: {where.removeprefix('.')}", shown, limit, "measure again, or restore the file")
 
 
-def _check(value: Any, shape: Any, source: str, where: str) -> None:
-    kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape
-    if kind == COUNT:
-        right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    else:
-        right = isinstance(value, kind)
-    if not right:
-        text = repr(value)
-        shown = text if len(text) <= 40 else f"{text[:37]}..."
-        raise LoamError(
-            f"{source}: {where}", shown, f"{_WORDS[kind]} belongs there", "measure again, or restore the file"
-        )
-    if isinstance(shape, list):
-        for index, part in enumerate(value):
-            _check(part, shape[0], source, f"{where}[{index}]")
-    elif isinstance(shape, dict):
+def _wrong(value: Any, shape: Any) -> tuple[str, Any, Any] | None:
+    """The first part of another type: its place, its value, what belongs there. Places are only put together on the way
+    back: a result has hundreds of thousands of parts, and nearly all are right."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return "", value, dict
         every = shape.get("*")
         for name, part in value.items():
             expected = shape.get(name, every)
-            if part is not None and expected is not None:
-                _check(part, expected, source, f"{where}.{name}" if where else str(name))
+            if part is not None and expected is not None and (found := _wrong(part, expected)) is not None:
+                return f".{name}{found[0]}", found[1], found[2]
+        return None
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return "", value, list
+        for index, part in enumerate(value):
+            if (found := _wrong(part, shape[0])) is not None:
+                return f"[{index}]{found[0]}", found[1], found[2]
+        return None
+    if shape == COUNT:
+        right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    else:
+        right = isinstance(value, shape)
+    return None if right else ("", value, shape)
