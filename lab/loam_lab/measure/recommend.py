@@ -11,7 +11,7 @@ from loam_lab import console
 from loam_lab.measure import journal, tables
 from loam_lab.measure.folder import RESULT
 from loam_lab.statistics.intervals import Interval
-from loam_lab.statistics.verdicts import more_runs, percent
+from loam_lab.statistics.verdicts import MARGIN, more_runs, percent
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -32,7 +32,7 @@ def add(result: dict[str, Any], command: str) -> None:
     baseline = result["baseline"]
     rivals = [cell for cell in result["cells"] if cell["copy"] == 0 and cell["ratio_to_baseline"] is not None]
     adjusted = _holm(rivals)
-    shown = [cell for cell, p in zip(rivals, adjusted, strict=True) if cell["verdict"] == "better" and p < SIGNIFICANCE]
+    shown = [cell for cell, p in zip(rivals, adjusted, strict=True) if p < SIGNIFICANCE and _faster(cell)]
     shown.sort(key=lambda cell: float(cell["ratio_to_baseline"]["estimate"]))
     if shown:
         best = shown[0]
@@ -44,9 +44,18 @@ def add(result: dict[str, Any], command: str) -> None:
         near = [cell["factors"]["allocator"] for cell in shown[1:] if cell["ratio_to_baseline"]["low"] <= ratio["high"]]
         if near:
             text += f" {_list(near)} may do as well."
+        if best["verdict"] != "better":
+            text += f" By how much is not settled; --blocks {int(result['blocks']) * _more(ratio)} would narrow it."
         result["recommendation"] = {"allocator": name, "text": text, "command": use(result, name, command)}
         return
     result["recommendation"] = {"allocator": baseline, "text": _stay(result, rivals), "command": command}
+
+
+def _faster(cell: Mapping[str, Any]) -> bool:
+    """Whether it was shown to be faster; an interval too wide for a verdict may still lie beside the margin as a whole."""
+    high = cell["ratio_to_baseline"]["high"]
+    wide = cell["verdict"] == "inconclusive" and high is not None and high < 1 - MARGIN
+    return cell["verdict"] == "better" or wide
 
 
 def _holm(cells: list[dict[str, Any]]) -> list[float]:
