@@ -13,44 +13,58 @@ if TYPE_CHECKING:
 
 
 def show(result: Mapping[str, Any]) -> None:
-    """Print counters and memory of a Result on standard output; nothing where it has none."""
-    cells = [cell for cell in result["cells"] if cell["copy"] == 0]
-    _counters([cell for cell in cells if cell.get("counters")])
-    _memory([cell for cell in cells if cell.get("memory")])
+    """Print counters and memory of a Result on standard output, a table per family; nothing where it has none."""
+    families: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in result["cells"]:
+        if cell["copy"] == 0:
+            families.setdefault(_where(cell), []).append(cell)
+    for where, cells in families.items():
+        _counters(where, [cell for cell in cells if cell.get("counters")])
+    for where, cells in families.items():
+        _memory(where, [cell for cell in cells if cell.get("memory")])
 
 
-def _counters(cells: list[Mapping[str, Any]]) -> None:
+def _counters(where: str, cells: list[Mapping[str, Any]]) -> None:
     rows: list[list[RenderableType | str]] = [
         [
-            _where(cell), name_of(cell), str(counted["source"]), str(counted["per"]), _count(counted.get("instructions")),
-            _count(counted.get("l1d_misses")), share(counted.get("l1d_miss_ratio")), _count(counted.get("llc_misses")),
+            name_of(cell), str(counted["source"]), str(counted["per"]), _count(counted.get("instructions")),
+            _count(counted.get("cycles")), _count(counted.get("l1d_misses")), share(counted.get("l1d_miss_ratio")),
+            _count(counted.get("llc_misses")), _count(counted.get("hitm")),
         ]
         for cell in cells
         for counted in cell["counters"]
     ]  # fmt: skip
-    if rows:
-        columns = ["where", "allocator", "source", "per", "instructions", "L1D misses", "of accesses", "LLC misses"]
-        console.out().print(console.table(columns, rows, numeric=columns[4:], title="Counts"))
+    heads = ["instructions", "cycles", "L1D misses", "ratio", "LLC misses", "HITM"]
+    _print(["allocator", "source", "per", *heads], rows, f"Counts · {where}", numeric=heads)
 
 
-def _memory(cells: list[Mapping[str, Any]]) -> None:
+def _memory(where: str, cells: list[Mapping[str, Any]]) -> None:
     rows: list[list[RenderableType | str]] = []
     for cell in cells:
         memory = cell["memory"]
         live = memory["live_peak_bytes"]
         rows.append([
-            _where(cell), name_of(cell), _bytes(memory["peak_pss_bytes"]), _bytes(memory["mean_pss_bytes"]),
+            name_of(cell), _bytes(memory["peak_pss_bytes"]), _bytes(memory["mean_pss_bytes"]),
             "" if live is None else _bytes(live), str(memory["faults_minor"]), "yes" if memory["fit"] else "no",
         ])  # fmt: skip
-    if rows:
-        columns = ["where", "allocator", "peak PSS", "mean PSS", "live", "faults", "fit"]
-        console.out().print(console.table(columns, rows, numeric=columns[2:6], title="Memory over time"))
+    heads = ["peak PSS", "mean PSS", "live", "minor faults"]
+    _print(["allocator", *heads, "fit"], rows, f"Memory over time · {where}", numeric=heads)
+
+
+def _print(columns: list[str], rows: list[list[RenderableType | str]], title: str, *, numeric: list[str]) -> None:
+    """Print a table without the columns that are empty in every row; nothing without rows."""
+    kept = [index for index in range(len(columns)) if any(row[index] != "" for row in rows)]
+    if kept:
+        shown = [columns[index] for index in kept]
+        cut = [[row[index] for index in kept] for row in rows]
+        console.out().print(console.table(shown, cut, numeric=[head for head in numeric if head in shown], title=title))
 
 
 def _where(cell: Mapping[str, Any]) -> str:
     factors = cell["factors"]
     parameters = " ".join(f"{name}={value}" for name, value in cell["parameters"].items() if name != "command")
-    return " ".join(part for part in (factors["workload"], parameters, f"{factors['threads']}T") if part)
+    words = (factors["workload"], parameters, factors["sync"], f"{factors['threads']}T")
+    return " ".join(str(word) for word in words if word)
 
 
 def _bytes(value: float) -> str:
