@@ -13,7 +13,7 @@ import pytest
 from loam_lab.claims import evaluate
 from loam_lab.claims.values import Evidence
 from loam_lab.errors import LoamError
-from loam_lab.measure import commands
+from loam_lab.measure import available, commands
 from loam_lab.model import study as studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Claim, Predicate
@@ -369,15 +369,15 @@ def test_a_metric_that_does_not_exist_is_refused_before_anything_runs(tmp_path: 
 
 
 def test_threads_beyond_the_machine_are_left_out_by_name() -> None:
-    stm, notes = commands.fitting(studies.load(studies.registry()["stm"]), 4)
+    stm, notes = available.fitting(studies.load(studies.registry()["stm"]), 4)
     assert [group.threads for group in stm.groups[:4]] == [(1, 2, 4), (1, 2, 4), (1, 2, 4), (2,)]
     assert notes == [
         "threads 6, 8 are left out: this machine has 4 hardware threads; claims about them stay undecided; "
         "use a larger machine"
     ]
-    one, notes = commands.fitting(studies.load(studies.registry()["stm"]), 1)
+    one, notes = available.fitting(studies.load(studies.registry()["stm"]), 1)
     assert "rates" not in [group.name for group in one.groups]
     assert any("group rates is left out" in note for note in notes)
     wide = claimed.study([], groups=[{"name": "list", "workload": "intset", "threads": [8]}])
     with pytest.raises(LoamError, match="add --oversubscribe"):
-        commands.fitting(wide, 2)
+        available.fitting(wide, 2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from loam_lab import paths
 from loam_lab.errors import LoamError
-from loam_lab.measure import commands
+from loam_lab.measure import available, commands
 from loam_lab.model import study as studies
 
 GOOD = """
@@ -44,7 +46,11 @@ def test_a_study_is_read(tmp_path: Path) -> None:
         ('name = "a"', 'name = "A b"', "groups[0].name"),
         ("structure = [", "structure = [[1], ", ":10: groups[0].parameters.structure"),
         ("shift = 5 }", 'shift = 5 }\n[[groups]]\nname = "a"\nworkload = "x"', "two groups have the same name"),
-        ("shift = 5 }", 'shift = 5 }\n[[figures]]\nkind = "aborts"\ngroups = ["b"]', "a figure names group 'b', which the study does not have (there are: a)"),
+        (
+            "shift = 5 }",
+            'shift = 5 }\n[[figures]]\nkind = "aborts"\ngroups = ["b"]',
+            "a figure names group 'b', which the study does not have",
+        ),
     ],
 )
 def test_a_wrong_study_says_where(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -103,3 +109,52 @@ def test_commands_that_repeat_a_group_name_every_level() -> None:
         "-p warmup_ms=20 --allocator glibc,glibc:tcache=0,jemalloc,tcmalloc,tbb,mimalloc --sync etl-wb --threads 2 "
         "--blocks 10 --blame"
     )
+
+
+def test_a_study_is_data_that_no_code_knows_by_name() -> None:
+    """What one study needs, all can have: the lab finds studies in their folder and asks none for its name."""
+    folder = paths.root() / "studies"
+    assert [file.name for file in folder.iterdir() if file.suffix != ".toml"] == []
+    known_as_a_command = {"tour"}
+    names = set(studies.registry()) - known_as_a_command
+    assert names
+    for source in (paths.root() / "lab" / "loam_lab").rglob("*.py"):
+        words = set(re.findall(r"[\"']([a-z0-9-]+)[\"']", source.read_text()))
+        assert not words & names, f"{source} names the study {words & names}"
+
+
+def test_a_quick_study_is_what_its_groups_say(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    quick = "\nquick = { blocks = 9, threads = [1], warmup_ms = 1, parameters = { shift = 4 } }"
+    second = '\n[[groups]]\nname = "b"\nworkload = "intset"\nthreads = [1, 2]\nblocks = 3'
+    file.write_text(GOOD + "threads = [1, 2]" + quick + second)
+    first, plain = studies.load(file).quick(6).groups
+    assert (first.blocks, first.threads, first.warmup_ms) == (9, (1,), 1)
+    assert first.levels() == {"structure": ["list", "hash"], "shift": ["4"]}
+    assert (plain.blocks, plain.threads) == (3, (1, 2))
+    file.write_text(GOOD + "quick = { parameters = { shft = 4 } }")
+    with pytest.raises(LoamError, match=r"group a does not set shft \(did you mean shift\?\)"):
+        studies.load(file)
+
+
+def test_stm_has_every_claim_of_its_paper_and_fits_into_twenty_minutes() -> None:
+    stm = studies.load(studies.registry()["stm"])
+    assert [claim.id for claim in stm.claims] == [f"000-{number:02}" for number in range(1, 21)]
+    assert {figure.id.split(",")[0] for figure in stm.paper_figures} == {
+        "table 1", "figure 2", "figure 3", "figure 4", "figure 5", "figure 6", "table 3", "table 4",
+    }  # fmt: skip
+    quick, _ = available.fitting(stm.quick(6), 2)
+    seconds = 0.0
+    for group in quick.groups:
+        cells = len(quick.allocators_of(group)) * len(group.threads) * len(group.sync)
+        own = 1
+        for name, levels in group.levels().items():
+            if name in ("shift", "records_log2"):  # of the synchronisation: these share a block
+                cells *= len(levels)
+            else:
+                own *= len(levels)
+        duration = int(group.levels().get("duration_ms", ["20"])[0]) + quick.warmup_of(group)
+        seconds += own * (cells + 1) * quick.blocks_of(group) * (duration / 1000 + 0.15)
+        seconds += own * cells * (duration / 1000 + 0.15) if quick.blame_of(group) else 0
+        seconds += own * cells * 2 * 4 if "cachegrind" in quick.purposes_of(group) else 0
+    assert seconds < 20 * 60

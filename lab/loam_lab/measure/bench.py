@@ -156,7 +156,7 @@ def _study(
     argv: Sequence[str], text: str, allocators: Sequence[str], seed: int, timeout_s: float | None
 ) -> tuple[Study, list[str]]:
     from loam_lab.allocators import registry
-    from loam_lab.measure.commands import present
+    from loam_lab.measure.available import present
     from loam_lab.model.study import Group, Study
 
     chosen = tuple(dict.fromkeys(allocators or registry.defaults()))
