@@ -95,17 +95,22 @@ def value_of(
     sums: totals(lines) where the caller has them
     A count or time is summed, bytes are the largest, a ratio is the ratio of the sums; None where it is unknown
     """
-    iterations = [line for line in lines if line.get("kind") == "iteration"]
     if metric.kind == "bytes":
-        sizes = [size for line in iterations if (size := number(line.get(metric.name))) is not None]
+        sizes = [size for line in _iterations(lines) if (size := number(line.get(metric.name))) is not None]
         return max(sizes, default=None)
     if sums is None:
-        sums = totals(iterations)
+        lines = list(lines)
+        sums = totals(lines)
     if metric.kind == "ratio":
         assert metric.of is not None
         above, below = (sums.get(name) for name in metric.of)
         if above is None or below is None or below == 0:
             # The parts are not in the records: a single iteration's own value is still right.
+            iterations = _iterations(lines)
             return number(iterations[0].get(metric.name)) if len(iterations) == 1 and below != 0 else None
         return above / below
     return sums.get(metric.name)
+
+
+def _iterations(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [line for line in lines if line.get("kind") == "iteration"]

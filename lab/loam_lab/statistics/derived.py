@@ -90,15 +90,20 @@ def best(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
     for family in found:
         cell = family.cell
         drawn = bootstrap.draws(len(family.blocks), zlib.crc32(repr(family.stratum).encode()))
-        samples = np.stack([bootstrap.centres(logs, drawn) for logs in family.logs.values()])
+        # Whoever is behind the leader's worst block in its own best one is never the best.
+        floor = max(float(logs.min()) for logs in family.logs.values())
+        rivals = [name for name, logs in family.logs.items() if logs.max() >= floor]
+        samples = np.stack([_centres(family.logs[name], drawn) for name in rivals])
         first = samples == samples.max(axis=0)
-        shares = (first / first.sum(axis=0)).mean(axis=1)
+        shares = dict(zip(rivals, (first / first.sum(axis=0)).mean(axis=1), strict=True))
         where = {
             "group": cell.group, "label": contrasts.place(campaign, cell), "workload": cell.workload, "sync": cell.sync,
             "threads": cell.threads, "parameters": campaign.varied(cell),
         }  # fmt: skip
-        lines += [
-            {**where, "allocator": name, "probability": float(share)}
-            for name, share in zip(family.logs, shares, strict=True)
-        ]
+        lines += [{**where, "allocator": name, "probability": float(shares.get(name, 0.0))} for name in family.logs]
     return lines
+
+
+def _centres(logs: Array, drawn: bootstrap.Counts) -> Array:
+    """Those of the baseline against itself are known."""
+    return bootstrap.centres(logs, drawn) if logs.any() else np.zeros(drawn.shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -44,8 +45,22 @@ def write(folder: Path, *, elapsed_s: float, commands: list[str] | None = None) 
     raises: LoamError if the folder holds no campaign or cannot be written
     """
     result = summarise(folder, elapsed_s=elapsed_s, commands=commands)
-    journal.write_whole(folder / RESULT, json.dumps(result, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    journal.write_whole(folder / RESULT, text(result))
     return result
+
+
+def text(result: Mapping[str, Any]) -> str:
+    """The result as JSON text, one line per key, and one per item of a list: to be compared and searched by lines."""
+
+    def line(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+    def lines(value: object) -> str:
+        if not isinstance(value, list) or not value:
+            return line(value)
+        return "[\n  " + ",\n  ".join(map(line, value)) + "\n ]"
+
+    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in result.items()) + "\n}\n"
 
 
 def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | None = None) -> dict[str, Any]:
