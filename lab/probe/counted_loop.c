@@ -1,6 +1,6 @@
 // counted_loop: a program whose number of instructions is known, for judging hardware counters.
-//   A loop of two instructions, COUNT times each in the main thread, in a second thread and in a forked child: 6 x COUNT
-//   in all, beside a start of some 200 000. Whoever counts fewer does not follow threads or children.
+//   A loop of two instructions, COUNT times each in the main thread, in a second thread and in a forked child: 6 x
+//   COUNT in all, beside a start of some 200 000. Whoever counts fewer does not follow threads or children.
 // Usage: loam-counted-loop COUNT. Status 0, or 1 if a thread or a process could not be made.
 #include <pthread.h>
 #include <stdint.h>
