@@ -124,9 +124,10 @@ def study(seed: int = 11) -> dict[str, Any]:
     headlines = []
     for index, size in enumerate(SIZES):
         effects = tuple(1 + (e - 1) * (1 - index / 14) for e in (1.0, 0.6, 1.27, 1.41, 0.88, 1.62))
-        maker.group(
+        cells = maker.group(
             "threadtest", "sequential", 2, {"size": size}, "pairs_per_s", 9e7 * 0.72**index, effects, noise=0.02
         )
+        headlines.append(synthetic_results._headline(cells, "pairs_per_s"))
     for threads in THREADS:
         for structure, (base, effects) in synthetic_results.SPEED.items():
             parameters = {"structure": structure, "mapping": "table", "update_percent": 60}

@@ -45,9 +45,11 @@ def _claim(item: Mapping[str, Any]) -> Claim:
     if item.get("machine"):
         notes.append(f"on {item['machine']}")
     if item.get("by_preset"):
-        notes.append("decided with a preset's parameters, not the paper's")
+        notes.append("an allocator that is absent here was stood in for by one that is built like it")
     if item.get("self_contradicting"):
         notes.append("the paper's own figures contradict it")
+    if item.get("note"):
+        notes.append(str(item["note"]))
     paper = tuple(_pair(one.get("what"), value(one.get("value"))) for one in item.get("paper") or [])
     ours = tuple(_pair(one.get("what"), _measured(one)) for one in item.get("ours") or [])
     return Claim(

@@ -117,6 +117,9 @@ def _proofs(study: Study) -> list[tuple[str, str, str]]:
 def _noise(study: Study) -> list[tuple[str, str, str]]:
     fit = findings.fitness(study)
     if fit is None:
+        if any(cell.copy for cell in study.cells):
+            here = f"the second copy of {study.baseline} has too few blocks for an interval"
+            return [("Noise of the instrument", here, "the smallest visible difference is unknown")]
         return [
             (
                 "Noise of the instrument",
