@@ -44,8 +44,8 @@ def test_a_static_command_is_reported_not_measured(tmp_path: Path) -> None:
 def test_run_of_a_real_workload_tells_causes_apart(tmp_path: Path) -> None:
     status = commands.run(
         "intset", allocators=["glibc", "jemalloc"], syncs=["etl-wb"], threads=[2], blocks=6, purposes=["blame"],
-        oversubscribe=True, parameters=[("structure", ["list"]), ("mapping", ["table", "shadow"]), ("duration_ms", ["30"]), ("warmup_ms", ["5"])],
-        out=tmp_path / "o",
+        parameters=[("structure", ["list"]), ("mapping", ["table", "shadow"]), ("duration_ms", ["30"]), ("warmup_ms", ["5"])],
+        oversubscribe=True, out=tmp_path / "o",
     )  # fmt: skip
     assert status == 0
     result = result_of(tmp_path / "o")
