@@ -170,11 +170,11 @@ def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
     if not shared:
         raise Undecided(f"{what}: no block has both")
     if all(key in above.counts and key in below.counts for key in shared):
-        return _Made(what, "ratio", _ratio_of_rates(above, below, shared), judge)
+        return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
     tops, bottoms = [above.values[key] for key in shared], [below.values[key] for key in shared]
     if min(*tops, *bottoms) <= 0:
         raise Undecided(f"{what}: a value is 0, so that there is no ratio")
-    return _Made(what, "ratio", lambda confidence: intervals.paired_ratio(tops, bottoms, confidence), judge)
+    return _Made(what, "1", lambda confidence: intervals.paired_ratio(tops, bottoms, confidence), judge)
 
 
 def _ratio_of_rates(above: Observed, below: Observed, shared: list[object]) -> Callable[[float], Interval]:

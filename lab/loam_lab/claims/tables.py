@@ -63,7 +63,7 @@ def _ours(values: list[Mapping[str, Any]]) -> list[str]:
     for value in values[:VALUES_SHOWN]:
         low, high = value["low"], value["high"]
         span = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
-        unit = "" if value["unit"] in ("1", "ratio") else f" {value['unit']}"
+        unit = "" if value["unit"] == "1" else f" {value['unit']}"
         lines.append(f"{value['what']} = {value['estimate']:.3g}{span}{unit}")
     more = len(values) - VALUES_SHOWN
     return [*lines, f"{more} more in the report"] if more > 0 else lines
