@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from kernel_files import BAD, DAMON, GOVERNOR, THP, kernel
 
-from loam_lab import machine
+from loam_lab import machine, paths
 from loam_lab.cli import main
 from loam_lab.doctor import activity, commands, counters, fitness, memory, processor, shell, siblings, tools
 from loam_lab.doctor.finding import SEVERITIES, Finding, View
@@ -319,3 +319,15 @@ def test_it_takes_less_than_a_second_and_leaves_no_trace(tmp_path: Path) -> None
 
 def test_the_real_machine_is_read_through_the_same_tree() -> None:
     assert Tree().read("/proc/sys/kernel/ostype") == "Linux"
+
+
+def test_every_check_is_described(tmp_path: Path) -> None:
+    text = (paths.root() / "docs/machines.md").read_text().partition("## What is checked")[2].partition("### Shared")[0]
+    described = {
+        name.strip() for line in text.splitlines() if line.startswith("| ") for name in line.split("|")[1].split(",")
+    }
+    found = commands.examine(None, view(tmp_path, BAD)) + commands.examine(None, View(quick=True))
+    for case in CASES:
+        found += list(case[0](view(tmp_path / case[0].__name__, case[1])))
+    allocators = {finding.name for finding in tools.allocators(view(tmp_path, {}))}
+    assert {finding.name for finding in found} - allocators - described == set()

@@ -12,6 +12,7 @@ import kernel_files
 import pytest
 from kernel_files import BAD, BOOT, DAMON, GOVERNOR, THP, Kernel, Killed, kernel
 
+from loam_lab import paths
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.tree import NEEDS_ROOT, Tree
@@ -331,3 +332,12 @@ def test_a_tree_reads_and_writes_as_the_kernel_wants_it(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         (tmp_path / "sys/b").chmod(0o444)
         assert tree.locked("/sys/b") == NEEDS_ROOT
+
+
+def test_every_setting_is_described() -> None:
+    text = (paths.root() / "docs/machines.md").read_text()
+    rows = [
+        line.split("|")[1] for line in text.partition("## What tune changes")[2].splitlines() if line.startswith("| ")
+    ]
+    described = {name.strip() for row in rows for name in row.split(",")}
+    assert set(settings.names()) <= described
