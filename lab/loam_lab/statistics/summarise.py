@@ -126,7 +126,9 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         "geomeans": derived.geomeans(campaign, families),
         "best": derived.best(campaign, families),
         **evaluate.entries(
-            campaign, {cell.key: entry for (cell, copy), entry in zip(ratios, cells, strict=True) if copy == 0}
+            campaign,
+            {cell.key: entry for (cell, copy), entry in zip(ratios, cells, strict=True) if copy == 0},
+            counters.of_result(campaign),
         ),
         "warnings": unreadable + warnings.of_campaign(campaign),
         "failures": _failures(campaign),
