@@ -179,3 +179,9 @@ def test_one_case_has_no_geometric_mean(tmp_path: Path) -> None:
     _, alone = measure(study(blocks=6), tmp_path)
     assert alone["geomeans"] == []
     assert sum(line["probability"] for line in alone["best"]) == pytest.approx(1)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_the_whole_simulation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert coverage.main([]) == 0, capsys.readouterr().out
