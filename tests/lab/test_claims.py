@@ -359,6 +359,11 @@ ours = [{ select = { group = "a", parameters = { mapping = "table" } }, metrics 
     assert shown["paper"]["rows"] == [["fast", "1.3"]]
 
 
+def test_in_a_counted_group_no_allocator_is_best(tmp_path: Path) -> None:
+    _, result = campaigns.measure(campaigns.study(role="counted", blocks=6), tmp_path)
+    assert (result["headlines"], result["geomeans"], result["contrasts"]) == ([], [], [])
+
+
 def test_a_metric_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(HEAD.replace('allocator = "fast", p', 'allocator = "fast", metric = "abortz", p'))

@@ -43,14 +43,15 @@ class Group(BaseModel):
     runs; of the study where not given
     d1: the first-level data cache that cachegrind models, as bytes,ways,line; None for this machine's
     quick: what `--effort quick` changes; without it, only the number of blocks
-    role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation
+    role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation, "counted"
+    one of which places or counts are read and no speed, so that no allocator is called best in it
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     title: str = ""
-    role: Literal["main", "sequential"] = "main"
+    role: Literal["main", "sequential", "counted"] = "main"
     workload: str
     sync: tuple[str, ...] = ("etl-wb",)
     allocators: tuple[str, ...] | None = None
