@@ -98,6 +98,7 @@ class Study(BaseModel):
     margin: half-width of "equivalent" as a fraction; width_max: an interval wider than that (high / low - 1) decides
     nothing; timeout_s: of one run, None for the lab's default
     budget_s: no block beyond the sixth is begun that would end later than this; None for no limit
+    quick_budget_s: the same under `--effort quick`
     target_width: half-width of the ratios to reach, as a fraction: `blocks` is then the least number of blocks and
     max_blocks the largest; None to run exactly `blocks`
     claims: what a paper says and how it is decided; paper_figures: its figures and tables, shown beside ours
@@ -118,6 +119,7 @@ class Study(BaseModel):
     warmup_ms: int = Field(default=50, ge=0)
     timeout_s: Annotated[float, Field(gt=0)] | None = None
     budget_s: Annotated[float, Field(gt=0)] | None = None
+    quick_budget_s: Annotated[float, Field(gt=0)] | None = None
     target_width: Annotated[float, Field(gt=0, lt=1)] | None = None
     max_blocks: int = Field(default=60, ge=1)
     blame: bool = False
@@ -178,7 +180,12 @@ class Study(BaseModel):
                     changed[name] = getattr(quick, name)
             groups.append(group.model_copy(update=changed))
         return self.model_copy(
-            update={"groups": tuple(groups), "blocks": min(self.blocks, blocks), "target_width": None}
+            update={
+                "groups": tuple(groups),
+                "blocks": min(self.blocks, blocks),
+                "target_width": None,
+                "budget_s": self.quick_budget_s or self.budget_s,
+            }
         )
 
     def allocators_of(self, group: Group) -> tuple[str, ...]:
