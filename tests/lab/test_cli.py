@@ -8,16 +8,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from loam_lab import console, paths
 from loam_lab.cli import listing, main, options
 from loam_lab.errors import LoamError, nearest, unknown
 
 COMMANDS = [
-    "tour", "bench", "run", "study list", "study run", "report", "cite", "pack", "list", "doctor", "tune",
-    "allocators add", "allocators remove", "allocators verify", "setup", "test",
+    "tour", "bench", "run", "study list", "study run", "top", "report", "cite", "pack", "compare", "list", "doctor", "tune",
+    "allocators add", "allocators remove", "allocators build", "allocators verify", "setup", "test",
 ]  # fmt: skip
 
 
@@ -55,6 +57,27 @@ def test_alone_it_says_what_to_type_first(capsys: pytest.CaptureFixture[str]) ->
     assert text == (paths.root() / "lab/loam_lab/cli/welcome.txt").read_text(), (
         "colour apart, the bootstrap prints the same"
     )
+
+
+def test_every_command_is_tested_and_described() -> None:
+    top: Any = typer.main.get_command(main.app)
+    found = {
+        f"{name} {below}".strip()
+        for name, command in top.commands.items()
+        for below in getattr(command, "commands", {"": None})
+    }
+    text = (
+        (paths.root() / "docs/internals/command-line.md").read_text().partition("## Commands")[2].partition("\n## ")[0]
+    )
+    rows = [
+        line.split("|")[1:3]
+        for line in text.splitlines()
+        if line.count(".py`") >= 1 and not line.startswith("| command")
+    ]
+    described = {name.strip() for row in rows for name in row[0].split(",")}
+    assert found == described == set(COMMANDS)
+    for _, module in rows:
+        assert (paths.root() / "lab/loam_lab/cli" / module.strip(" `")).is_file()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
