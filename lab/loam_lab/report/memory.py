@@ -5,6 +5,7 @@ from __future__ import annotations
 from loam_lab.report import charts, findings, palette, rounding, svg, words
 from loam_lab.report.frame import Axis, Frame, span
 from loam_lab.report.listing import Column, Table
+from loam_lab.report.palette import MUTED
 from loam_lab.report.rounding import MISSING
 from loam_lab.report.view import Cell, Group, Study, number
 
@@ -46,11 +47,8 @@ def unit(group: Group) -> str:
 
 
 def amount(cell: Cell) -> float | None:
-    """The memory by which a cell enters the trade: mean PSS of its memory run, else the peak of its timed runs."""
-    taken = number((cell.more.get("memory") or {}).get("mean_pss_bytes"))
-    if taken is not None:
-        return taken
-    return None
+    """The memory by which a cell enters the trade: mean PSS of its memory run; None without such a run."""
+    return number((cell.more.get("memory") or {}).get("mean_pss_bytes"))
 
 
 def trade(study: Study, group: Group, name: str, title: str) -> svg.Drawing | None:
@@ -70,10 +68,14 @@ def trade(study: Study, group: Group, name: str, title: str) -> svg.Drawing | No
     across = Axis(f"mean memory, {memory.unit}", *span([b for _, _, b in found], room=0.12), factor=memory.factor)
     frame = Frame(across, Axis("", *span(ends), factor=scale.factor))
     sign = -1 if findings.less_is_better(group) else 1
+    points = [(bytes_, sign * (metric.estimate or 0.0)) for _, metric, bytes_ in found]
+    lost = [any(b <= bytes_ and v > value for b, v in points) for bytes_, value in points]
+    front = sorted((bytes_, sign * value) for (bytes_, value), out in zip(points, lost, strict=True) if not out)
+    if len(front) > 1:
+        frame.line(front, MUTED, width=1)
     told = []
-    for cell, metric, bytes_ in found:
+    for (cell, metric, bytes_), beaten in zip(found, lost, strict=True):
         value = metric.estimate or 0.0
-        beaten = any(b <= bytes_ and sign * (m.estimate or 0) > sign * value for _, m, b in found)
         text = f"{cell.name}: {scale.show(value)} {scale.unit}, {rounding.size(bytes_)}"
         told.append(text + (" (beaten in both)" if beaten else ""))
         if metric.low is not None and metric.high is not None:
