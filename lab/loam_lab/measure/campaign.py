@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -165,12 +166,19 @@ class Campaign:
             writer = stack.enter_context(journal.Journal(self.folder))
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
             progress = stack.enter_context(Progress(self.study.name, len(todo), remaining, Watched(self.folder)))
+            closed: set[int] = set()
             try:
                 for run in schedule:
                     cell = run.cell
+                    if schedule.closed != closed:
+                        spared = self._spared(run.block, schedule.closed - closed)
+                        closed |= schedule.closed
+                        for other in spared:
+                            remaining.done(self._kind(other), None)
+                        progress.grow(-len(spared))
                     if run.attempt:
                         remaining.add(self._kind(run), self._guess_s(run))
-                        progress.grow()
+                        progress.grow(1)
                     if given_up.reason(cell.key, cell.allocator, cell.sync):
                         ended.skipped += 1
                         remaining.done(self._kind(run), None)
@@ -205,6 +213,10 @@ class Campaign:
             return False
         used_s = time.monotonic() - self._began_s
         return used_s * (1 + 1 / block) > budget_s
+
+    def _spared(self, block: int, columns: AbstractSet[int]) -> list[PlannedRun]:
+        """Runs from a block on that columns which were closed before it will not need."""
+        return [run for run in self.plan.runs if run.timing and run.block >= block and run.column in columns]
 
     def _identity(self, run: PlannedRun, machine: Mapping[str, Any]) -> dict[str, Any]:
         executable = self.plan.executables[run.cell.sync]

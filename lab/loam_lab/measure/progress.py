@@ -116,9 +116,9 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
-    def grow(self) -> None:
-        """One more run is to be done."""
-        self._total += 1
+    def grow(self, runs: int) -> None:
+        """So many more runs are to be done; negative where some turned out not to be needed."""
+        self._total += runs
 
     def step(self) -> None:
         """One more run is done."""
@@ -168,7 +168,7 @@ def table(watched: Watched, rows_max: int | None = None) -> RenderableType:
 
 
 def _where(row: Mapping[str, Any]) -> str:
-    levels = " ".join(str(value) for name, value in row["parameters"].items() if name != "duration_ms")
+    levels = " ".join(str(value) for value in row["varied"].values())
     return " ".join(part for part in (row["workload"], levels, row["sync"], f"{row['threads']}T") if part)
 
 

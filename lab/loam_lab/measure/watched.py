@@ -138,7 +138,8 @@ class Watched:
             ratio = paired_ratio([above[b][1] for b in blocks], [below[b][1] for b in blocks])
             width = half_width(ratio.low, ratio.high)
             found.append({
-                "group": cell.group, "workload": cell.workload, "parameters": dict(cell.parameters), "sync": cell.sync,
+                "group": cell.group, "workload": cell.workload, "parameters": dict(cell.parameters),
+                "varied": {n: v for n, v in cell.parameters if len(group.levels().get(n, ())) > 1}, "sync": cell.sync,
                 "threads": cell.threads, "allocator": cell.allocator, "copy": copy, "metric": self._metrics[cell.key].name,
                 "better": self._metrics[cell.key].better, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high,
                 "n": ratio.n, "half_width": None if math.isinf(width) else width,
