@@ -70,3 +70,20 @@ def _run(cell: Cell, block: int, values: dict[str, float] | None) -> Run:
         "disturbance": {}, "observed": {}, "process": {metric.name: None for metric in PROCESS_METRICS},
     }  # fmt: skip
     return Run(**{field.name: known.get(field.name) for field in dataclasses.fields(Run)})
+
+
+def entries(made: Campaign) -> dict[str, dict[str, Any]]:
+    """Cells as results have them, as far as figures read them: medians without intervals."""
+    from statistics import median
+
+    found: dict[str, dict[str, Any]] = {}
+    for cell in made.cells:
+        metrics = {}
+        for metric in DESCRIPTION.workloads[0].metrics:
+            values = list(made.values(cell, 0, metric).values())
+            if values:
+                metrics[metric.name] = {"estimate": median(values), "low": None, "high": None}
+        found[cell.key] = {
+            "state": "ok", "factors": {"workload": cell.workload, "allocator": cell.allocator}, "metrics": metrics,
+        }  # fmt: skip
+    return found

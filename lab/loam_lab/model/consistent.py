@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from loam_lab.errors import nearest
-from loam_lab.model.claim import BLOCKS, Selection
+from loam_lab.model.claim import BLOCKS, Ours, Selection
 
 if TYPE_CHECKING:
     from loam_lab.model.study import Group, Study
@@ -55,14 +55,24 @@ def mistakes(study: Study) -> Iterator[Mistake]:
                 yield (*place, "groups"), f"the study has no group {name!r}", _near(name, groups)
         for number, ours in enumerate(paper_figure.ours):
             part: Where = (*place, "ours", number)
-            if ours.select.group not in groups:
-                yield (
-                    (*part, "select"),
-                    f"the study has no group {ours.select.group!r}",
-                    _near(ours.select.group, groups),
-                )
-            elif ours.rows not in ("allocator", "threads", *groups[ours.select.group].parameters):
-                yield (*part, "rows"), f"group {ours.select.group} does not vary {ours.rows}", ""
+            yield from _ours(study, groups, ours, part)
+
+
+def _ours(study: Study, groups: dict[str, Group], ours: Ours, where: Where) -> Iterator[Mistake]:
+    group = groups.get(ours.select.group)
+    if group is None:
+        yield (*where, "select"), f"the study has no group {ours.select.group!r}", _near(ours.select.group, groups)
+        return
+    if ours.rows not in ("allocator", "threads", *group.parameters):
+        text = f"group {group.name} does not vary {ours.rows}"
+        yield (*where, "rows"), text, _near(ours.rows, ["allocator", "threads", *group.parameters])
+        return
+    one = ours.select
+    if ours.rows == "threads":
+        one = one.at("threads", group.threads[0])
+    elif ours.rows != "allocator":
+        one = one.at(ours.rows, group.levels()[ours.rows][0])
+    yield from _selection(study, groups, one, where)
 
 
 def _selection(study: Study, groups: dict[str, Group], selection: Selection, where: Where) -> Iterator[Mistake]:
