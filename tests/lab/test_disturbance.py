@@ -91,6 +91,19 @@ def test_counters_are_read_and_missing_ones_are_unknown(tmp_path: Path) -> None:
     assert disturbance.read(tmp_path) == Load(None, None)
 
 
+def test_the_own_control_group_tells_more_than_the_machine(tmp_path: Path) -> None:
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "pressure").mkdir()
+    (proc / "pressure" / "cpu").write_text("some avg10=0 avg60=0 avg300=0 total=9000000\n")
+    (proc / "self" / "cgroup").write_text("4:memory:/x\n0::/user/lab\n")
+    assert disturbance.read(proc, groups).pressure_s == 9.0
+    other = tmp_path / "other"
+    (other / "user" / "lab").mkdir(parents=True)
+    (other / "user" / "lab" / "cpu.pressure").write_text("some avg10=0 avg60=0 avg300=0 total=2000000\n")
+    assert disturbance.read(proc, other).pressure_s == 2.0
+
+
 def test_run_delay_of_the_main_thread_is_what_the_kernel_counted() -> None:
     """Two processes on one processor: each waits for about half of the time."""
     cpu = str(min(os.sched_getaffinity(0)))

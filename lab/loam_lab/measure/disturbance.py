@@ -7,12 +7,15 @@ Three sources, each of which sees what the others miss:
   iteration), because the kernel forgets a thread that has ended.  Comparing CPU time with wall time would not do: a
   thread that sleeps in its allocator's lock is no disturbance, it is what is measured
 - steal: time that the hypervisor gave to somebody else, of all CPUs, in ticks of the kernel
-- pressure: time in which any task of the machine waited for a CPU (PSI "some").  It says that there was other work, not
-  whom it cost, so it takes more of it to spoil a run; it is the only source for threads of commands
+- pressure: time in which any task waited for a CPU (PSI "some"), of the lab's own control group where that has a
+  counter, else of the machine.  It says that there was other work, not whom it cost, so it takes more of it to spoil a
+  run; it is the only source for threads of commands
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +25,7 @@ from typing import Any
 from loam_lab.model.records import totals
 
 PROC = Path("/proc")
+GROUPS = Path("/sys/fs/cgroup")
 # Share of the time of a run's threads that may be lost before the block is run again.
 SHARE_MAX = 0.02
 # Pressure counts the waiting of everybody: kernel threads that wait behind a busy workload are part of each run.
@@ -46,9 +50,22 @@ class Load:
     pressure_s: float | None
 
 
-def read(proc: Path = PROC) -> Load:
+def read(proc: Path = PROC, groups: Path = GROUPS) -> Load:
     """The counters now; two small reads, so that it may be asked before and after each run."""
-    return Load(_steal_s(proc / "stat"), _pressure_s(proc / "pressure" / "cpu"))
+    return Load(_steal_s(proc / "stat"), _pressure_s(_pressure_file(proc, groups)))
+
+
+@functools.cache
+def _pressure_file(proc: Path, groups: Path) -> Path:
+    """The pressure counter that tells most of the lab's own processes: its control group's, if it counts."""
+    with contextlib.suppress(OSError):
+        for line in (proc / "self" / "cgroup").read_text().splitlines():
+            # 0::/path is the unified hierarchy, the only one with pressure.
+            number, _, path = line.split(":", 2)
+            own = groups / path.lstrip("/") / "cpu.pressure"
+            if number == "0" and _pressure_s(own) is not None:
+                return own
+    return proc / "pressure" / "cpu"
 
 
 def _steal_s(file: Path) -> float | None:
