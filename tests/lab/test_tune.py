@@ -14,6 +14,8 @@ from kernel_files import BAD, BOOT, DAMON, GOVERNOR, THP, Kernel, Killed, kernel
 
 from loam_lab import paths
 from loam_lab.cli import main
+from loam_lab.doctor import tuned
+from loam_lab.doctor.finding import View
 from loam_lab.errors import LoamError
 from loam_lab.tree import NEEDS_ROOT, Tree
 from loam_lab.tune import commands, journal, settings, steps
@@ -226,6 +228,16 @@ def test_without_a_place_for_the_journal_nothing_is_changed(machine: Kernel, tmp
     with pytest.raises(LoamError, match="nothing was changed"):
         apply(machine, journal.Journal(tmp_path / "file" / "tune.jsonl"))
     assert machine.values() == before
+
+
+def test_doctor_knows_what_is_changed(machine: Kernel, notes: journal.Journal) -> None:
+    shown = View(tree=machine)
+    assert list(tuned.of(shown, notes)) == []
+    apply(machine, notes, "thp", "turbo")
+    (found,) = tuned.of(shown, notes)
+    assert found.fact.startswith("2 files changed by loam tune since 20") and found.fact.endswith(": thp, turbo")
+    restore(machine, notes)
+    assert list(tuned.of(shown, notes)) == []
 
 
 # ---- the command

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from loam_lab import console, machine, paths
-from loam_lab.doctor import activity, counters, fitness, memory, processor, shell, siblings, tools
+from loam_lab.doctor import activity, counters, fitness, memory, processor, shell, siblings, tools, tuned
 from loam_lab.doctor.finding import SEVERITIES, Finding, View
 from loam_lab.errors import unknown
 
@@ -16,7 +16,7 @@ Check = Callable[[View], Iterator[Finding]]
 CHECKS: dict[str, tuple[Check, ...]] = {
     "noise": (
         processor.processor, siblings.check, processor.frequency, processor.hypervisor, processor.clock, processor.microcode,
-        activity.load, activity.quota, activity.scheduler,
+        activity.load, activity.quota, activity.scheduler, tuned.check,
     ),
     "memory": (
         memory.huge_pages, memory.damon, memory.swap, memory.overcommit, memory.nodes, memory.merging, memory.available,
