@@ -127,9 +127,9 @@ def test_a_plan_ends_with_two_and_keeps_its_budget_where_it_can(candidates: int)
 
 # ---- whole searches with a sleeping command ----
 
-# Under fast:b=3 it sleeps half as long; nothing else changes anything.
-GAIN = "case $FAKE_ALLOCATOR in *b=3*) sleep 0.02 ;; fast*) sleep 0.04 ;; *) sleep 0.05 ;; esac"
-NO_GAIN = "case $FAKE_ALLOCATOR in fast) sleep 0.02 ;; fast*) sleep 0.04 ;; *) sleep 0.05 ;; esac"
+# With b=3 it sleeps far less under both; nothing else changes anything.
+GAIN = "case $FAKE_ALLOCATOR in *b=3*) sleep 0.02 ;; fast*) sleep 0.06 ;; *) sleep 0.10 ;; esac"
+NO_GAIN = "case $FAKE_ALLOCATOR in fast) sleep 0.02 ;; fast*) sleep 0.05 ;; *) sleep 0.06 ;; esac"
 
 
 def run(folder: Path, script: str, **options: Any) -> tuple[int, dict[str, Any]]:
@@ -145,7 +145,7 @@ def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys
     found = result["tuning"]
     assert status == 0 and found["best"] == "fast" and found["baseline"] == "plain"
     assert found["winner"]["allocator"] in ("fast", "plain") and found["winner"]["settings"]["b"] == "3"
-    assert 0.3 < found["low"] <= found["estimate"] <= found["high"] < 0.7, "against the untuned baseline"
+    assert 0.15 < found["low"] <= found["estimate"] <= found["high"] < 0.7, "against the untuned baseline"
     assert re.search(r"less time \[.*\] than with untuned fast, and .* less time \[.*\] than with plain", found["text"])
     assert len(found["rounds"][0]["candidates"]) == 6
     captured = capsys.readouterr()
