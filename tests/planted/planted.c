@@ -42,6 +42,11 @@ static inline __attribute__((always_inline)) void* delayed(void* block, int step
   return (void*)((uintptr_t)block ^ (x & mask));
 }
 
+#ifdef LOAM_PLANTED_PERCENT
+// Asks tests/planted/workload.c for a slow-down of exactly so much; this library itself adds none.
+const int loam_planted_percent = LOAM_PLANTED_PERCENT;
+#endif
+
 static inline void* returned(void* block) { return delayed(block, LOAM_PLANTED_MALLOC_STEPS); }
 
 void* malloc(size_t bytes) { return returned(__libc_malloc(bytes)); }
