@@ -19,8 +19,6 @@ from loam_lab.measure import journal
 from loam_lab.measure import plan as plans
 from loam_lab.statistics import summarise
 
-KILLS = 50
-
 
 def test_resume_skips_what_is_finished(tmp_path: Path) -> None:
     log = tmp_path / "log"
@@ -41,17 +39,35 @@ def lines_in(folder: Path) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
-@pytest.mark.slow
-def test_killed_at_50_random_points_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
-    """Each kill hits a campaign that goes on where the last one was stopped; a run in flight may be lost, no other."""
+@pytest.mark.parametrize(
+    ("wanted_kills", "disturbances"),
+    [
+        pytest.param(50, False, marks=pytest.mark.slow),
+        pytest.param(200, False, marks=pytest.mark.exhaustive),
+        pytest.param(200, True, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_killed_at_random_points_nothing_is_lost_or_doubled(
+    tmp_path: Path, wanted_kills: int, disturbances: bool
+) -> None:
+    """Each kill hits a campaign that goes on where the last one was stopped; a run in flight may be lost, no other.
+
+    With disturbances, blocks are run again, and which ones must follow from the journal alone
+    """
     log, out = tmp_path / "log", tmp_path / "o"
-    made = study(parameters={"structure": ["list", "tree"], "mapping": ["table", "shadow"]}, blocks=60, blame=True)
-    instruments = FakeInstruments(variables={"FAKE_LOG": str(log)})
+    made = study(
+        parameters={"structure": ["list", "tree"], "mapping": ["table", "shadow"]},
+        blocks=wanted_kills * 6 // 5,
+        blame=True,
+    )
+    instruments = FakeInstruments(
+        variables={"FAKE_LOG": str(log)}, disturbed=lambda number: disturbances and number % 7 == 3
+    )
     chance = random.Random(2024)
     plans.make(made)  # what the executable says is asked once, here, and not in every child
     survived: list[str] = []
     kills = 0
-    while kills < KILLS:
+    while kills < wanted_kills:
         child = forked(lambda: campaign(made, out, instruments, resume=(out / "campaign.json").exists()).run())
         # After so many further runs, or (none) somewhere in the start; and then at any moment of a run.
         wanted, patience = chance.randrange(10), time.monotonic() + 60
@@ -69,9 +85,12 @@ def test_killed_at_50_random_points_nothing_is_lost_or_repeated(tmp_path: Path) 
     lines = journal.read(out)
     assert ended.done == ended.total == len(lines) == len({line["id"] for line in lines})
     assert all(count == 1 for count in Counter(line["id"] for line in lines).values())
+    assert (ended.repeated > 0) == disturbances
+    attempts = Counter((line["cell"], line["copy"], line["block"]) for line in lines if line["purpose"] == "timing")
+    assert len(attempts) == ended.total - ended.repeated - sum(line["purpose"] == "blame" for line in lines)
     started = len(log.read_text().splitlines())
-    assert started - len(lines) <= KILLS, "more runs were repeated than were in flight"
-    assert len(survived) > 2 * KILLS, "the kills came too early to test anything"
+    assert started - len(lines) <= wanted_kills, "more runs were repeated than were in flight"
+    assert len(survived) > 2 * wanted_kills, "the kills came too early to test anything"
     result = summarise.write(out, elapsed_s=0)
     assert {cell["state"] for cell in result["cells"]} == {"ok"}
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import campaign, measure, study
+from campaigns import STM, campaign, measure, study
 
 from loam_lab.measure import journal
 from loam_lab.measure import plan as plans
@@ -78,6 +79,31 @@ def test_a_resumed_campaign_stops_where_the_first_one_did(tmp_path: Path) -> Non
     ended = campaign(made, tmp_path, resume=True).run()
     assert ended.measured == 0
     assert journal.read(tmp_path) == before
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.75, 0.9])
+def test_columns_end_where_they_would_have_without_an_interruption(tmp_path: Path, share: float) -> None:
+    """One structure is quiet and ends early; nothing of it is measured again after a cut."""
+    text = Path(STM).read_text()
+    peer = tmp_path / "peer"
+    # The noise of a run follows from its seed alone, so that a repeated run has the same value.
+    peer.write_text(
+        text.replace("$$ * 104729", "${#FAKE_ALLOCATOR} * 104729").replace(
+            "noise=$((", '[ "$structure" = tree ] && spread=300\nnoise=$(('
+        )
+    )
+    peer.chmod(0o755)
+    made = study(
+        sync=[str(peer)], parameters={"structure": ["list", "tree"]}, blocks=5, target_width=0.02, max_blocks=25
+    )
+    measure(made, tmp_path / "o")
+    found = blocks_run(tmp_path / "o")
+    assert found["list"] < found["tree"] == 25
+    before = [line["id"] for line in journal.read(tmp_path / "o")]
+    file = tmp_path / "o" / "journal" / "local.jsonl"
+    os.truncate(file, int(file.stat().st_size * share))
+    campaign(made, tmp_path / "o", resume=True).run()
+    assert [line["id"] for line in journal.read(tmp_path / "o")] == before
 
 
 def test_a_column_in_which_everything_fails_ends_with_its_blocks(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ class Schedule:
         """What is known from before is asked again for each run, so that this and an earlier start are one.
 
         line: a run's line of the journal, None while it has none; stops: whether no further turn is to begin
-        close: columns that need none from this turn on, given those known; minimum: turns planned for sure, None for all
+        close: columns that need none from this turn on, given those known; it must follow from the turns before
+        minimum: turns planned for sure, None for all
         """
         self._plan, self._line, self._stops, self._close = plan, line, stops, close
         self._minimum = len(plan.turns) if minimum is None else minimum
@@ -51,14 +52,12 @@ class Schedule:
     def __iter__(self) -> Iterator[PlannedRun]:
         yield from self._missing([run for run in self._plan.runs if not run.timing])
         for number, turn in enumerate(self._plan.turns):
+            self.closed |= self._close(number, self.closed)
             blocks = [block for block in turn if block[0].column not in self.closed]
             if any(self._missing(block) for block in blocks):
                 # A turn that was begun before is finished, whatever would be decided of it now.
-                if not any(self._line(run) for block in blocks for run in block):
-                    if self._stops(number):
-                        return
-                    self.closed |= self._close(number, self.closed)
-                    blocks = [block for block in blocks if block[0].column not in self.closed]
+                if not any(self._line(run) for block in blocks for run in block) and self._stops(number):
+                    return
                 for block in blocks:
                     yield from self._missing(block)
             yield from self._repetitions(number, blocks)

@@ -11,9 +11,12 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loam_lab.measure import journal
+
 if TYPE_CHECKING:
     from loam_lab.measure.plan import Plan
     from loam_lab.model.study import Study
+    from loam_lab.statistics.data import Campaign
 
 PILOT = 5
 BATCH = 5
@@ -38,28 +41,41 @@ class Narrow:
     """
 
     def __init__(self, study: Study, plan: Plan, folder: Path) -> None:
-        self._study, self._folder = study, folder
+        self._study, self._plan, self._folder = study, plan, folder
         self._columns = {run.cell.key: run.column for block in (plan.turns or [[]])[0] for run in block}
         self._least = {group.name: study.blocks_of(group) for group in study.groups}
+        self._loaded: tuple[int, Campaign] | None = None
+
+    def _campaign(self) -> Campaign:
+        """The campaign so far; read again only once its journal has grown: a resumed one asks for every turn at once."""
+        from loam_lab.statistics import data
+
+        size = sum(file.stat().st_size for file in journal.files(self._folder))
+        if self._loaded is None or self._loaded[0] != size:
+            self._loaded = (size, data.load(self._folder))
+        return self._loaded[1]
 
     def close(self, turn: int, closed: AbstractSet[int]) -> AbstractSet[int]:
         """Columns that are narrow enough after `turn` blocks; closed: those known already.
 
-        Asked of every BATCH-th turn from a group's own number of blocks on, so that reading the journal stays cheap
+        Judged at every BATCH-th turn from a group's own number of blocks on, so that reading the journal stays cheap, and
+        by the blocks before that turn alone, so that a resumed campaign decides as the interrupted one did
         """
         target = self._study.target_width
         least = min(self._least.values())
-        if target is None or turn < least or (turn - least) % BATCH:
+        everything = closed >= set(self._columns.values())
+        if target is None or turn < least or (turn - least) % BATCH or everything:
             return frozenset()
-        from loam_lab.statistics import contrasts, data
+        from loam_lab.statistics import contrasts
 
-        campaign = data.load(self._folder)
+        campaign = self._campaign()
+        later = frozenset(range(turn, len(self._plan.turns)))
         widths: dict[int, float] = {}
         for cell in campaign.cells:
             column = self._columns[cell.key]
             if column in closed or turn < self._least[cell.group]:
                 continue
-            ratio = contrasts.to_baseline(campaign, cell)
+            ratio = contrasts.to_baseline(campaign, cell, without=later)
             # Where nothing is compared, or every run failed, more blocks would make nothing narrower.
             width = 0.0 if ratio is None else half_width(ratio.low, ratio.high)
             widths[column] = max(widths.get(column, 0.0), width)
