@@ -200,6 +200,9 @@ def located(
 
 def not_toml(problem: Exception, *, subject: str, file: Path) -> LoamError:
     """What tomllib (or the decoding as UTF-8) says about a broken file, with file:line:column in front where it says so."""
+    if isinstance(problem, UnicodeDecodeError):
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        return LoamError(subject, f"{file}:{line}", "is not TOML: not text in UTF-8", "save it as UTF-8")
     said = str(problem)
     at = re.search(r" \(at line (\d+), column (\d+)\)$", said)
     place = f"{file}:{at[1]}:{at[2]}" if at else str(file)

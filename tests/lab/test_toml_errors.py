@@ -140,6 +140,13 @@ def test_a_mistake_is_named_with_its_line_and_the_nearest_key(text: str, message
     assert message in refused(text)
 
 
+def test_a_file_that_is_no_text_is_named_with_its_line() -> None:
+    with pytest.raises(UnicodeDecodeError) as caught:
+        b"a = 1\nb = '\xff'".decode()
+    message = str(toml_errors.not_toml(caught.value, subject="study", file=Path("x.toml")))
+    assert message == "study=x.toml:2: is not TOML: not text in UTF-8 (save it as UTF-8)"
+
+
 def test_a_broken_file_is_named_with_line_and_column() -> None:
     with pytest.raises(tomllib.TOMLDecodeError) as caught:
         tomllib.loads("a = 1\nb = = 2")
