@@ -13,7 +13,7 @@ import pytest
 from loam_lab.claims import evaluate
 from loam_lab.claims.values import Evidence
 from loam_lab.errors import LoamError
-from loam_lab.measure import available, commands
+from loam_lab.measure import available, commands, tables
 from loam_lab.model import study as studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Claim, Predicate
@@ -359,9 +359,20 @@ ours = [{ select = { group = "a", parameters = { mapping = "table" } }, metrics 
     assert shown["paper"]["rows"] == [["fast", "1.3"]]
 
 
-def test_in_a_counted_group_no_allocator_is_best(tmp_path: Path) -> None:
+def test_in_a_counted_group_no_allocator_is_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, result = campaigns.measure(campaigns.study(role="counted", blocks=6), tmp_path)
     assert (result["headlines"], result["geomeans"], result["contrasts"]) == ([], [], [])
+    tables.show(result)
+    assert capsys.readouterr().out == ""
+
+
+def test_many_reasons_are_counted_and_not_all_said() -> None:
+    unsure = [{"kind": "band", "of": A1, "low": low, "high": 2 * low} for low in (99, 99.5, 100, 100.5)]
+    reason = decided(speeds(a=100, b=50), *unsure)["reason"]
+    assert reason.count("ops_per_s of a shift=5 1T") == 1, "the same reason is said once"
+    few = decided(speeds(a=100, b=50), ABOVE, {**ABOVE, "of": {**A1, "threads": 2}}, unsure[0], blocks=5)["reason"]
+    assert few.count("too few") == 2
+    assert few.endswith("; and 1 more")
 
 
 def test_a_metric_that_does_not_exist_is_refused_before_anything_runs(tmp_path: Path) -> None:

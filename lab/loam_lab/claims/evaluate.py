@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from loam_lab.statistics.data import Campaign
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+REASONS_SHOWN = 2
 
 
 def entries(
@@ -66,8 +67,15 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
     for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
         found = [decision for decision in decisions if decision.outcome == outcome]
         if found:
-            return verdict, "; ".join(decision.reason for decision in found), decisions
-    return REPRODUCED, "; ".join(decision.reason for decision in decisions), decisions
+            return verdict, _together(found), decisions
+    return REPRODUCED, _together(decisions), decisions
+
+
+def _together(decisions: Sequence[predicates.Decision]) -> str:
+    """The reasons of several predicates: two of them, and how many more there are."""
+    reasons = list(dict.fromkeys(decision.reason for decision in decisions))
+    more = len(reasons) - REASONS_SHOWN
+    return "; ".join(reasons[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def unmet(evidence: Evidence, claim: Claim) -> list[str]:

@@ -30,7 +30,10 @@ def show(result: Mapping[str, Any]) -> None:
     for headline in result["headlines"]:
         out.print(_text(headline["text"], "head" if headline["verdict"] == "better" else ""), soft_wrap=True)
     families: dict[str, list[Mapping[str, Any]]] = {}
+    counted = {group["name"] for group in result.get("groups", ()) if group["role"] == "counted"}
     for cell in result["cells"]:
+        if cell.get("group") in counted:
+            continue  # no speed is compared there: the ledger and the report have what is read of it
         factors = {key: value for key, value in cell["factors"].items() if key != "allocator"}
         families.setdefault(repr((cell.get("group"), factors, cell["parameters"])), []).append(cell)
     for cells in families.values():

@@ -101,6 +101,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
             }
             for e in manifest["executables"]
         ],
+        "groups": [{"name": g.name, "title": g.title, "role": g.role, "workload": g.workload} for g in study.groups],
         "figures": [figure.model_dump(mode="json") for figure in study.figures],
         "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
         "counter_sources": counters.of_result(campaign),
