@@ -150,7 +150,9 @@ def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys
     assert len(found["rounds"][0]["candidates"]) == 6
     captured = capsys.readouterr()
     assert json.loads(captured.out) == result
-    assert re.search(r"tuning fast and plain: 6 settings in \d rounds, .*at most \d+ runs, about", captured.err)
+    assert re.search(
+        r"tuning fast and plain: 6 settings in \d rounds, .*about .*, \d+ runs, and at most \d+ more", captured.err
+    )
     final = journal.read(tmp_path / "o/tune/final")
     assert len({line["block"] for line in final}) >= 10
     assert {line["identity"]["allocator"]["name"] for line in final} >= {"plain", "fast", found["winner"]["name"]}
@@ -165,6 +167,7 @@ def test_nothing_is_claimed_where_nothing_helps(tmp_path: Path, capsys: pytest.C
     assert "LD_PRELOAD" not in printed
 
 
+@pytest.mark.slow
 def test_settings_that_crash_lose_and_allocators_without_settings_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +183,7 @@ def test_settings_that_crash_lose_and_allocators_without_settings_are_told(
     assert "tuning" not in result and "nothing to tune" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_with_the_same_candidates(tmp_path: Path) -> None:
     folder = tmp_path / "o"
     child = forked(lambda: run(folder, GAIN)[0])

@@ -20,6 +20,7 @@ from loam_lab.errors import LoamError
 from loam_lab.measure import recommend, special_tables
 from loam_lab.measure.instruments import Instruments, Machine, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S
+from loam_lab.measure.progress import duration
 from loam_lab.model.description import SCHEMA, Description
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ def bench(
     flags += ["--tune-for", f"{tune_budget_s:g}"] if tune and tune_budget_s is not None else []
     chosen = ["--allocator", ",".join(allocators)] if allocators else []
     repeat = shlex.join(["./loam", "bench", *chosen, *flags, "--", *command])
+    if tune:
+        first = f"{study.blocks} blocks" if blocks else f"at most about {duration(study.budget_s or budget_s)}"
+        console.note(f"first the allocators, {first}; then settings, {duration(tune_budget_s or tuning.BUDGET_S)}")
     campaign = Campaign(
         study, plan, folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
         enough=None if blocks else _narrow_enough(folder),

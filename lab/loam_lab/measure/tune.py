@@ -19,6 +19,7 @@ from loam_lab.measure import folder as folders
 from loam_lab.measure import journal, tuning
 from loam_lab.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.measure.progress import duration
+from loam_lab.measure.schedule import REPEATS_SHARE_MAX
 from loam_lab.statistics.verdicts import percent
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Search:
         most_s = planned.runs * (state["run_s"] + OVERHEAD_GUESS_S)
         console.note(
             f"tuning {' and '.join(state['tuned'])}: {len(candidates)} settings in {len(planned.sizes)} rounds, then a "
-            f"final with fresh runs; at most {planned.runs} runs, about {duration(most_s)}"
+            f"final with fresh runs; about {duration(most_s)}, {planned.runs} runs, and at most "
+            f"{int(planned.runs * REPEATS_SHARE_MAX)} more where blocks are disturbed"
         )
         rounds: list[dict[str, Any]] = []
         for number, blocks in enumerate(planned.blocks, 1):
