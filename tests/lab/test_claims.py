@@ -10,7 +10,7 @@ import campaigns
 import claimed
 import pytest
 
-from loam_lab.claims import evaluate
+from loam_lab.claims import check, evaluate
 from loam_lab.claims.values import Evidence
 from loam_lab.errors import LoamError
 from loam_lab.measure import available, commands, tables
@@ -382,6 +382,19 @@ def test_a_metric_that_does_not_exist_is_refused_before_anything_runs(tmp_path: 
     with pytest.raises(LoamError, match=r"claim 900-01: metric=abortz: .*\(did you mean aborts\?\)"):
         commands.perform(study, command="", out=tmp_path / "out", instruments=campaigns.FakeInstruments())
     assert not (tmp_path / "out").exists()
+
+
+def test_counts_that_no_run_gives_are_refused() -> None:
+    def refused(of: dict[str, Any], message: str, **group: Any) -> None:
+        groups = [{"name": "list", "workload": "intset", "threads": [1], "parameters": {"shift": [5, 4]}, **group}]
+        made = claimed.study([claim({"kind": "band", "of": {**A1, **of}, "low": 0, "high": 1})], groups=groups)
+        with pytest.raises(LoamError, match=message):
+            check.check(made, {"list": [claimed.DESCRIPTION]})
+
+    refused({"source": "cachegrind", "metric": "l1d_miss_ratio"}, "group list has no cachegrind runs")
+    refused({"source": "cachegrind", "metric": "l1_miss_ratio"}, "did you mean l1d_miss_ratio", cachegrind=True)
+    refused({"source": "counters", "metric": "cycles"}, "group list has no counters runs")
+    refused({"metric": "room"}, "not the name of a metric of intset in stm .did you mean room_bytes")
 
 
 def test_threads_beyond_the_machine_are_left_out_by_name() -> None:

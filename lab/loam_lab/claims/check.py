@@ -43,12 +43,10 @@ def _metric(
     if selection.source != "timing":
         if name not in COUNTED:
             raise unknown(subject, name, COUNTED, "counted quantity")
-        if selection.source == "cachegrind":
-            group = next(group for group in study.groups if group.name == selection.group)
-            if "cachegrind" not in study.purposes_of(group):
-                raise LoamError(
-                    subject, name, f"group {group.name} has no cachegrind runs", "add cachegrind = true to it"
-                )
+        group = next(group for group in study.groups if group.name == selection.group)
+        if selection.source not in study.purposes_of(group):
+            advice = f"add {selection.source} = true to it"
+            raise LoamError(subject, name, f"group {group.name} has no {selection.source} runs", advice)
         return
     if not name or selection.group not in descriptions:
         return
