@@ -25,9 +25,10 @@ from loam_lab.measure.campaign import Campaign
 from loam_lab.measure.execute import execute
 from loam_lab.measure.instruments import Machine
 from loam_lab.measure.observe import Observer
+from loam_lab.model import cache
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Parameter
-from loam_lab.model.study import Study
+from loam_lab.model.study import Group, Study
 from loam_lab.setup import build
 from loam_lab.statistics import data, summarise
 
@@ -310,8 +311,22 @@ class Doubting(FakeInstruments):
         return Proof(status, [], [], [], 1.0)
 
 
-@pytest.mark.parametrize("cache", ["5", "32768,8", "30000,8,64", "32768,8,8", "a,b,c", "98304,8,48"])
-def test_a_cache_that_cannot_be_is_refused(cache: str) -> None:
+@pytest.mark.parametrize("geometry", ["5", "32768,8", "30000,8,64", "32768,8,8", "a,b,c", "98304,8,48", "0,8,64"])
+def test_a_cache_that_cannot_be_is_refused(geometry: str) -> None:
+    assert cache.problem(geometry)
     with pytest.raises(LoamError) as problem:
-        commands.run("intset", d1=cache)
-    assert "--d1" in problem.value.line()
+        commands.run("intset", d1=geometry)
+    assert problem.value.line().startswith("--d1")
+    with pytest.raises(ValueError, match="as in 32768,8,64"):
+        Group(name="g", workload="intset", d1=geometry)
+
+
+@pytest.mark.parametrize("geometry", ["32768,8,64", "49152,12,64", "4096,1,16"])
+def test_a_cache_of_whole_sets_is_taken(geometry: str) -> None:
+    assert cache.problem(geometry) == ""
+
+
+def test_the_command_that_repeats_a_group_asks_for_its_counts() -> None:
+    group = Group(name="g", workload="intset", d1="32768,8,64", cachegrind=True, memory=True)
+    made = study().model_copy(update={"groups": (group,)})
+    assert "--memory --cachegrind --d1 32768,8,64" in commands.repeat(made, group)

@@ -14,6 +14,7 @@ from loam_lab.errors import LoamError
 from loam_lab.measure import stopping
 from loam_lab.measure.available import fitting, present
 from loam_lab.measure.progress import duration
+from loam_lab.model import cache
 
 if TYPE_CHECKING:
     from loam_lab.measure.campaign import Ended
@@ -136,8 +137,8 @@ def run(
 
     if machine != "host":
         raise LoamError("--machine", machine, "only host is known to this version", "leave out --machine")
-    if d1 is not None:
-        _check_cache(d1)
+    if d1 is not None and (wrong := cache.problem(d1)):
+        raise LoamError("--d1", d1, wrong, f"for example --d1 {cache.EXAMPLE}")
     levels: dict[str, list[str]] = {}
     for name, values in parameters:
         levels[name] = list(dict.fromkeys([*levels.get(name, []), *values]))
@@ -176,20 +177,6 @@ def run(
         study, command=repeat(study, group, oversubscribe=oversubscribe), resume=resume, out=out, as_json=as_json,
         oversubscribe=oversubscribe, notes=absent,
     )  # fmt: skip
-
-
-def _check_cache(d1: str) -> None:
-    """Refuse a cache that cachegrind would refuse: sizes that are no powers of two, or do not divide."""
-    parts = d1.split(",")
-    limit = "not a cache of whole sets as bytes,ways,line"
-    if len(parts) != 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        raise LoamError("--d1", d1, limit, "for example --d1 32768,8,64")
-    size, ways, line = map(int, parts)
-    sets, rest = divmod(size, ways * line)
-    if rest or sets & (sets - 1) or not sets or line & (line - 1) or line < 16:
-        raise LoamError(
-            "--d1", d1, limit, "for example --d1 32768,8,64: sets = bytes / ways / line must be a power of two"
-        )
 
 
 def _warmup(levels: dict[str, list[str]]) -> int | None:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from loam_lab import paths
 from loam_lab.errors import LoamError, unknown
-from loam_lab.model import consistent
+from loam_lab.model import cache, consistent
 from loam_lab.model.cell import SPECIAL, Purpose
 from loam_lab.model.claim import Claim, PaperFigure
 
@@ -64,8 +64,15 @@ class Group(BaseModel):
     counters: bool | None = None
     callgrind: bool | None = None
     cachegrind: bool | None = None
-    d1: str | None = Field(default=None, pattern=r"^[0-9]+,[0-9]+,[0-9]+$")
+    d1: str | None = None
     quick: Quick | None = None
+
+    @field_validator("d1")
+    @classmethod
+    def _is_a_cache(cls, value: str | None) -> str | None:
+        if value is not None and (wrong := cache.problem(value)):
+            raise ValueError(f"{value!r}: {wrong}, as in {cache.EXAMPLE}")
+        return value
 
     @field_validator("sync", "threads")
     @classmethod
