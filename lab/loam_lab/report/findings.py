@@ -122,12 +122,16 @@ def answers(study: Study) -> list[Answer]:
 
 
 def _headline(study: Study, group: Group) -> Mapping[str, Any] | None:
+    """The Result's headline about a group: of those that match it, the one that names most of its parameters."""
+    found: list[tuple[int, Mapping[str, Any]]] = []
     for item in study.raw.get("headlines") or []:
         same = item.get("workload") == group.workload and str(item.get("sync", group.sync)) == group.sync
-        threads = item.get("threads")
-        if same and within(item.get("parameters") or {}, group.parameters) and threads in (None, group.threads):
-            return item if item.get("best") and item.get("worst") else None
-    return None
+        same = same and str(item.get("group", group.name)) == group.name
+        parameters = item.get("parameters") or {}
+        if same and within(parameters, group.parameters) and item.get("threads") in (None, group.threads):
+            found.append((len(parameters), item))
+    best = max(found, key=lambda one: one[0], default=(0, {}))[1]
+    return best if best.get("best") and best.get("worst") else None
 
 
 def _stated(case: Case, group: Group, item: Mapping[str, Any]) -> Answer:
@@ -291,6 +295,7 @@ def _about(item: Mapping[str, Any], group: Group) -> bool:
     return (
         item.get("workload") == group.workload
         and str(item.get("sync", group.sync)) == group.sync
+        and str(item.get("group", group.name)) == group.name
         and item.get("threads", group.threads) == group.threads
         and within(item.get("parameters") or {}, group.plain)
     )

@@ -34,15 +34,17 @@ class Claim:
 
 def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
-    return [_claim(item) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
+    here = str((study.raw.get("machine") or {}).get("fingerprint") or "")
+    return [_claim(item, here) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
 
 
-def _claim(item: Mapping[str, Any]) -> Claim:
+def _claim(item: Mapping[str, Any], here: str) -> Claim:
     verdict = str(item.get("verdict") or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
     where = (str(item.get("section") or ""), str(item.get("figure") or ""))
     notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
-    if item.get("machine"):
+    # The machine of the whole result stands in its own section.
+    if item.get("machine") and str(item["machine"]) != here:
         notes.append(f"on {item['machine']}")
     if item.get("by_preset"):
         notes.append("an allocator that is absent here was stood in for by one that is built like it")
@@ -65,7 +67,7 @@ def _pair(what: Any, text: str) -> str:
 def _measured(item: Mapping[str, Any]) -> str:
     unit = str(item.get("unit") or "")
     text = value(item)
-    return f"{text} {unit}" if unit and unit != "1" and text != MISSING else text
+    return f"{text} {unit}" if unit not in ("", "1", "ratio") and text != MISSING else text
 
 
 def value(given: Any) -> str:
@@ -75,7 +77,7 @@ def value(given: Any) -> str:
         if middle is None:
             return MISSING
         if low is None or high is None:
-            return _plain(middle)
+            return _scaled(middle)
         if abs(middle) >= _LARGE:
             scale = rounding.scale_for([middle], "")
             ends = [rounding.fixed(end / scale.factor, 2) for end in (middle, low, high)]
@@ -91,6 +93,14 @@ def value(given: Any) -> str:
 
 # From here on an estimate is told in thousands, millions and so on; a paper's own numbers are left as they are.
 _LARGE = 1e5
+
+
+def _scaled(found: float) -> str:
+    """A measured number without an interval: four digits, large ones in thousands, millions and so on."""
+    if abs(found) < _LARGE:
+        return _plain(found)
+    scale = rounding.scale_for([found], "")
+    return f"{rounding.significant(found / scale.factor, 4)} {scale.unit}"
 
 
 def _plain(found: float) -> str:
@@ -150,5 +160,5 @@ def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
         i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
         for i in range(len(columns))
     ]
-    heads = tuple(Column(str(head), numeric=numeric[i]) for i, head in enumerate(columns))
+    heads = tuple(Column(str(head).replace("_", " "), numeric=numeric[i]) for i, head in enumerate(columns))
     return Table(caption, heads, shown, tuple(row[0] for row in shown))

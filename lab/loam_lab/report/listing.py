@@ -54,6 +54,8 @@ def answers(study: Study) -> Table:
 
 def tied(answer: findings.Answer) -> str:
     """Which allocators share the first place of an answer, in words."""
+    if answer.ratio.low is None and answer.level:
+        return "too few blocks to tell"
     if answer.level:
         return "no difference shown"
     return words.listing(answer.ties) or "none"

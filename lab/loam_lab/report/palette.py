@@ -15,8 +15,16 @@ _KNOWN = {
     "tcmalloc": "#bd8600",
     "tbb": "#0f9b74",
     "mimalloc": "#b55fa9",
+    "hoard": "#cc5a4a",
+    "snmalloc": "#7a6bd0",
+    "rpmalloc": "#8c922b",
+    "scudo": "#8d6b4f",
+    "mimalloc-2.5": "#d0708c",
+    "mimalloc-3.6": "#9a79b8",
+    "jemalloc-5.3.1": "#4fa3d9",
+    "tcmalloc-percpu": "#d17d2a",
 }
-_SPARE = ("#4fa3d9", "#7a6bd0", "#8c922b", "#d0708c", "#3fa6a0", "#8d6b4f", "#6c8f4e", "#9a79b8")
+_SPARE = ("#3fa6a0", "#6c8f4e", "#a2709c", "#5a86a8", "#a5803f", "#7c7c4f", "#b3657a", "#5f9a7d")
 
 CAUSES = {
     "word": "#5f6d80",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import marks, palette, svg, words
+from loam_lab.report import marks, palette, rounding, svg, words
 from loam_lab.report.palette import FAINT, INK, MUTED
 from loam_lab.report.view import Study, number
 
@@ -118,7 +118,7 @@ def _neighbours(picture: Picture, name: str) -> svg.Drawing:
     for index, line in enumerate(shown):
         if index and line > shown[index - 1] + 1:
             gap = (line - shown[index - 1] - 1) * size
-            parts.append(marks.text(_LEFT, y + 8, f"⋯ {gap} B", size=9, ink=MUTED))
+            parts.append(marks.text(_LEFT, y + 8, f"⋯ {rounding.size(gap)}", size=9, ink=MUTED))
             y += 12
         place[line] = y
         parts.append(marks.text(_LEFT - 8, y + 12, f"+{(line - shown[0]) * size}", size=10, anchor="end", ink=MUTED))

@@ -41,6 +41,9 @@ def _speed(given: Sequence[Answer]) -> list[Finding]:
         mine = [answer for answer in given if answer.group.workload == workload]
         apart = [answer for answer in mine if not answer.level and answer.ratio.estimate]
         lead = f"Speed, {workload}"
+        if all(answer.ratio.low is None for answer in mine):
+            found.append(Finding(lead, "Too few blocks for an interval: nothing can be said yet."))
+            continue
         if not apart:
             found.append(Finding(lead, "No difference between the allocators could be shown."))
             continue

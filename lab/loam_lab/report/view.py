@@ -47,6 +47,7 @@ class Cell:
     without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
     """
 
+    group: str
     workload: str
     allocator: str
     sync: str
@@ -85,6 +86,11 @@ class Group:
     parameters: Mapping[str, Any]
     metric: str
     cells: tuple[Cell, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the study's group that these cells come from."""
+        return self.cells[0].group
 
     @property
     def mapping(self) -> str:
@@ -199,6 +205,7 @@ def _cell(item: Mapping[str, Any]) -> Cell:
     blame = item.get("blame")
     without = item.get("ratio_without_contaminated")
     return Cell(
+        group=str(item.get("group", "")),
         workload=str(factors["workload"]), allocator=str(factors["allocator"]), sync=str(factors.get("sync", "")),
         machine=str(factors.get("machine", "host")), threads=int(factors.get("threads") or 1),
         parameters=dict(item.get("parameters") or {}), copy=int(item.get("copy") or 0), runs=int(item.get("runs") or 0),
@@ -253,6 +260,7 @@ def _groups(cells: Iterable[Cell], allocators: tuple[str, ...], primary: Mapping
 
 # How long a run takes is no matter of what it does: twins may differ in it.
 _DURATION = ("duration_ms", "operations")
+_LENGTHS = tuple(f"-p {name}" for name in _DURATION)
 
 
 def within(inner: Mapping[str, Any], outer: Mapping[str, Any]) -> bool:
@@ -303,6 +311,9 @@ def _cases(groups: list[Group]) -> tuple[Case, ...]:
         # A factor that only some groups have varies too: it tells them apart.
         varying = [name for name in names if len({levels.get(name, ("",))[0] for levels in peers.values()}) > 1]
         beside = _beside(varying)
+        # How long a run takes tells nothing apart, unless groups differ in its length.
+        known = {name: {levels[name][0] for levels in peers.values() if name in levels} for name in names}
+        varying = [n for n in varying if n == beside or n not in _LENGTHS or len(known[n]) > 1]
         found: dict[tuple[str, ...], list[Group]] = {}
         for group in groups:
             if group.workload == workload:

@@ -112,6 +112,7 @@ def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Int
     return {
         "what": what,
         "factor": factor,
+        "group": cell.group,
         "workload": cell.workload,
         "sync": cell.sync,
         "threads": cell.threads,
@@ -174,6 +175,7 @@ def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
     p = adjusted[min(oriented), max(oriented)]
     verdict = verdicts.decide(ratio, "higher", margin=study.margin, width_max=study.width_max, adjusted=p)
     return {
+        "group": cells[0].group,
         "workload": cells[0].workload,
         "parameters": campaign.varied(cells[0]),
         "sync": cells[0].sync,
