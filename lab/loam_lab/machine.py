@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from loam_lab.tree import Tree
+
 # Starts 200 hardware transactions and prints how many committed. Run in a process of its own: where the processor
 # lists RTM but the instruction is gone it ends by SIGILL. The bytes are
 #   mov eax, -1; xbegin +4; xend; ret; ret     (returns -1 after a commit, the abort status otherwise)
@@ -109,12 +111,38 @@ def identity() -> str:
     return hashlib.sha256(f"{cpu_model()}\0{os.cpu_count()}".encode()).hexdigest()[:16]
 
 
+def settings(tree: Tree) -> dict[str, str]:
+    """Settings beside those that fingerprint() names one by one, as results record them; "" where the machine has none.
+
+    returns: thp_defrag, turbo ("on", "off"), clock, swap (its areas, or "none"), damon (actions of running kdamonds, or
+             "off"), numa_balancing, overcommit, mitigations (names, or "off")
+    """
+    cpu, damon = "/sys/devices/system/cpu", "/sys/kernel/mm/damon/admin/kdamonds"
+    no_turbo, boost = tree.number(f"{cpu}/intel_pstate/no_turbo"), tree.number(f"{cpu}/cpufreq/boost")
+    turbo = "" if no_turbo is None and boost is None else "on" if no_turbo == 0 or boost == 1 else "off"
+    running = [name for name in tree.glob(f"{damon}/[0-9]*") if tree.value(f"{name}/state") == "on"]
+    actions = {tree.value(file) for name in running for file in tree.glob(f"{name}/contexts/*/schemes/*/action")}
+    holes = tree.glob(f"{cpu}/vulnerabilities/*")
+    mitigated = [name.rpartition("/")[2] for name in holes if tree.read(name).startswith("Mitigation")]
+    return {
+        "thp_defrag": tree.value("/sys/kernel/mm/transparent_hugepage/defrag"),
+        "turbo": turbo,
+        "clock": tree.value("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "swap": ", ".join(line.split()[0] for line in tree.read("/proc/swaps").splitlines()[1:] if line.strip())
+        or "none",
+        "damon": ", ".join(sorted(actions)) or ("on" if running else "off"),
+        "numa_balancing": tree.value("/proc/sys/kernel/numa_balancing"),
+        "overcommit": tree.value("/proc/sys/vm/overcommit_memory"),
+        "mitigations": "off" if "mitigations=off" in tree.read("/proc/cmdline").split() else ", ".join(mitigated),
+    }
+
+
 @functools.cache
 def fingerprint() -> dict[str, Any]:
     """The machine as results record it.
 
     returns: cpu, cores (hardware threads usable here), memory_bytes, kernel, microcode, thp, aslr, rtm, hypervisor,
-             governor ("" where none), libc, fingerprint (16 hex, see identity)
+             governor ("" where none), libc, fingerprint (16 hex, see identity), and what settings() returns
     """
     return {
         "cpu": cpu_model(),
@@ -129,4 +157,5 @@ def fingerprint() -> dict[str, Any]:
         "governor": read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "libc": " ".join(platform.libc_ver()),
         "fingerprint": identity(),
+        **settings(Tree()),
     }

@@ -329,3 +329,15 @@ def test_every_check_is_described(tmp_path: Path) -> None:
         found += list(case[0](view(tmp_path / case[0].__name__, case[1])))
     allocators = {finding.name for finding in tools.allocators(view(tmp_path, {}))}
     assert {finding.name for finding in found} - allocators - described == set()
+
+
+def test_results_record_how_the_machine_was_set(tmp_path: Path) -> None:
+    found = machine.settings(
+        kernel(tmp_path, {**BAD, f"{CPU}/vulnerabilities/meltdown": "Mitigation: PTI", CLOCK: "tsc"})
+    )
+    assert found == {
+        "thp_defrag": "always", "turbo": "on", "clock": "tsc", "swap": "/dev/zram0", "damon": "pageout", "numa_balancing": "1",
+        "overcommit": "", "mitigations": "meltdown",
+    }  # fmt: skip
+    assert machine.settings(kernel(tmp_path / "none", {}))["swap"] == "none"
+    assert machine.settings(Tree()).items() <= machine.fingerprint().items()
