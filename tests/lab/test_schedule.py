@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, campaign, measure, study
+from campaigns import STM, FakeInstruments, campaign, measure, study
 
 from loam_lab.measure import journal
 from loam_lab.measure import plan as plans
@@ -81,6 +81,18 @@ def test_failures_are_not_taken_for_disturbances() -> None:
     order, schedule = walked(plans.make(study(blocks=8)), {(0, 1, 0)}, failed=True)
     assert schedule.repeated == 0
     assert not any(run.attempt for run in order)
+
+
+def test_blocks_of_counts_are_not_repeated(tmp_path: Path) -> None:
+    """What does not depend on time is not spoiled by waiting."""
+    peer = tmp_path / "peer"
+    text = Path(STM).read_text()
+    assert '{"name":"ops_per_s","unit":"1/s","better":"higher","kind":"ratio","of":["operations","elapsed_s"]}' in text
+    peer.write_text(text.replace('"of":["operations","elapsed_s"]', '"of":["operations","attempts"]'))
+    peer.chmod(0o755)
+    instruments = FakeInstruments(disturbed=lambda number: True)
+    ended, _ = measure(study(sync=[str(peer)], blocks=8), tmp_path / "o", instruments)
+    assert (ended.repeated, ended.refused, ended.done) == (0, 0, 24)
 
 
 @pytest.mark.parametrize("cut", [1, 7, 10, 11, 12, 13, 25, 40])

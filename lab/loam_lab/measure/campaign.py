@@ -28,7 +28,7 @@ from loam_lab.measure.instruments import Instruments, revision, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
 from loam_lab.measure.plan import Plan
 from loam_lab.measure.progress import Progress, Remaining
-from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule
+from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule, depends_on_time
 from loam_lab.measure.stopping import Narrow
 from loam_lab.measure.watched import Watched
 from loam_lab.model.cell import SCHEMA, SIMULATED, PlannedRun, digest, identity
@@ -154,7 +154,7 @@ class Campaign:
 
         adaptive = self.study.target_width is not None
         schedule = Schedule(
-            self.plan, known, stops=self._stops_before,
+            self.plan, known, stops=self._stops_before, sensitive=self._sensitive,
             close=Narrow(self.study, self.plan, self.folder).close if adaptive else lambda turn, closed: frozenset(),
             minimum=min(self.study.blocks_of(group) for group in self.study.groups) if adaptive else None,
         )  # fmt: skip
@@ -213,6 +213,11 @@ class Campaign:
             return False
         used_s = time.monotonic() - self._began_s
         return used_s * (1 + 1 / block) > budget_s
+
+    def _sensitive(self, run: PlannedRun) -> bool:
+        """Counts of addresses or aborts are what they are, however long they took."""
+        cell = run.cell
+        return depends_on_time(self.plan.executables[cell.sync].workload(cell.workload).metrics)
 
     def _spared(self, block: int, columns: AbstractSet[int]) -> list[PlannedRun]:
         """Runs from a block on that columns which were closed before it will not need."""

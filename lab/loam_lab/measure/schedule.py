@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loam_lab.measure import plan as plans
 from loam_lab.model.cell import PlannedRun
+
+if TYPE_CHECKING:
+    from loam_lab.model.description import Metric
 
 ATTEMPTS_MAX = 3
 # Of the planned runs.  A machine that needs more is not fit for measuring, and waiting for it would be no method.
 REPEATS_SHARE_MAX = 0.25
 
 Line = Mapping[str, Any]
+
+
+def depends_on_time(metrics: Sequence[Metric]) -> bool:
+    """Whether the first of a workload's metrics, by which its cells are compared, is a time or holds one."""
+    first = metrics[0]
+    timed = {metric.name for metric in metrics if metric.kind == "time"} | {"elapsed_s", "wall_s"}
+    return first.kind == "time" or (first.of is not None and bool(timed & set(first.of)))
 
 
 class Schedule:
@@ -35,15 +45,16 @@ class Schedule:
         *,
         stops: Callable[[int], bool] = lambda turn: False,
         close: Callable[[int, AbstractSet[int]], AbstractSet[int]] = lambda turn, closed: frozenset(),
+        sensitive: Callable[[PlannedRun], bool] = lambda run: True,
         minimum: int | None = None,
     ) -> None:
         """What is known from before is asked again for each run, so that this and an earlier start are one.
 
         line: a run's line of the journal, None while it has none; stops: whether no further turn is to begin
         close: columns that need none from this turn on, given those known; it must follow from the turns before
-        minimum: turns planned for sure, None for all
+        sensitive: whether what a run is compared by depends on time; minimum: turns planned for sure, None for all
         """
-        self._plan, self._line, self._stops, self._close = plan, line, stops, close
+        self._plan, self._line, self._stops, self._close, self._sensitive = plan, line, stops, close, sensitive
         self._minimum = len(plan.turns) if minimum is None else minimum
         self.repeated = 0
         self.refused = 0
@@ -77,6 +88,8 @@ class Schedule:
 
     def disturbed(self, block: Sequence[PlannedRun]) -> bool:
         """Whether a good run of the block lost so much to others that the block has to be run again."""
+        if not any(self._sensitive(run) for run in block):
+            return False
         lines = [line for run in block if (line := self._line(run)) is not None]
         return any(line["state"] == "ok" and line.get("disturbance", {}).get("contaminated") for line in lines)
 
