@@ -12,7 +12,7 @@ from campaigns import STM, cells, measure, study
 from loam_lab.measure.execute import execute
 from loam_lab.memory import fitness
 from loam_lab.memory.observer import MemoryObserver
-from loam_lab.memory.sampler import KEPT_MAX, PERIOD_MIN_S, SHARE_MAX, Sample, Sampler, thinned
+from loam_lab.memory.sampler import PERIOD_MIN_S, Sample, Sampler, thinned
 
 MIB = 2**20
 VMSTAT = "pswpout {swap}\npgsteal_anon {stolen}\npglazyfreed {lazy}\nnr_free_pages 1\n"
@@ -56,11 +56,23 @@ def test_a_process_tree_is_summed_and_a_child_stays_known_when_its_parent_ends()
     assert seen["area_pss_byte_s"] == pytest.approx(seen["mean_pss_bytes"] * wall_s, rel=0.05)
 
 
+def test_lazily_freed_pages_are_seen_in_a_real_process() -> None:
+    program = (
+        "import mmap, time; b = mmap.mmap(-1, 2**24, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+        "for at in range(0, len(b), 4096): b[at] = 1\n"
+        "b.madvise(mmap.MADV_FREE); time.sleep(0.3)"
+    )
+    sampler, wall_s = sampled(program)
+    seen = sampler.result(wall_s)
+    assert seen["peak_lazy_bytes"] == pytest.approx(16 * MIB, rel=0.05)
+    assert seen["peak_pss_bytes"] > seen["peak_lazy_bytes"]
+
+
 def test_looking_takes_at_most_a_hundredth_of_the_time() -> None:
     sampler, wall_s = sampled("import time; b = bytearray(64 * 2**20); time.sleep(1.5)")
     seen = sampler.result(wall_s)
     # One look may come right before the end: its cost is not paid back.
-    assert seen["looking_share"] <= SHARE_MAX * (1 + 2 / seen["looks"])
+    assert seen["looking_share"] <= 0.01 * (1 + 2 / seen["looks"])
     assert seen["looks"] >= 10
 
 
@@ -74,7 +86,7 @@ def test_a_slow_look_is_followed_by_a_long_pause(monkeypatch: pytest.MonkeyPatch
         return Sample(t_s, 2, 1, 0)
 
     monkeypatch.setattr(sampler, "_sample", slow)
-    assert sampler.look(1) >= 0.02 / SHARE_MAX
+    assert sampler.look(1) >= 2.0
 
 
 def test_a_long_run_is_thinned_and_keeps_its_peak_and_area(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +102,7 @@ def test_a_long_run_is_thinned_and_keeps_its_peak_and_area(monkeypatch: pytest.M
         pauses.append(sampler.look(1))
         clock[0] = step / 300
     seen = sampler.result(10.0)
-    assert len(seen["samples"]) <= KEPT_MAX
+    assert len(seen["samples"]) <= 200
     assert (seen["peak_pss_bytes"], max(pss for _, _, pss in seen["samples"])) == (1000, 1000)
     assert seen["area_pss_byte_s"] == pytest.approx(1000 + 900 / 300, rel=1e-6)
     assert pauses[0] == PERIOD_MIN_S
@@ -162,7 +174,7 @@ def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     assert result["blocks"] == made.blocks
     for cell in cells(result, copy=0):
         memory = cell["memory"]
-        assert 0 < len(memory["samples"]) <= KEPT_MAX
+        assert 0 < len(memory["samples"]) <= 200
         assert {len(sample) for sample in memory["samples"]} == {4}
         assert memory["peak_rss_bytes"] >= memory["peak_pss_bytes"] > 0
         assert cell["runs"] == made.blocks
