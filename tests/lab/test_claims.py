@@ -206,7 +206,11 @@ def test_too_few_blocks_failed_cells_and_missing_ones_are_named() -> None:
     failed = decided(lambda cell, block: {"operations": 1} if cell.allocator == "a" else None, ABOVE)
     assert failed["reason"] == "b shift=5 1T is failed (gave up)"
     zero = decided(speeds(a=100, b=0), ABOVE)
-    assert zero["reason"].endswith("a value is 0, so that there is no ratio")
+    assert zero["reason"].endswith("a value is 0 in every block, so that there is no ratio")
+    starved = decided(
+        lambda cell, block: {"operations": 0 if block == 3 else {"a": 100, "b": 50}[cell.allocator]}, ABOVE, blocks=7
+    )
+    assert starved["verdict"] == "reproduced", "one run that never got the processor says nothing"
     made = claimed.campaign(claimed.study([claim(ABOVE)]), speeds(a=100, b=50))
     made.cells = [cell for cell in made.cells if cell.threads == 2]
     assert verdict(made)["reason"] == "a shift=5 1T was not measured"

@@ -95,6 +95,15 @@ def test_a_cell_that_failed_leaves_a_gap() -> None:
     assert table({"kind": "extremes", "select": FIVE, "rows": "threads"}, values=values)[1] == []
 
 
+def test_a_run_that_did_nothing_leaves_no_ratio() -> None:
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        return {"operations": 0 if block == 0 or cell.threads == 2 else speed(cell, block)["operations"]}
+
+    extremes = {"kind": "extremes", "select": FIVE, "rows": "threads"}
+    assert table(extremes, values=values)[1] == [[1, "a", "b", pytest.approx(2)]]
+    assert table({"kind": "reach", "select": FIVE, "rows": "threads"}, values=values)[1] == [["a", 1], ["b", 1]]
+
+
 def test_pictures_show_the_blocks_of_the_first_good_run() -> None:
     campaign = made({"kind": "records", "select": {**FIVE, "threads": 2}}, kind="placement")
     rows = [[block % 2, 4096 + 16 * block, 16, 128 + block // 2] for block in range(70)]

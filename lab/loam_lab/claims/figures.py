@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.claims.predicates import paired
 from loam_lab.claims.values import Evidence, Undecided, read
 from loam_lab.model.claim import BLOCKS
 from loam_lab.statistics import intervals
@@ -155,10 +156,11 @@ def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: 
         sign = -1 if campaign.primary(_cells(campaign, select)[0]).better == "lower" else 1
         ranked = sorted(seen, key=lambda name: sign * median(seen[name].values()))
         worst, best = ranked[0], ranked[-1]
-        shared = [key for key in seen[best] if key in seen[worst]]
         top, bottom = (best, worst) if sign > 0 else (worst, best)
-        ratio = intervals.paired_ratio([seen[top][k] for k in shared], [seen[bottom][k] for k in shared])
-        rows.append([level, best, worst, _interval(ratio)])
+        ratio = paired(seen[top], seen[bottom])
+        if ratio is None:
+            continue
+        rows.append([level, best, worst, _interval(ratio(intervals.CONFIDENCE))])
     return [ours.rows, "best", "worst", "times better"], rows
 
 
@@ -178,11 +180,10 @@ def _reach(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Our
                 seen = read(evidence, ours.select.at(ours.rows, level).model_copy(update={"metric": metric}), name)
             except Undecided:
                 break
-            shared = [key for key in seen.values if key in first.values]
-            if not shared:
+            ratio = paired(seen.values, first.values)
+            if ratio is None:
                 break
-            ratio = intervals.paired_ratio([seen.values[k] for k in shared], [first.values[k] for k in shared])
-            if (ratio.high if ratio.high is not None else ratio.estimate) < ours.share:
+            if ratio(intervals.CONFIDENCE).estimate < ours.share:
                 break
             last = level
         rows.append([name, last])

@@ -8,7 +8,7 @@ them may do so by chance, that takes an interval of 95 % for all of them togethe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,7 @@ def _value(observed: Observed, judge: Judge) -> _Made:
 def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
     """Ratio of two selections over what pairs them; of rates of counted events the ratio of the pooled rates.
 
-    raises: Undecided if they share nothing, or a value that is no count of events is not positive
+    raises: Undecided if they share nothing
     """
     what = f"{above.what} / {_short(below.what, above.what)}"
     shared = [key for key in above.values if key in below.values]
@@ -171,10 +171,22 @@ def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
         raise Undecided(f"{what}: no block has both")
     if all(key in above.counts and key in below.counts for key in shared):
         return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
-    tops, bottoms = [above.values[key] for key in shared], [below.values[key] for key in shared]
-    if min(*tops, *bottoms) <= 0:
-        raise Undecided(f"{what}: a value is 0, so that there is no ratio")
-    return _Made(what, "1", lambda confidence: intervals.paired_ratio(tops, bottoms, confidence), judge)
+    ratio = paired(above.values, below.values)
+    if ratio is None:
+        raise Undecided(f"{what}: a value is 0 in every block, so that there is no ratio")
+    return _Made(what, "1", ratio, judge)
+
+
+def paired(above: Mapping[object, float], below: Mapping[object, float]) -> Callable[[float], Interval] | None:
+    """How to get the interval of above / below over the keys where both are positive; None where none are.
+
+    A speed of 0 means that the run never got the processor: it says nothing about the program.
+    """
+    shared = [key for key in above if above[key] > 0 and below.get(key, 0.0) > 0]
+    if not shared:
+        return None
+    tops, bottoms = [above[key] for key in shared], [below[key] for key in shared]
+    return lambda confidence: intervals.paired_ratio(tops, bottoms, confidence)
 
 
 def _ratio_of_rates(above: Observed, below: Observed, shared: list[object]) -> Callable[[float], Interval]:
