@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from html.parser import HTMLParser
@@ -163,11 +165,13 @@ def test_colours_of_the_page_and_of_the_marks() -> None:
             assert palette.contrast(colour, theme["ground"]) >= 2.7, colour
 
 
-def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables: Tables) -> None:
+def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables: Tables, tmp_path: Path) -> None:
     section = page[page.index('<section id="claims">') : page.index('<section id="overview">')]
     for claim in result["claims"]:
         for text in (claim["id"], claim["sentence"], claim["reason"], claim["verdict"].capitalize()):
             assert text in section
+    markdown = report.build(result, tmp_path, formats=("md",))["md"].read_text()
+    assert "- ✗ **contradicted** C02: glibc has the fewest aborts on the list. jemalloc has fewer" in markdown
     assert "best over worst: 1.37" in section and "best over worst: 1.284 [1.262, 1.301]" in section
     assert "Of 3 claims 1 reproduced, 1 contradicted and 1 undecided." in section
     paper = tables.one("Figure 3 in the paper")
@@ -302,9 +306,19 @@ def test_bars_of_the_paper_become_one_panel_per_part() -> None:
     ]
     item = {"id": "figure 6", "kind": "bar", "ours": {"columns": ["of", "shift", "glibc"], "rows": rows}}
     panels = beside.draw(study, item)
-    assert [caption for caption, _ in panels] == ["a, in M", "b, in M"]
+    assert [caption for caption, _ in panels] == ["Here: a, in M", "Here: b, in M"]
     assert beside.draw(study, {**item, "kind": "table"}) == ()
     assert beside.draw(study, {**item, "ours": {"columns": ["what"], "rows": [["words"]]}}) == ()
+
+
+def test_memory_counters_and_adjusted_p_are_in_the_csv(result: dict[str, Any], tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(report.build(result, tmp_path, formats=("csv",))["csv"].read_text())))
+    mine = {row["metric"]: row["estimate"] for row in rows[: [row["allocator"] for row in rows].index("jemalloc")]
+            if row["allocator"] == "glibc:tcache=0"}  # fmt: skip
+    cell = result["cells"][1]
+    assert float(mine["pairs_per_s_to_baseline.q"]) == cell["ratio_to_baseline"]["q"]
+    assert float(mine["memory.mean_pss_bytes"]) == cell["memory"]["mean_pss_bytes"]
+    assert float(mine["callgrind.instructions"]) == 843.4 and float(mine["cachegrind.l1d_misses"]) == 5.2
 
 
 def test_means_and_probabilities(result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ _LEVELS_MIN = 2
 
 
 def draw(study: Study, item: Mapping[str, Any]) -> tuple[tuple[str, svg.Drawing], ...]:
-    """One panel per part of a figure of the Result's paper_figures: ("list, k 1/s", drawing); none for tables.
+    """One panel per part of a figure of the Result's paper_figures: ("Here: list, in k", drawing); none for tables.
 
     The columns of ours are an optional "of" (the part), the factor, and one per allocator.
     """
@@ -74,7 +74,9 @@ def _panel(
             text = f"{head}, {heads[0]} {rounding.significant(x, 3)}: {scale.show(one.estimate)} {scale.unit}".strip()
             frame.point(x, one.estimate or 0.0, colours[head], hover=text)
             told.append(text)
-    caption = ", ".join(word for word in (part, f"in {scale.unit}" if scale.unit else "") if word)
+    caption = ", ".join(
+        word for word in (f"Here: {part}" if part else "Here", f"in {scale.unit}" if scale.unit else "") if word
+    )
     drawing = frame.draw(
         slug("beside", figure, part), f"{figure}, {part or title}", f"Measured here. {'; '.join(told)}."
     )

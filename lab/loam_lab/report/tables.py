@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 
 from loam_lab.report.view import Cell, Study
+from loam_lab.report.view import number as as_number
 
 _HEAD = ("study", "created_utc", "workload", "sync", "allocator", "machine", "threads", "copy")
 _TAIL = ("metric", "estimate", "low", "high", "unit", "better", "runs", "failed", "state", "verdict")
@@ -16,7 +17,8 @@ def to_csv(study: Study) -> str:
     """The table as text, RFC 4180 with "\\n" line ends.
 
     Parameters have a column each, named parameter.KEY.  Besides the recorded metrics a cell has the row
-    METRIC_to_baseline (the paired ratio) and one row per count of its blame run (blame.NAME).  A cell
+    METRIC_to_baseline (the paired ratio), its adjusted p (METRIC_to_baseline.q), one row per figure of its memory
+    run (memory.NAME), of its counters (SOURCE.NAME) and of its blame run (blame.NAME).  A cell
     without any metric still has one row, with an empty metric.  Figures are not rounded.
     """
     keys = list(dict.fromkeys(key for cell in study.cells for key in cell.parameters))
@@ -44,11 +46,27 @@ def _rows(cell: Cell) -> Iterator[tuple[object, ...]]:
         name = f"{cell.ratio_metric}_to_baseline"
         metric_better = cell.metrics[cell.ratio_metric].better if cell.ratio_metric in cell.metrics else "neither"
         yield name, _cell(span.estimate), _cell(span.low), _cell(span.high), "1", metric_better
+        if cell.q is not None:
+            yield f"{name}.q", _cell(cell.q), "", "", "1", "neither"
+    for name, value in _beside(cell):
+        empty = False
+        unit = "B" if name.endswith("_bytes") else "B s" if name.endswith("_byte_s") else "1"
+        yield name, _cell(value), "", "", unit, "lower"
     for name, number in (cell.blame or {}).items():
         empty = False
         yield f"blame.{name}", _cell(number), "", "", "1", "lower" if name.startswith("aborts") else "neither"
     if empty:
         yield "", "", "", "", "", ""
+
+
+def _beside(cell: Cell) -> Iterator[tuple[str, float]]:
+    """Figures of the memory run ("memory.peak_pss_bytes") and of the counters ("callgrind.instructions")."""
+    given = {"memory": cell.more.get("memory") or {}}
+    given |= {str(entry.get("source", "counters")): entry for entry in cell.more.get("counters") or []}
+    for source, entry in given.items():
+        for key, item in entry.items():
+            if (value := as_number(item)) is not None:
+                yield f"{source}.{key}", value
 
 
 def _cell(value: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loam_lab.report import findings, html, listing, takeaways, warned, words
+from loam_lab.report import findings, html, ledger, listing, takeaways, warned, words
 from loam_lab.report.listing import Table
 from loam_lab.report.plates import Figure
 from loam_lab.report.view import Study
@@ -49,6 +49,13 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
     answers = listing.answers(study)
     if answers.rows:
         parts.append(table(answers))
+    if claims := ledger.claims(study):
+        parts.append("## The paper's claims")
+        parts.append(escape(ledger.tally(claims)))
+        parts.append("\n".join(
+            f"- {claim.mark} **{escape(claim.verdict)}** {escape(claim.id)}: {escape(claim.sentence)} {escape(claim.reason)}"
+            for claim in claims
+        ))  # fmt: skip
     for figure in figures:
         parts.append(f"## {escape(figure.title)}")
         if pictures:

@@ -24,6 +24,8 @@ _METRICS = {
 _STRUCTURES = {"list": "sorted list", "hash": "hash set", "tree": "red-black tree"}
 MAPPINGS = {"table": "record table", "shadow": "shadow records"}
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 # Verdict -> (mark in figures, word).
 VERDICTS = {
     "baseline": ("", "baseline"),
@@ -72,6 +74,8 @@ def parameter(key: str, value: Any) -> str:
         return f"{value}\u00a0% updates"
     if key == "duration_ms":
         return f"{value}\u00a0ms per run"
+    if key == "records_log2":
+        return f"2{str(value).translate(_RAISED)} records"
     if key == "elements":
         return f"{value} elements"
     return f"{key}\u00a0=\u00a0{value}"
