@@ -153,6 +153,8 @@ def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys
     assert re.search(
         r"tuning fast and plain: 6 settings in \d rounds, .*about .*, \d+ runs, and at most \d+ more", captured.err
     )
+    last = found["rounds"][-1]["candidates"][0]
+    assert last["low"] is not None, "two rounds together have the pairs for an interval"
     final = journal.read(tmp_path / "o/tune/final")
     assert len({line["block"] for line in final}) >= 10
     assert {line["identity"]["allocator"]["name"] for line in final} >= {"plain", "fast", found["winner"]["name"]}

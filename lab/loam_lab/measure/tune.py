@@ -30,6 +30,7 @@ FOLDER = "tune"
 BUDGET_S = 240.0
 SIGNIFICANCE = 0.05
 _State = dict[str, Any]
+_Pairs = dict[str, list[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,13 @@ class Search:
             f"{int(planned.runs * REPEATS_SHARE_MAX)} more where blocks are disturbed"
         )
         rounds: list[dict[str, Any]] = []
+        pairs: _Pairs = {}
         for number, blocks in enumerate(planned.blocks, 1):
             candidates = self._candidates(state, number, candidates)
-            scores, ended = self._measure([state["best"], *candidates], blocks, f"round-{number}", narrow=False)
+            ended = self._measure([state["best"], *candidates], blocks, f"round-{number}", narrow=False)
             if ended.interrupted:
                 return None, ended
+            scores = self._scores(f"round-{number}", state["best"], pairs)
             estimates = {name: found.estimate if (found := scores[name]) else None for name in candidates}
             after = tuning.following(estimates, number)
             rounds.append({
@@ -86,7 +89,7 @@ class Search:
         if not finalists:
             raise LoamError("--tune", None, "every setting failed", f"see the journals below {self.folder / FOLDER}")
         untuned = [state["best"], *([state["baseline"]] if state["baseline"] != state["best"] else [])]
-        _, ended = self._measure([*untuned, *finalists], planned.final_blocks, "final", narrow=True)
+        ended = self._measure([*untuned, *finalists], planned.final_blocks, "final", narrow=True)
         if ended.interrupted:
             return None, ended
         return {"rounds": rounds, **self._decide(state, finalists)}, None
@@ -112,19 +115,33 @@ class Search:
         chosen: list[str] = state["rounds"][number - 1]
         return chosen
 
-    def _measure(
-        self, allocators: Sequence[str], blocks: int, name: str, *, narrow: bool
-    ) -> tuple[dict[str, Interval | None], Ended]:
-        """Run one round; ratios of time to the first allocator by name."""
-        from loam_lab.statistics import contrasts, data
-
+    def _measure(self, allocators: Sequence[str], blocks: int, name: str, *, narrow: bool) -> Ended:
+        """Run one round, or what is missing of it; the first allocator is what the others are compared with."""
         folder = self.folder / FOLDER / name
         again = (folder / folders.MANIFEST).exists()
         if not again:
             folders.new("bench", folder)
-        ended = self.campaign(allocators, blocks, folder, again, narrow).run()
-        found = data.load(folder)
-        return {cell.allocator: contrasts.to_baseline(found, cell) for cell in found.cells}, ended
+        return self.campaign(allocators, blocks, folder, again, narrow).run()
+
+    def _scores(self, name: str, best: str, pairs: _Pairs) -> dict[str, Interval | None]:
+        """Ratios of time to the best untuned allocator over all rounds so far; None for what failed in this one.
+
+        pairs: times of earlier rounds by candidate, to which those of this round are added
+        """
+        from loam_lab.statistics import data, intervals
+
+        found = data.load(self.folder / FOLDER / name)
+        cells = {cell.allocator: cell for cell in found.cells}
+        metric = found.primary(cells[best])
+        below = found.values(cells[best], 0, metric)
+        scores: dict[str, Interval | None] = {}
+        for candidate, cell in cells.items():
+            above = found.values(cell, 0, metric)
+            both = [(above[block], below[block]) for block in above if above[block] > 0 and below.get(block, 0) > 0]
+            known = pairs.setdefault(candidate, [])
+            known += both
+            scores[candidate] = intervals.paired_ratio([a for a, _ in known], [b for _, b in known]) if both else None
+        return scores
 
     def _decide(self, state: _State, finalists: Sequence[str]) -> dict[str, Any]:
         """The final's intervals decide: a winner is faster than the best untuned allocator and than the baseline."""
@@ -212,7 +229,7 @@ def show(found: Mapping[str, Any]) -> None:
         for row in found["final"]
     ]
     columns = ["round", "settings", f"of {found['best']}", "interval", "kept"]
-    title = "Wall time against the best untuned allocator; rounds choose, the final decides"
+    title = "Wall time against the best untuned allocator, over all rounds so far; the final has runs of its own and decides"
     out.print(console.table(columns, rows, numeric=columns[2:4], title=title))
 
 
