@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -84,6 +84,7 @@ class Campaign:
     counter_sources: Sequence[Mapping[str, Any]] = ()
     _allocators: dict[str, Allocator] = field(default_factory=dict)
     _began_s: float = 0.0
+    # Where on the campaign's own clock its last run ended before this start; that clock stands still in between.
     _before_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -139,12 +140,14 @@ class Campaign:
         }
 
     def _run(self, machine: Mapping[str, Any]) -> Ended:
-        finished = {line["id"]: line for line in journal.read(self.folder)}
         given_up = _GivenUp()
-        for line in finished.values():
+        finished: dict[str, Mapping[str, Any]] = {}
+        self._before_s = 0.0
+        for line in journal.read(self.folder):
             given_up.note(line["cell"], line["identity"]["allocator"]["name"], line["identity"]["sync"]["name"], line)
-        self._began_s, self._before_s = time.monotonic(), _measured_s(finished.values())
-
+            finished[line["id"]] = _outline(line)
+            self._before_s = max(self._before_s, line.get("t_s", 0.0) + line.get("wall_s", 0.0))
+        self._began_s = time.monotonic()
         names: dict[PlannedRun, str] = {}
 
         def known(run: PlannedRun) -> Mapping[str, Any] | None:
@@ -186,7 +189,7 @@ class Campaign:
                         began = time.monotonic()
                         line = self._one(run, self._identity(run, machine), scratch)
                         writer.append(line)
-                        finished[line["id"]] = line
+                        finished[line["id"]] = _outline(line)
                         given_up.note(cell.key, cell.allocator, cell.sync, line)
                         remaining.done(self._kind(run), time.monotonic() - began)
                         ended.measured += 1
@@ -305,9 +308,9 @@ class Campaign:
         }  # fmt: skip
 
 
-def _measured_s(lines: Iterable[Mapping[str, Any]]) -> float:
-    """Where on the campaign's own clock the last run ended; that clock stands still between two starts."""
-    return max((line.get("t_s", 0.0) + line.get("wall_s", 0.0) for line in lines), default=0.0)
+def _outline(line: Mapping[str, Any]) -> dict[str, Any]:
+    """What the schedule asks of a line; the rest, records above all, need not stay in memory."""
+    return {"state": line["state"], "disturbance": line.get("disturbance", {})}
 
 
 @contextlib.contextmanager

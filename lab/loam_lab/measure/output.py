@@ -18,7 +18,8 @@ PIPE_BYTES = 1 << 20
 PAUSE_S = 0.02
 # So many looks follow without a pause where a pipe was found that full.
 HASTE = 256
-RECORDS_MAX_BYTES = 64 << 20
+# Below the largest line that the journal is read with.
+RECORDS_MAX_BYTES = 32 << 20
 
 
 class Tail:
