@@ -160,7 +160,7 @@ def test_cells_without_counting_runs_are_named() -> None:
     known = {"operations": OPERATIONS, "duration_ms": DURATION}
     assert planning.notes("cachegrind", group, [cell()], known) == []
     (said,) = planning.notes("cachegrind", group, [cell(), cell(threads=2)], known)
-    assert "simulates one core" in said
+    assert "threads run one at a time" in said
     (said,) = planning.notes("counters", group, [cell()], {"duration_ms": DURATION})
     assert "cannot be given a number of operations" in said
     plan = plans.make(study(sync=[STM], cachegrind=True))

@@ -47,8 +47,8 @@ def notes(purpose: Purpose, group: Group, cells: Sequence[Cell], known: Mapping[
         return []
     if purpose in SIMULATED and any(cell.threads > 1 for cell in cells):
         return [
-            f"group {group.name}: {purpose} simulates one core; cells with more threads have no {purpose} runs; "
-            "look at one thread"
+            f"group {group.name}: inside valgrind threads run one at a time; cells with several have no {purpose} runs; "
+            "count one thread"
         ]
     return [
         f"group {group.name}: {group.workload} cannot be given a number of operations; there are no {purpose} runs; "
