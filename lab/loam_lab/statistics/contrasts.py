@@ -72,7 +72,7 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
             if level == first:
                 continue
             change = {name: first} if name in ("sync", "threads") else {"parameters": {name: first}}
-            other = _sister(campaign, cell, **change) if name != "sync" else _under(campaign, cell, str(first))
+            other = _sister(campaign, cell, **change) if name != "sync" else campaign.counterpart(cell, str(first))
             ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
             if ratio is not None:
                 found.append(
@@ -84,20 +84,6 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
                 what = f"{cell.allocator} against {campaign.baseline(cell)}, without synchronisation"
                 found.append(_contrast(campaign, cell, what, "sequential", ratio))
     return found
-
-
-def _under(campaign: Campaign, cell: Cell, sync: str) -> Cell | None:
-    """The same cell under another synchronisation: parameters that only one of the two has do not count."""
-    wanted = dict(cell.parameters)
-    for other in campaign.of_group(cell.group):
-        have = dict(other.parameters)
-        if (
-            (other.sync, other.allocator, other.threads) == (sync, cell.allocator, cell.threads)
-            and all(have[name] == wanted[name] for name in have.keys() & wanted.keys())
-            and (other.workload, other.machine) == (cell.workload, cell.machine)
-        ):
-            return other
-    return None
 
 
 def _word(name: str, level: Any) -> str:

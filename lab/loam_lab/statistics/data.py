@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,9 @@ class Campaign:
     special: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
     superseded: list[Run] = field(default_factory=list)
     _values: dict[tuple[Cell, int, str], dict[int, float]] = field(default_factory=dict)
+    _counterparts: dict[tuple[object, ...], tuple[frozenset[str], dict[tuple[object, ...], Cell]]] = field(
+        default_factory=dict
+    )
 
     @property
     def blame(self) -> dict[str, list[Run]]:
@@ -161,6 +164,22 @@ class Campaign:
         """The cell whose as_json() equals this, or None."""
         return self._by_content.get(_content(wanted))
 
+    def counterpart(self, cell: Cell, sync: str) -> Cell | None:
+        """The same cell under another synchronisation: parameters that only one of the two has do not count."""
+        names = frozenset(name for name, _ in cell.parameters)
+        place = (cell.group, sync, names)
+        if place not in self._counterparts:
+            known: frozenset[str] = frozenset()
+            index: dict[tuple[object, ...], Cell] = {}
+            for other in self.of_group(cell.group):
+                if other.sync == sync:
+                    # All cells of a group under one synchronisation have the same parameters.
+                    known = names & {name for name, _ in other.parameters}
+                    index.setdefault(_common(other, known), other)
+            self._counterparts[place] = known, index
+        common, found = self._counterparts[place]
+        return found.get(_common(cell, common))
+
     def stratum(self, cell: Cell) -> tuple[object, ...]:
         """What names the blocks that a cell's runs belong to: cells with equal strata share their blocks."""
         own = {parameter.name for parameter in self.workload(cell).parameters}
@@ -214,6 +233,12 @@ class Campaign:
     def baseline(self, cell: Cell) -> str:
         """The allocator that a cell is compared with: the study's baseline, or the group's first where it lacks it."""
         return self.study.allocators_of(self.group(cell))[0]
+
+
+def _common(cell: Cell, names: Set[str]) -> tuple[object, ...]:
+    """A cell as a key in which only these parameters count, and the synchronisation does not."""
+    parameters = frozenset(item for item in cell.parameters if item[0] in names)
+    return cell.workload, cell.allocator, cell.threads, cell.machine, parameters
 
 
 def _content(cell: Mapping[str, Any]) -> tuple[object, ...]:
