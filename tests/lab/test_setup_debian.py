@@ -156,3 +156,22 @@ def test_run_before_there_is_an_environment_it_prints_its_error(
     lacking(monkeypatch, TOOL, root=False)
     assert debian.main(["measure"]) == 2
     assert capfd.readouterr().err.startswith("error: missing: ninetool")
+
+
+def test_one_package_is_downloaded_with_an_index_of_our_own(
+    diary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "debs").mkdir()
+    (tmp_path / "debs/libnine_9-1_amd64.deb").write_bytes(b"made up")
+    target = tmp_path / "target"
+    target.mkdir()
+    assert debian.download("libnine", target) == target / "libnine_9-1_amd64.deb"
+    assert "downloading the Debian package libnine" in capfd.readouterr().err
+    update, download = diary.read_text().splitlines()
+    assert f"Dir::State::lists={target}/apt/lists" in update and download.endswith("download -q libnine")
+    monkeypatch.setenv("OFFLINE", "yes")
+    with pytest.raises(LoamError, match=r"apt-get update: failed, .*by hand: apt-get download libnine"):
+        debian.download("libnine", target)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(LoamError, match="this is no Debian"):
+        debian.download("libnine", target)
