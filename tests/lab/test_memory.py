@@ -181,3 +181,21 @@ def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     assert all(cell["memory"] is None for cell in cells(result, copy=1))
     active = fitness.damon()
     assert [text for text in result["warnings"] if "DAMON" in text] == ([fitness.DAMON] if active else [])
+
+
+def test_a_failed_memory_run_is_told_and_has_no_figures(tmp_path: Path) -> None:
+    _, result = measure(study(memory=True, parameters={"structure": "list", "mode": "crash"}), tmp_path / "out")
+    for cell in cells(result, copy=0):
+        assert cell["memory"] is None
+        assert any(text.startswith("its memory run failed (ended by SIGSEGV") for text in cell["warnings"])
+
+
+def test_figures_of_an_unfit_run_are_kept_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitness, "reclaimable", lambda root: ["/dev/vdb is in use as swap; run swapoff -a"])
+    _, result = measure(study(memory=True), tmp_path / "out")
+    for cell in cells(result, copy=0):
+        assert (cell["memory"]["fit"], cell["memory"]["reasons"]) == (
+            False,
+            ["/dev/vdb is in use as swap; run swapoff -a"],
+        )
+        assert "its memory figures decide nothing: /dev/vdb is in use as swap; run swapoff -a" in cell["warnings"]
