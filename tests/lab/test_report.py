@@ -329,6 +329,16 @@ def test_a_recommendation_leads(tmp_path: Path) -> None:
     assert '<a href="#throughput">Wall time</a>' in page
 
 
+def test_tuned_settings_follow_the_recommendation(tmp_path: Path) -> None:
+    result = synthetic_results.bench()
+    result["recommendation"] = {"allocator": "tbb", "text": "Use tbb.", "command": "LD_PRELOAD=x python3"}
+    result["tuning"] = {"text": "Use tbb:a=1.", "winner": {"command": "A=1 LD_PRELOAD=x python3"}}
+    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    assert page.index("Use tbb.") < page.index("Use tbb:a=1.") < page.index("A=1 LD_PRELOAD=x python3")
+    result["tuning"] = {"text": "No setting was shown to help.", "winner": None}
+    assert "No setting was shown to help." in report.build(result, tmp_path, formats=("html",))["html"].read_text()
+
+
 def test_a_result_of_ten_thousand_records_is_reported_in_three_seconds(tmp_path: Path) -> None:
     result = synthetic_study.large()
     assert len(result["cells"]) >= 300 and sum(cell["runs"] for cell in result["cells"]) >= 9_900

@@ -26,6 +26,7 @@ from loam_lab.report import (
     svg,
     takeaways,
     threats,
+    tuning,
     warned,
     words,
 )
@@ -79,6 +80,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "script": Markup(code), "digest": digest, "heat": heat.build(study), "claims": claims,
         "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
         "threats": threats.table(study), "geomeans": listing.geomeans(study), "best": listing.best(study),
+        "tuning": tuning.tables(study),
         "memory_tables": [t for group in study.groups if (t := memory.table(study, group))],
         "counters": [t for group in study.groups if (t := memory.counters(study, group))],
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
@@ -139,9 +141,10 @@ def date(stamp: str) -> str:
 
 
 def commands(study: Study) -> list[str]:
-    """Every command that repeats the result or a part of it, the whole first, each once; then the recommended one."""
+    """Every command that repeats the result or a part of it, the whole first, each once; then those recommended."""
     advised = (study.raw.get("recommendation") or {}).get("command")
-    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised]
+    tuned = ((study.raw.get("tuning") or {}).get("winner") or {}).get("command")
+    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, tuned]
     return list(dict.fromkeys(str(command) for command in given if command))
 
 
@@ -173,6 +176,8 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     drawn = {figure.name for figure in figures}
     short = {**_SHORT, "throughput": findings.speed_title(study)}
     found = [("answer", "Answer")]
+    if tuning.tables(study):
+        found.append(("tuning", "Settings"))
     if study.raw.get("claims"):
         found.append(("claims", "Claims"))
     found += [(name, short[name]) for name in ("overview", "course", "throughput") if name in drawn]

@@ -30,9 +30,9 @@ def take_home(study: Study) -> list[Finding]:
 
 
 def _advice(study: Study) -> list[Finding]:
-    """What a bench recommends, where the Result has that."""
-    advice = study.raw.get("recommendation") or {}
-    return [Finding("Recommendation", str(advice["text"]))] if advice.get("text") else []
+    """What a bench recommends, and what its search of settings found, where the Result has that."""
+    parts = (("Recommendation", study.raw.get("recommendation")), ("Settings", study.raw.get("tuning")))
+    return [Finding(lead, str(part["text"])) for lead, part in parts if part and part.get("text")]
 
 
 def _speed(given: Sequence[Answer]) -> list[Finding]:
