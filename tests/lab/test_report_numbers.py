@@ -321,6 +321,30 @@ def test_memory_counters_and_adjusted_p_are_in_the_csv(result: dict[str, Any], t
     assert float(mine["callgrind.instructions"]) == 843.4 and float(mine["cachegrind.l1d_misses"]) == 5.2
 
 
+def test_a_search_for_settings_is_told(tmp_path: Path) -> None:
+    result = synthetic_results.bench()
+    span = {"estimate": 0.91, "low": 0.9, "high": 0.92}
+    name = "jemalloc:narenas=1"
+    result["tuning"] = {
+        "best": "jemalloc", "baseline": "glibc", "text": f"Use {name}: 9 % less time.", "check": "./loam bench --check",
+        "winner": {"allocator": "jemalloc", "command": "MALLOC_CONF=narenas:1 tool"}, **span,
+        "rounds": [{"round": 1, "candidates": [
+            {"allocator": "mimalloc:purge_delay=0", "estimate": None, "low": None, "high": None, "kept": False},
+            {"allocator": name, **span, "kept": True},
+        ]}],
+        "final": [{"allocator": name, "to_best": span, "to_baseline": {"estimate": 0.8, "low": 0.79, "high": 0.81}}],
+    }  # fmt: skip
+    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    parser = Tables()
+    parser.feed(page)
+    final = parser.one("The final, with runs of its own")
+    assert final[1] == [name, "0.91", "[0.90, 0.92]", "0.80", "[0.79, 0.81]"]
+    rounds = parser.one("The rounds: they choose and claim nothing")
+    assert [row[0] for row in rounds[1:]] == [name, "mimalloc:purge_delay=0"] and rounds[1][-1] == "kept"
+    assert page.index("9 % less time") < page.index('id="tuning"') < page.index("MALLOC_CONF=narenas:1 tool")
+    assert "./loam bench --check" in page
+
+
 def test_means_and_probabilities(result: dict[str, Any]) -> None:
     study = view.read(result)
     means, best = listing.geomeans(study), listing.best(study)

@@ -230,6 +230,8 @@ def group_label(study: Study, group: Group) -> str:
     for case in study.cases:
         if group in case.groups:
             return case.full(group)
+    if group in study.counted:
+        return ", ".join([group.workload, words.parameters(group.parameters), words.threads(group.threads)])
     twins = [other for other in study.references if other.workload == group.workload]
     telling = {
         key: value for key, value in group.plain.items()

@@ -81,8 +81,8 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
         "threats": threats.table(study), "geomeans": listing.geomeans(study), "best": listing.best(study),
         "tuning": tuning.tables(study),
-        "memory_tables": [t for group in study.groups if (t := memory.table(study, group))],
-        "counters": [t for group in study.groups if (t := memory.counters(study, group))],
+        "memory_tables": [t for group in study.every if (t := memory.table(study, group))],
+        "counters": [t for group in study.every if (t := memory.counters(study, group))],
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
         "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
         "take_home": takeaways.take_home(study), "answers": findings.answers(study), "listed": listing.answers(study),
@@ -143,8 +143,7 @@ def date(stamp: str) -> str:
 def commands(study: Study) -> list[str]:
     """Every command that repeats the result or a part of it, the whole first, each once; then those recommended."""
     advised = (study.raw.get("recommendation") or {}).get("command")
-    tuned = ((study.raw.get("tuning") or {}).get("winner") or {}).get("command")
-    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, tuned]
+    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, *tuning.commands(study)]
     return list(dict.fromkeys(str(command) for command in given if command))
 
 

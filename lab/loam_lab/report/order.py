@@ -20,7 +20,7 @@ _POINTS_MAX = 600
 
 def by_group(study: Study) -> list[tuple[Group, list[Mapping[str, Any]]]]:
     """Groups with their entries of the Result's timeline, in the order of time; groups without any are left out."""
-    owner = {id(cell): group for group in study.groups for cell in group.cells}
+    owner = {id(cell): group for group in study.every for cell in group.cells}
     found: dict[int, list[Mapping[str, Any]]] = {}
     for entry in study.raw.get("timeline") or []:
         index = entry.get("cell")

@@ -134,7 +134,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Study:
-    """The whole Result. raw: the dictionary it came from, cleaned of control characters."""
+    """The whole Result.
+
+    raw: the dictionary it came from, cleaned of control characters; counted: groups of which the study reads places or
+    counts and no speed, which are not among groups
+    """
 
     raw: Mapping[str, Any]
     baseline: str
@@ -143,6 +147,12 @@ class Study:
     groups: tuple[Group, ...]
     cases: tuple[Case, ...]
     references: tuple[Group, ...]
+    counted: tuple[Group, ...] = ()
+
+    @property
+    def every(self) -> tuple[Group, ...]:
+        """Compared groups and counted ones."""
+        return self.groups + self.counted
 
 
 def clean(value: Any) -> Any:
@@ -189,10 +199,12 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
         ) from problem
     listed = [str(item.get("name")) for item in raw.get("allocators") or []]
     allocators = tuple(dict.fromkeys(listed + [cell.allocator for cell in cells]))
-    groups = _groups(cells, allocators, primary)
+    names = {str(item.get("name")) for item in raw.get("groups") or [] if item.get("role") == "counted"}
+    counted = _groups([cell for cell in cells if cell.group in names], allocators, primary)
+    groups = _groups([cell for cell in cells if cell.group not in names], allocators, primary)
     references = tuple(group for group in groups if _is_reference(group, groups))
     cases = _cases([group for group in groups if group not in references])
-    return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references)
+    return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references, counted)
 
 
 # What single figures read of a cell, in the Result's own form.

@@ -30,7 +30,7 @@ def warnings(study: Study) -> list[Warned]:
     found: dict[str, list[tuple[str, str]]] = {}
     for text in study.raw.get("warnings") or []:
         found.setdefault(str(text), []).append((str(text), ""))
-    labels = {id(cell): findings.group_label(study, group) for group in study.groups for cell in group.cells}
+    labels = {id(cell): findings.group_label(study, group) for group in study.every for cell in group.cells}
     for cell in study.cells:
         for text in cell.warnings:
             # Grouped apart from the study's own: those speak of all cells at once.
