@@ -165,3 +165,21 @@ def test_the_listing_of_claims_has_the_last_verdicts(
     assert after["000-09"]["verdict"] is None
     listing.show(as_json=False)
     assert "needs 8 cores" in capsys.readouterr().out
+
+
+def test_the_report_compares_no_speed_of_a_counted_group(tmp_path: Path) -> None:
+    import campaigns
+
+    from loam_lab.report import findings, view
+
+    group = {"name": "one", "workload": "intset", "sync": [campaigns.STM], "parameters": {"structure": "list"}}
+    counted = {**group, "name": "two", "role": "counted", "parameters": {"structure": "hash"}}
+    made = campaigns.study(blocks=6).model_dump(by_alias=True, mode="json")
+    _, result = campaigns.measure(studies.Study.model_validate({**made, "groups": [group, counted]}), tmp_path)
+    study = view.read(result)
+    assert [one.plain["structure"] for one in study.groups] == ["list"]
+    assert [one.plain["structure"] for case in study.cases for one in case.groups] == ["list"]
+    (other,) = study.counted
+    assert other.plain["structure"] == "hash"
+    assert "hash" in findings.group_label(study, other)
+    assert "sequential" not in findings.group_label(study, other)
