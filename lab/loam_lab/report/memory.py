@@ -16,6 +16,8 @@ def samples(cell: Cell) -> list[tuple[float, float]]:
     """(seconds, PSS or else RSS in bytes) of a cell's memory run; none where it has no such run."""
     found = []
     for sample in (cell.more.get("memory") or {}).get("samples", [])[:_SAMPLES_MAX]:
+        if len(sample) < 2:
+            continue
         pss = number(sample[2]) if len(sample) > 2 else None
         value = pss if pss is not None else number(sample[1])
         if (when := number(sample[0])) is not None and value is not None:
