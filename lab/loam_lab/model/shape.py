@@ -30,7 +30,8 @@ SHAPE: dict[str, Any] = {
     "contrasts": [{"parameters": dict}], "headlines": [{"parameters": dict, "ratio": dict}],
     "failures": [{"cell": {"factors": _FACTORS, "parameters": dict, "threads": COUNT}, "count": COUNT}],
     "disturbed": {"by": dict}, "multiplicity": {"*": dict}, "stopping": dict, "timeline": [dict], "geomeans": [dict],
-    "best": [dict], "counter_sources": [dict], "tuning": {"rounds": [{"candidates": [dict]}], "final": [{"to_best": dict, "to_baseline": dict}], "winner": dict},
+    "best": [dict], "counter_sources": [dict],
+    "tuning": {"rounds": [{"candidates": [dict]}], "final": [{"to_best": dict, "to_baseline": dict}], "winner": dict},
     "claims": [{"needs": [str], "paper": [dict], "ours": [dict]}],
     "paper_figures": [{"paper": _TABLE, "ours": _TABLE}], "placements": [{"blocks": [dict]}],
 }  # fmt: skip
