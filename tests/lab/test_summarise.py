@@ -65,9 +65,10 @@ def test_counts_are_pooled_and_causes_come_from_the_blame_run(result: dict[str, 
 
 def test_contrasts_pair_levels_within_blocks(result: dict[str, Any]) -> None:
     found = {(c["allocator"], c["parameters"]["structure"]): c for c in result["contrasts"]}
-    assert len(found) == len(result["contrasts"]) == 6
+    assert len(found) == len(result["contrasts"]) == result["multiplicity"]["contrasts"]["size"] == 6
     for contrast in found.values():
         assert contrast["what"] == "shadow against table"
+        assert contrast["p"] <= contrast["q"] < 0.05
         assert contrast["low"] - 0.01 <= 1.1 <= contrast["high"] + 0.01
         assert contrast["verdict"] == "better"
 

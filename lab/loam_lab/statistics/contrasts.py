@@ -83,7 +83,7 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
             if ratio is not None:
                 what = f"{cell.allocator} against {campaign.baseline(cell)}, without synchronisation"
                 found.append(_contrast(campaign, cell, what, "sequential", ratio))
-    return found
+    return _adjusted(campaign, found)
 
 
 def _word(name: str, level: Any) -> str:
@@ -93,7 +93,7 @@ def _word(name: str, level: Any) -> str:
 
 
 def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Interval) -> dict[str, Any]:
-    study, metric = campaign.study, campaign.primary(cell)
+    metric = campaign.primary(cell)
     parameters = {name: value for name, value in campaign.varied(cell).items() if name != factor}
     return {
         "what": what,
@@ -105,12 +105,26 @@ def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Int
         "parameters": parameters,
         "allocator": cell.allocator,
         "metric": metric.name,
+        "better": metric.better,
         "estimate": ratio.estimate,
         "low": ratio.low,
         "high": ratio.high,
         "n": ratio.n,
-        "verdict": verdicts.decide(ratio, metric.better, margin=study.margin, width_max=study.width_max),
+        "p": ratio.p,
     }
+
+
+def _adjusted(campaign: Campaign, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The contrasts with their verdicts, which take into account how many there are."""
+    study = campaign.study
+    adjusted = multiplicity.benjamini_hochberg([1.0 if line["p"] is None else line["p"] for line in found])
+    for line, q in zip(found, adjusted, strict=True):
+        ratio = Interval(line["estimate"], line["low"], line["high"], line["n"], line["p"])
+        line["q"] = q
+        line["verdict"] = verdicts.decide(
+            ratio, line["better"], margin=study.margin, width_max=study.width_max, adjusted=q
+        )
+    return found
 
 
 def families(campaign: Campaign) -> list[list[Cell]]:

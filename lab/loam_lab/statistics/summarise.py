@@ -71,6 +71,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
     ratios = _ratios(campaign)
     cells = [_cell(campaign, cell, copy, ratio) for (cell, copy), ratio in ratios.items()]
     headlines, families = contrasts.headlines(campaign), derived.families(campaign)
+    found_contrasts = contrasts.contrasts(campaign)
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
     return {
         "schema": SCHEMA,
@@ -106,7 +107,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
         "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
         "counter_sources": counters.of_result(campaign),
         "cells": cells,
-        "contrasts": contrasts.contrasts(campaign),
+        "contrasts": found_contrasts,
         "headlines": headlines,
         "multiplicity": {
             "headlines": {
@@ -118,6 +119,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
                 "method": "Benjamini-Hochberg",
                 "size": sum(ratio is not None and ratio.q is not None for ratio in ratios.values()),
             },
+            "contrasts": {"method": "Benjamini-Hochberg", "size": len(found_contrasts)},
         },
         "disturbed": diagnostics.disturbed(campaign),
         "timeline": diagnostics.timeline(
