@@ -73,7 +73,7 @@ def _run(cell: Cell, block: int, values: dict[str, float] | None) -> Run:
 
 
 def entries(made: Campaign) -> dict[str, dict[str, Any]]:
-    """Cells as results have them, as far as figures read them: medians without intervals."""
+    """Cells as results have them, as far as figures read them: medians and ranges."""
     from statistics import median
 
     found: dict[str, dict[str, Any]] = {}
@@ -82,7 +82,7 @@ def entries(made: Campaign) -> dict[str, dict[str, Any]]:
         for metric in DESCRIPTION.workloads[0].metrics:
             values = list(made.values(cell, 0, metric).values())
             if values:
-                metrics[metric.name] = {"estimate": median(values), "low": None, "high": None}
+                metrics[metric.name] = {"estimate": median(values), "low": min(values), "high": max(values)}
         found[cell.key] = {
             "state": "ok", "factors": {"workload": cell.workload, "allocator": cell.allocator}, "metrics": metrics,
         }  # fmt: skip

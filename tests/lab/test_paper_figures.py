@@ -58,6 +58,15 @@ def test_a_grid_by_allocator_has_a_column_per_metric() -> None:
     assert table(of_one) == (["allocator", "ops_per_s", "room_bytes"], [["a", 200, 32], ["b", 100, 16]])
 
 
+def test_what_never_varies_has_no_interval() -> None:
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        return {"operations": 100 + block, "room_bytes": 32}
+
+    campaign = made({"select": {**FIVE, "threads": 1}, "metrics": ["ops_per_s", "room_bytes"]}, values=values)
+    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    assert shown["ours"]["rows"][0] == ["a", {"estimate": 104.5, "low": 100, "high": 109}, 32]
+
+
 def test_extremes_name_best_and_worst_with_the_paired_ratio() -> None:
     columns, rows = table({"kind": "extremes", "select": {"group": "list", "threads": 2}, "rows": "shift"})
     assert columns == ["shift", "best", "worst", "times better"]

@@ -126,7 +126,9 @@ def _value(
     found = [_of(evidence.campaign, entry, metric) for entry in entries]
     values = [value for value in found if value is not None]
     if len(values) == 1 or select.over == BLOCKS:
-        return values[0] if values else None
+        one = values[0] if values else None
+        # What never varies, as the bytes of a block, needs no interval.
+        return one["estimate"] if one is not None and one["low"] is not None and one["low"] == one["high"] else one
     return median(float(value["estimate"]) for value in values)
 
 
@@ -135,9 +137,7 @@ def _of(campaign: Campaign, entry: Mapping[str, Any], metric: str) -> dict[str, 
         campaign.primary(cell).name for cell in campaign.cells if cell.workload == entry["factors"]["workload"]
     )
     value = entry["metrics"].get(name)
-    if value is None:
-        return None
-    return {"estimate": value["estimate"], "low": value["low"], "high": value["high"]}
+    return None if value is None else {name: value[name] for name in ("estimate", "low", "high")}
 
 
 def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
