@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import loam_lab
-from loam_lab import console
 from loam_lab.measure import folder as folders
 from loam_lab.measure import journal, observe, warmup
 from loam_lab.measure.execute import execute
@@ -28,7 +27,7 @@ from loam_lab.measure.instruments import Instruments, revision, scratch_folder
 from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
 from loam_lab.measure.plan import Plan
 from loam_lab.measure.progress import Progress, Remaining
-from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule, depends_on_time
+from loam_lab.measure.schedule import Schedule
 from loam_lab.measure.stopping import Narrow
 from loam_lab.measure.watched import Watched
 from loam_lab.model.cell import SCHEMA, SIMULATED, PlannedRun, digest, identity
@@ -200,11 +199,6 @@ class Campaign:
             ended.done = len({line["id"] for line in journal.read(self.folder)}) if ended.interrupted else len(finished)
         ended.repeated, ended.refused = schedule.repeated, schedule.refused
         ended.total = len(self.plan.runs) + schedule.repeated
-        if schedule.refused:
-            console.warn(
-                f"{schedule.refused} blocks stayed disturbed: {schedule.repeated} runs were spent on repetitions, a "
-                f"campaign's share of {REPEATS_SHARE_MAX:.0%}; their values are noisier; stop other programs (loam doctor)"
-            )
         return ended
 
     def _stops_before(self, block: int) -> bool:
@@ -220,7 +214,7 @@ class Campaign:
     def _sensitive(self, run: PlannedRun) -> bool:
         """Counts of addresses or aborts are what they are, however long they took."""
         cell = run.cell
-        return depends_on_time(self.plan.executables[cell.sync].workload(cell.workload).metrics)
+        return self.plan.executables[cell.sync].workload(cell.workload).depends_on_time
 
     def _spared(self, block: int, columns: AbstractSet[int]) -> list[PlannedRun]:
         """Runs from a block on that columns which were closed before it will not need."""

@@ -9,26 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loam_lab.measure import plan as plans
 from loam_lab.model.cell import PlannedRun
-
-if TYPE_CHECKING:
-    from loam_lab.model.description import Metric
 
 ATTEMPTS_MAX = 3
 # Of the planned runs.  A machine that needs more is not fit for measuring, and waiting for it would be no method.
 REPEATS_SHARE_MAX = 0.25
 
 Line = Mapping[str, Any]
-
-
-def depends_on_time(metrics: Sequence[Metric]) -> bool:
-    """Whether the first of a workload's metrics, by which its cells are compared, is a time or holds one."""
-    first = metrics[0]
-    timed = {metric.name for metric in metrics if metric.kind == "time"} | {"elapsed_s", "wall_s"}
-    return first.kind == "time" or (first.of is not None and bool(timed & set(first.of)))
 
 
 class Schedule:

@@ -67,6 +67,13 @@ class Workload(BaseModel):
         """The metric of that name, or None."""
         return next((metric for metric in self.metrics if metric.name == name), None)
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether the first metric, by which cells are compared, is a time or holds one."""
+        first = self.metrics[0]
+        times = {metric.name for metric in self.metrics if metric.kind == "time"} | {"elapsed_s"}
+        return first.kind == "time" or (first.of is not None and bool(times & set(first.of)))
+
 
 class Sync(BaseModel):
     """The synchronisation that an executable was built with."""

@@ -140,10 +140,15 @@ class Campaign:
 
     @functools.cached_property
     def contaminated(self) -> frozenset[tuple[object, int]]:
-        """The blocks, as block_of() names them, that stayed disturbed in the attempt that counts."""
+        """The blocks, as block_of() names them, that stayed disturbed in the attempt that counts.
+
+        What is compared by counts is not disturbed by waiting, and was not run again because of it
+        """
+        timed = {cell.key for cell in self.cells if self.workload(cell).depends_on_time}
         return frozenset(
             self.block_of(run)
-            for runs in self.timed.values()
+            for (key, _), runs in self.timed.items()
+            if key in timed
             for run in runs
             if run.state == "ok" and run.disturbance.get("contaminated")
         )

@@ -10,7 +10,7 @@ from loam_lab.counters import summary as counters
 from loam_lab.measure import warmup
 from loam_lab.memory import summary as memory
 from loam_lab.model.records import totals
-from loam_lab.statistics import contrasts, intervals, multiplicity, verdicts
+from loam_lab.statistics import contrasts, diagnostics, intervals, multiplicity, verdicts
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
@@ -113,6 +113,7 @@ def of_campaign(campaign: Campaign) -> list[str]:
         found.append(f"{what}; the rest was given up or not reached in time; see failures, or go on with --resume")
     found += memory.of_campaign(run for runs in campaign.special.get("memory", {}).values() for run in runs)
     found += counters.of_campaign(campaign)
+    found += _disturbed(campaign)
     found += _sentinels(campaign)
     starved = [
         share for cell in campaign.cells if (share := starvation(campaign, cell, 0)) is not None and share > STARVED_MAX
@@ -129,6 +130,22 @@ def of_campaign(campaign: Campaign) -> list[str]:
             "set kernel.randomize_va_space to 2"
         )
     return found
+
+
+def _disturbed(campaign: Campaign) -> list[str]:
+    counts = diagnostics.disturbed(campaign)
+    if not counts["contaminated"]:
+        return []
+    names = {
+        "run_delay": "threads waited for a CPU",
+        "steal": "the hypervisor took time",
+        "pressure": "other tasks ran",
+    }
+    why = ", ".join(f"{names.get(source, source)} in {count}" for source, count in counts["by"].items() if count)
+    return [
+        f"{counts['contaminated']} of {counts['blocks']} blocks stayed disturbed after {counts['repeated']} were run again "
+        f"({why}); their values are noisier, and slower than they should be; stop other programs (loam doctor) and repeat"
+    ]
 
 
 def _sentinels(campaign: Campaign) -> list[str]:
