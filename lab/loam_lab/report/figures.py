@@ -15,7 +15,9 @@ def draw(study: Study) -> list[Figure]:
     """Every figure that the result has data for, in the order of the page."""
     names = Names()
     given = [
-        Figure("overview", "Every allocator in every case", _overview(study, names)),
+        Figure(
+            "overview", "Every allocator" + (" in every case" if len(study.groups) > 1 else ""), _overview(study, names)
+        ),
         scenes.courses(study, names),
         Figure("throughput", findings.speed_title(study), _throughput(study, names)),
         Figure("aborts", "Causes of aborts", _aborts(study, names), CAUSE_LEGEND),
