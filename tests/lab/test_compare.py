@@ -68,14 +68,23 @@ def cell(found: dict[str, Any], allocator: str) -> dict[str, Any]:
 
 def test_an_unchanged_baseline_cancels_the_day(tmp_path: Path) -> None:
     """The machine is 10 % slower on the second day, and the allocator "slow" became 6 % slower."""
-    found = compared(tmp_path, made(), made(slower={"slow": 0.94}, day=0.9, seed=2))
+    found = compared(tmp_path, made(), made(slower={"slow": 0.94}, day=0.9, seed=2), gate=0.97)
     assert cell(found, "fast")["by"] == cell(found, "slow")["by"] == "baseline"
     assert cell(found, "fast")["verdict"] == "equivalent"
     assert cell(found, "slow")["verdict"] == "worse"
     ratio = cell(found, "slow")["ratio_of_ratios"]
     assert ratio["low"] < 0.94 < ratio["high"] and ratio["estimate"] == pytest.approx(0.94, abs=0.01)
     assert cell(found, "slow")["ratio"]["estimate"] == pytest.approx(0.846, abs=0.02)
-    assert cell(found, "plain")["by"] == "values", "the baseline itself has nothing to be compared with"
+    plain = cell(found, "plain")
+    assert (plain["by"], plain["verdict"], plain["gate"]) == ("day", "baseline", "not asked"), "it shows the day alone"
+    assert plain["ratio"]["estimate"] == pytest.approx(0.9, abs=0.02)
+    assert found["gate"]["failed"] == [cell(found, "slow")["cell"]]
+    assert found["warnings"] == []
+
+
+def test_a_lone_baseline_is_compared_by_its_values(tmp_path: Path) -> None:
+    found = compared(tmp_path, made(allocators=("plain",)), made(allocators=("plain",), day=0.9, seed=2), gate=0.97)
+    assert (cell(found, "plain")["by"], cell(found, "plain")["gate"]) == ("values", "failed")
 
 
 def test_a_changed_baseline_cannot_cancel_anything(tmp_path: Path) -> None:
@@ -112,7 +121,7 @@ def test_the_gate_is_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixtu
     first, good = side(tmp_path, "a", made()), side(tmp_path, "b", made(seed=2))
     bad = side(tmp_path, "c", made(slower={"fast": 0.9}, seed=2))
     assert main.run(["compare", str(first), str(good), "--gate", "0.97"]) == 0
-    assert "gate passed: 3 cells at or above 0.97, 0 below, 0 open" in capsys.readouterr().out
+    assert "gate passed: 2 cells at or above 0.97, 0 below, 0 open" in capsys.readouterr().out
     assert main.run(["compare", str(first), str(bad), "--gate", "0.97"]) == 1
     shown = capsys.readouterr().out
     assert "below the gate of 0.97: w size=16 stm 1T fast" in shown
@@ -138,7 +147,7 @@ def test_two_machines_are_compared_on_request_only_and_by_ratios(tmp_path: Path)
     assert not found["same_machine"]
     assert cell(found, "slow")["verdict"] == "better"
     assert cell(found, "slow")["ratio_of_ratios"]["estimate"] == pytest.approx(1.2, abs=0.02)
-    assert (cell(found, "plain")["by"], cell(found, "plain")["gate"]) == (None, "open")
+    assert (cell(found, "plain")["by"], cell(found, "plain")["gate"]) == ("day", "not asked")
 
 
 def test_cells_of_one_side_only_are_listed(tmp_path: Path) -> None:
@@ -191,7 +200,7 @@ def test_too_few_blocks_decide_nothing(tmp_path: Path) -> None:
     for item in few["cells"]:
         item["metrics"]["m"].update(values=item["metrics"]["m"]["values"][:3], blocks=[0, 1, 2])
     found = compared(tmp_path, few, copy.deepcopy(few), gate=0.5)
-    assert {cell["gate"] for cell in found["cells"]} == {"open"}
+    assert [cell["gate"] for cell in found["cells"]] == ["not asked", "open", "open"]
     assert any("too few blocks" in warning for warning in found["warnings"])
 
 
@@ -203,6 +212,6 @@ def test_campaigns_measured_here_compare_with_themselves(tmp_path: Path, capsys:
     assert main.run(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json", "--gate", "0.9"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(c["allocator"], c["by"], c["gate"]) for c in found["cells"]] == [
-        ("plain", "values", "passed"), ("fast", "baseline", "passed"),
+        ("plain", "day", "not asked"), ("fast", "baseline", "passed"),
     ]  # fmt: skip
     assert found["changed"] == []

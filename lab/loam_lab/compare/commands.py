@@ -70,13 +70,19 @@ def _row(cell: Mapping[str, Any], *, gated: bool) -> list[str | Text]:
     from rich.text import Text
 
     # The interval that decides is the one shown.
-    ratio = cell["ratio_of_ratios"] if cell["by"] == "baseline" else cell["ratio"] if cell["by"] == "values" else None
+    ratio = (
+        cell["ratio_of_ratios"]
+        if cell["by"] == "baseline"
+        else cell["ratio"]
+        if cell["by"] in ("values", "day")
+        else None
+    )
     row: list[str | Text] = [
         Text(cell["allocator"]),
         *(tables.quantity({**cell[side], "unit": cell["unit"]}, "estimate") for side in ("first", "second")),
         tables.number(ratio, "estimate"),
         tables.span(ratio, 3),
-        {"baseline": "baseline", "values": "itself"}.get(cell["by"] or "", ""),
+        {"baseline": "baseline", "values": "itself", "day": "the day"}.get(cell["by"] or "", ""),
         tables.verdict_of(cell),
     ]
     return [*row, Text(cell["gate"], style={"failed": "bad", "passed": "good"}.get(cell["gate"], ""))] if gated else row

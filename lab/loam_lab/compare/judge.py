@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ SCHEMA = 1
 @dataclass(frozen=True)
 class Pair:
     """A cell of both results. plain: how many times the second's values are the first's; relative: the same of their
-    ratios to their baselines; by: which of the two decides, "baseline", "values", or "" where nothing can"""
+    ratios to their baselines; by: which of the two decides, "baseline", "values", or "" where nothing can; "day" for the
+    baseline that the others are compared by"""
 
     first: Cell
     second: Cell
@@ -67,6 +68,9 @@ def compare(first: Side, second: Side, *, gate: float | None = None, across_mach
             "measure the same workload, parameters, allocators and threads in both",
         )  # fmt: skip
     pairs = [_pair(first, second, key, same=same) for key in common]
+    # The baseline that cancels the day for others shows nothing but the day itself.
+    used = {id(second.beside(key)) for key, pair in zip(common, pairs, strict=True) if pair.by == "baseline"}
+    pairs = [replace(pair, by="day") if id(pair.second) in used else pair for pair in pairs]
     family = {
         place: p for place, pair in enumerate(pairs) if pair.ratio is not None and (p := pair.ratio.p) is not None
     }
@@ -129,7 +133,11 @@ def _line(pair: Pair, q: float | None, gate: float | None) -> dict[str, Any]:
     cell, ratio = pair.second, pair.ratio
     factors = cell.raw["factors"]
     better: Any = cell.better
-    verdict: str = "not compared" if ratio is None else verdicts.decide(ratio, better, adjusted=q)
+    verdict: str = (
+        ("baseline" if pair.by == "day" else "not compared")
+        if ratio is None
+        else verdicts.decide(ratio, better, adjusted=q)
+    )
     if pair.second.state != "ok":
         verdict = pair.second.state
     return {
@@ -163,12 +171,15 @@ def _gate(pair: Pair, gate: float) -> str:
     """passed | failed | open | not asked.
 
     failed: the whole interval of "times as good" lies below the gate, or a cell that ran before runs no more
-    passed: none of it does; not asked: the first result has nothing to compare with, or no direction is good
+    passed: none of it does; not asked: the first result has nothing to compare with, no direction is good, or it is the
+    unchanged baseline
     """
     if pair.first.state != "ok" or pair.second.state == "skipped" or pair.first.better == "neither":
         return "not asked"
     if pair.second.state != "ok":
         return "failed"
+    if pair.by == "day":
+        return "not asked"
     if pair.ratio is None:
         return "open"
     low, high = times_as_good(pair.ratio, pair.second.better)
