@@ -67,7 +67,7 @@ def centres(differences: ArrayLike, counts: Counts) -> Array:
     c = counts.astype(small, copy=False)
     twice = [(row * (row + 1) // 2).astype(small) for row in c]
     # The median of an even number lies between two: those that half of the weight, and one more, reach.
-    halves = (total + 1) // 2, total // 2 + 1
+    halves = tuple(dict.fromkeys(((total + 1) // 2, total // 2 + 1)))
     reached = np.zeros((CHUNK, samples), dtype=small)
     work = np.empty_like(reached)
     ranks = [np.zeros(samples, dtype=small) for _ in halves]
@@ -91,10 +91,10 @@ def centres(differences: ArrayLike, counts: Counts) -> Array:
                 np.subtract(reached[: chunk.size], half, out=work[: chunk.size])
                 np.right_shift(work[: chunk.size], sign, out=work[: chunk.size])
                 np.subtract(found, work[: chunk.size].sum(axis=0, dtype=small), out=found)
-        if int(before.min()) >= halves[1]:
+        if int(before.min()) >= halves[-1]:
             break
     ordered = walsh[order]
-    medians: Array = (ordered[ranks[0]] + ordered[ranks[1]]) / 2
+    medians: Array = (ordered[ranks[0]] + ordered[ranks[-1]]) / 2
     return medians
 
 
