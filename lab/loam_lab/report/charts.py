@@ -228,7 +228,7 @@ def contrast(study: Study, case: Case, shown: Sequence[findings.Contrast], name:
     canvas.names([(one.allocator, one.allocator, False) for one in shown])
     canvas.figures(figures, "ratio")
     return canvas.draw(
-        name, f"{shown[0].what.capitalize()}: {case.title}", f"Ratio and 95 % interval. {'; '.join(told)}."
+        name, f"{shown[0].title.capitalize()}: {case.title}", f"Ratio and 95 % interval. {'; '.join(told)}."
     )
 
 

@@ -81,13 +81,15 @@ def _contrasts(study: Study, names: Names) -> tuple[Plate, ...]:
     plates = []
     for case in study.cases:
         every = findings.contrasts(study, case)
-        kinds = dict.fromkeys(one.what for one in every)
+        kinds = dict.fromkeys(one.title for one in every)
         if kinds:
             name = names.make("mapping", case.title)
             panels = tuple(
                 (
                     what,
-                    charts.contrast(study, case, [one for one in every if one.what == what], names.make(name, "panel")),
+                    charts.contrast(
+                        study, case, [one for one in every if one.title == what], names.make(name, "panel")
+                    ),
                 )
                 for what in kinds
             )

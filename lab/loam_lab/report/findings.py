@@ -52,12 +52,21 @@ class Fitness:
 
 @dataclass(frozen=True)
 class Contrast:
-    """One ratio between two ways of doing the same, for one allocator."""
+    """One ratio between two ways of doing the same, for one allocator.
+
+    where: the number of threads, in a case that has several
+    """
 
     what: str
     allocator: str
     ratio: Interval
     metric: str
+    where: str = ""
+
+    @property
+    def title(self) -> str:
+        """What was compared, and where."""
+        return f"{self.what}, {self.where}" if self.where else self.what
 
 
 def standing(cell: Cell) -> Interval | None:
@@ -281,16 +290,22 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
 
     Those of sequential twins are left out: the twins' ratios stand beside the case anyway.
     """
+    items = [
+        item for item in study.raw.get("contrasts") or []
+        if item.get("factor") != "sequential" and any(_about(item, group) for group in case.groups)
+    ]  # fmt: skip
+    several = len({item.get("threads") for item in items if item.get("factor") != "threads"}) > 1
     found = []
-    for item in study.raw.get("contrasts") or []:
-        if item.get("factor") == "sequential" or not any(_about(item, group) for group in case.groups):
-            continue
+    for item in items:
         span = Interval(number(item.get("estimate")), number(item.get("low")), number(item.get("high")))
+        where = words.threads(int(item["threads"])) if several and item.get("factor") != "threads" else ""
         found.append(
-            Contrast(str(item.get("what", "")), str(item.get("allocator", "")), span, str(item.get("metric", "")))
+            Contrast(
+                str(item.get("what", "")), str(item.get("allocator", "")), span, str(item.get("metric", "")), where
+            )
         )
-    order = list(dict.fromkeys(one.what for one in found))
-    return sorted(found, key=lambda one: (order.index(one.what), _place(study, one.allocator)))
+    order = list(dict.fromkeys(one.title for one in found))
+    return sorted(found, key=lambda one: (order.index(one.title), _place(study, one.allocator)))
 
 
 def _about(item: Mapping[str, Any], group: Group) -> bool:
@@ -300,6 +315,7 @@ def _about(item: Mapping[str, Any], group: Group) -> bool:
         and str(item.get("group", group.name)) == group.name
         and item.get("threads", group.threads) == group.threads
         and within(item.get("parameters") or {}, group.plain)
+        and ("level" not in item or str(group.plain.get(str(item.get("factor")), item["level"])) == str(item["level"]))
     )
 
 

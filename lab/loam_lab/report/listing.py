@@ -219,7 +219,7 @@ def contrasts(study: Study, case: Case) -> Table | None:
         return None
     decimals = charts.column_decimals([one.ratio for one in found])
     rows = tuple(
-        (one.allocator, one.what, words.metric(one.metric), rounding.ratio(one.ratio.estimate, decimals=decimals),
+        (one.allocator, one.title, words.metric(one.metric), rounding.ratio(one.ratio.estimate, decimals=decimals),
          rounding.interval(one.ratio.estimate, one.ratio.low, one.ratio.high, decimals))
         for one in found
     )  # fmt: skip

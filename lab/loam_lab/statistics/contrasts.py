@@ -75,9 +75,8 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
             other = _sister(campaign, cell, **change) if name != "sync" else campaign.counterpart(cell, str(first))
             ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
             if ratio is not None:
-                found.append(
-                    _contrast(campaign, cell, f"{_word(name, level)} against {_word(name, first)}", name, ratio)
-                )
+                what = f"{_word(name, level)} against {_word(name, first)}"
+                found.append({**_contrast(campaign, cell, what, name, ratio), "level": level})
         if group.role == "sequential":
             ratio = to_baseline(campaign, cell)
             if ratio is not None:

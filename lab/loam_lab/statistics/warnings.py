@@ -152,7 +152,9 @@ def _sentinels(campaign: Campaign) -> list[str]:
     """What the second copy of the baseline says about this machine."""
     ratios = [
         (cell, ratio) for cell in campaign.cells
-        if (cell.key, 1) in campaign.timed and (ratio := contrasts.to_baseline(campaign, cell, 1)) is not None
+        if (cell.key, 1) in campaign.timed
+        and campaign.group(cell).role != "counted"  # what is counted does not depend on the machine's quiet
+        and (ratio := contrasts.to_baseline(campaign, cell, 1)) is not None
     ]  # fmt: skip
     if not ratios:
         return []
