@@ -168,3 +168,20 @@ def test_a_campaign_that_stays_disturbed_says_so(tmp_path: Path) -> None:
     assert ended.refused == 8 - 1
     expected = "8 of 8 blocks stayed disturbed after 1 were run again (threads waited for a CPU in 8)"
     assert any(expected in warning for warning in result["warnings"])
+
+
+def test_planned_blocks_go_before_repetitions_where_time_is_short() -> None:
+    plan = plans.make(study(**WIDE, blocks=10))
+    lines: dict[PlannedRun, dict[str, Any]] = {}
+    asked = []
+
+    def spare(turn: int, runs: int) -> bool:
+        asked.append((turn, runs))
+        return turn == 9
+
+    schedule = Schedule(plan, lines.get, spare=spare)
+    for run in schedule:
+        bad = run.block in (2, 9) and run.column == 0 and run.attempt == 0 and run.copy == 1
+        lines[run] = {"state": "ok", "disturbance": {"contaminated": bad}}
+    assert asked == [(2, 3), (9, 3)]
+    assert (schedule.repeated, schedule.refused, len(lines)) == (3, 1, len(plan.runs) + 3)

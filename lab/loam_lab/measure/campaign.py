@@ -156,7 +156,7 @@ class Campaign:
 
         adaptive = self.study.target_width is not None
         schedule = Schedule(
-            self.plan, known, stops=self._stops_before, sensitive=self._sensitive,
+            self.plan, known, stops=self._stops_before, sensitive=self._sensitive, spare=self._spare,
             close=Narrow(self.study, self.plan, self.folder).close if adaptive else lambda turn, closed: frozenset(),
             minimum=min(self.study.blocks_of(group) for group in self.study.groups) if adaptive else None,
         )  # fmt: skip
@@ -210,6 +210,16 @@ class Campaign:
             return False
         used_s = time.monotonic() - self._began_s
         return used_s * (1 + 1 / block) > budget_s
+
+    def _spare(self, turn: int, runs: int) -> bool:
+        """Whether the time budget leaves room to repeat so many runs of a turn after all that is planned."""
+        budget_s = self.study.budget_s
+        if budget_s is None:
+            return True
+        sizes = [sum(len(block) for block in blocks) for blocks in self.plan.turns]
+        used_s = time.monotonic() - self._began_s
+        # Repetitions so far make a run look dearer than it is: careful, not wrong.
+        return used_s * (1 + (sum(sizes[turn + 1 :]) + runs) / sum(sizes[: turn + 1])) <= budget_s
 
     def _sensitive(self, run: PlannedRun) -> bool:
         """Counts of addresses or aborts are what they are, however long they took."""

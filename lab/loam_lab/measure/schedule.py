@@ -25,7 +25,7 @@ class Schedule:
     """The runs still to do, in order; iterate once.
 
     repeated: runs of further attempts so far; refused: blocks that stayed disturbed because no more repetitions are
-    allowed; closed: columns that need no more blocks
+    allowed, or there was no time; closed: columns that need no more blocks
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Schedule:
         stops: Callable[[int], bool] = lambda turn: False,
         close: Callable[[int, AbstractSet[int]], AbstractSet[int]] = lambda turn, closed: frozenset(),
         sensitive: Callable[[PlannedRun], bool] = lambda run: True,
+        spare: Callable[[int, int], bool] = lambda turn, runs: True,
         minimum: int | None = None,
     ) -> None:
         """What is known from before is asked again for each run, so that this and an earlier start are one.
@@ -43,8 +44,10 @@ class Schedule:
         line: a run's line of the journal, None while it has none; stops: whether no further turn is to begin
         close: columns that need none from this turn on, given those known; it must follow from the turns before
         sensitive: whether what a run is compared by depends on time; minimum: turns planned for sure, None for all
+        spare: whether there is time to repeat so many runs of a turn: blocks that were planned go before
         """
-        self._plan, self._line, self._stops, self._close, self._sensitive = plan, line, stops, close, sensitive
+        self._plan, self._line, self._stops, self._close = plan, line, stops, close
+        self._sensitive, self._spare = sensitive, spare
         self._minimum = len(plan.turns) if minimum is None else minimum
         self.repeated = 0
         self.refused = 0
@@ -69,7 +72,8 @@ class Schedule:
             for attempt in range(1, ATTEMPTS_MAX):
                 if not self.disturbed(block):
                     break
-                if self.repeated + len(block) > REPEATS_SHARE_MAX * self._planned(turn):
+                allowed = self.repeated + len(block) <= REPEATS_SHARE_MAX * self._planned(turn)
+                if not allowed or not self._spare(turn, len(block)):
                     self.refused += 1
                     break
                 block = plans.again(self._plan, first, attempt)
