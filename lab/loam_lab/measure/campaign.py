@@ -83,6 +83,7 @@ class Campaign:
     counter_sources: Sequence[Mapping[str, Any]] = ()
     _allocators: dict[str, Allocator] = field(default_factory=dict)
     _began_s: float = 0.0
+    _measured: int = 0
     # Where on the campaign's own clock its last run ended before this start; that clock stands still in between.
     _before_s: float = 0.0
 
@@ -147,6 +148,7 @@ class Campaign:
             finished[line["id"]] = _outline(line)
             self._before_s = max(self._before_s, line.get("t_s", 0.0) + line.get("wall_s", 0.0))
         self._began_s = time.monotonic()
+        self._measured = 0
         names: dict[PlannedRun, str] = {}
 
         def known(run: PlannedRun) -> Mapping[str, Any] | None:
@@ -192,6 +194,7 @@ class Campaign:
                         given_up.note(cell.key, cell.allocator, cell.sync, line)
                         remaining.done(self._kind(run), time.monotonic() - began)
                         ended.measured += 1
+                        self._measured += 1
                     progress.step()
             except KeyboardInterrupt:
                 ended.interrupted = True
@@ -208,18 +211,20 @@ class Campaign:
         budget_s = self.study.budget_s
         if budget_s is None or block < BLOCKS_FOR_INTERVAL:
             return False
-        used_s = time.monotonic() - self._began_s
-        return used_s * (1 + 1 / block) > budget_s
+        return not self._time_for(sum(len(one) for one in self.plan.turns[block]), budget_s)
 
     def _spare(self, turn: int, runs: int) -> bool:
         """Whether the time budget leaves room to repeat so many runs of a turn after all that is planned."""
         budget_s = self.study.budget_s
         if budget_s is None:
             return True
-        sizes = [sum(len(block) for block in blocks) for blocks in self.plan.turns]
+        planned = sum(len(block) for blocks in self.plan.turns[turn + 1 :] for block in blocks)
+        return self._time_for(planned + runs, budget_s)
+
+    def _time_for(self, runs: int, budget_s: float) -> bool:
+        """Whether so many more runs, each as long as those of this start were on average, fit into the time budget."""
         used_s = time.monotonic() - self._began_s
-        # Repetitions so far make a run look dearer than it is: careful, not wrong.
-        return used_s * (1 + (sum(sizes[turn + 1 :]) + runs) / sum(sizes[: turn + 1])) <= budget_s
+        return used_s * (1 + runs / max(1, self._measured)) <= budget_s
 
     def _sensitive(self, run: PlannedRun) -> bool:
         """Counts of addresses or aborts are what they are, however long they took."""
