@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 # A cell that hangs is given this many chances; each further one would cost a whole timeout and tell nothing new.
 TIMEOUTS_MAX = 2
+# Repetitions leave a tenth of a time budget alone: later turns may take longer than those so far.
+REPEATS_BUDGET_SHARE = 0.9
 # The fewest pairs that have a 95 % signed-rank interval.
 BLOCKS_FOR_INTERVAL = 6
 
@@ -219,7 +221,7 @@ class Campaign:
         if budget_s is None:
             return True
         planned = sum(len(block) for blocks in self.plan.turns[turn + 1 :] for block in blocks)
-        return self._time_for(planned + runs, budget_s)
+        return self._time_for(planned + runs, REPEATS_BUDGET_SHARE * budget_s)
 
     def _time_for(self, runs: int, budget_s: float) -> bool:
         """Whether so many more runs, each as long as those of this start were on average, fit into the time budget."""
