@@ -27,7 +27,6 @@ namespace {
 constexpr std::size_t kCountMax = 64;
 // Those that the report draws; all others only count.
 constexpr std::size_t kBlocksRecorded = 64;
-constexpr std::uintptr_t kLineBytes = 64;
 
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::integer("size", 16, 1, 1 << 20, "B", "bytes of a block"),
@@ -135,7 +134,7 @@ Counts count(const Settings& settings, std::span<Block> all) {
   for (std::size_t i = 1; i < all.size(); ++i)
     counts.distance = std::min(counts.distance, all[i].address - all[i - 1].address);
   counts.line_mates = count_mates(
-      all, [](const Block& block) { return block.address / kLineBytes; },
+      all, [](const Block& block) { return block.address / platform::kCacheLineBytes; },
       [](const Block& one, const Block& other) { return one.thread != other.thread; });
   counts.stripe_mates = count_mates(
       all, [&](const Block& block) { return settings.stripe(block); },

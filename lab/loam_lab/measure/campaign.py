@@ -195,13 +195,13 @@ class Campaign:
                         finished[line["id"]] = _outline(line)
                         given_up.note(cell.key, cell.allocator, cell.sync, line)
                         remaining.done(self._kind(run), time.monotonic() - began)
-                        ended.measured += 1
                         self._measured += 1
                     progress.step()
             except KeyboardInterrupt:
                 ended.interrupted = True
             # An interrupt may have come between the journal's line and its being noted.
             ended.done = len({line["id"] for line in journal.read(self.folder)}) if ended.interrupted else len(finished)
+        ended.measured = self._measured
         ended.repeated, ended.refused = schedule.repeated, schedule.refused
         ended.total = len(self.plan.runs) + schedule.repeated
         return ended
