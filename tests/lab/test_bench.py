@@ -11,7 +11,7 @@ import pytest
 from campaigns import FakeInstruments
 
 from loam_lab.errors import LoamError
-from loam_lab.measure import bench, journal, recommend
+from loam_lab.measure import bench, commands, journal, recommend
 
 # Under the made-up allocator "fast" the command sleeps less; sleeping is precise enough for a test on a busy machine.
 SLEEPER = "case $FAKE_ALLOCATOR in fast) sleep 0.05 ;; *) sleep 0.10 ;; esac"
@@ -55,6 +55,26 @@ def test_a_command_that_fails_or_does_not_exist_is_refused_at_once(tmp_path: Pat
     with pytest.raises(LoamError, match="did not end within"):
         run(tmp_path / "e", ["sleep", "30"], timeout_s=0.2)
     assert not any((tmp_path / name).exists() for name in "abcde"), "nothing is left behind"
+
+
+def test_commands_are_counted_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = [
+        {"source": "perf_event", "counts": False, "why": "no such counter"},
+        {"source": "callgrind", "counts": True, "why": ""},
+        {"source": "cachegrind", "counts": True, "why": ""},
+    ]
+    monkeypatch.setattr(commands, "counter_sources", lambda study: here if study.counters else [])
+    status, result = run(tmp_path / "o", ["/bin/true"], counters=True, blocks=1, as_json=False)
+    assert status == 0
+    for cell in result["cells"]:
+        expected = [] if cell["copy"] else [("callgrind", "run"), ("cachegrind", "run")]
+        assert [(counted["source"], counted["per"]) for counted in cell["counters"]] == expected
+        assert all(counted["instructions"] > 10_000 for counted in cell["counters"])
+    assert result["commands"][0] == "./loam bench --allocator plain,fast --counters -- /bin/true"
+    assert any("instructions come from callgrind" in warning for warning in result["warnings"])
+    assert capsys.readouterr().out.count("Counts") == 1
 
 
 def test_a_crash_under_one_allocator_is_a_result(tmp_path: Path) -> None:

@@ -208,7 +208,6 @@ def test_a_start_imports_nothing_heavy() -> None:
         "numpy",
         "scipy",
         "duckdb",
-        "altair",
         "vl_convert",
         "jinja2",
         "psutil",
@@ -224,7 +223,7 @@ def test_a_start_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], *([*command.split(), "--help"] for command in COMMANDS)])
 def test_help_imports_no_work(arguments: list[str]) -> None:
     # rich's tables and, below a command, pydantic are what typer itself draws and reads help with.
-    heavy = ["numpy", "scipy", "duckdb", "altair", "vl_convert", "jinja2", "psutil", "jsonschema", "tomli_w"]
+    heavy = ["numpy", "scipy", "duckdb", "vl_convert", "jinja2", "psutil", "jsonschema", "tomli_w"]
     if arguments == ["--help"]:
         heavy.append("pydantic")
     code = f"""import sys

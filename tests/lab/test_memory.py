@@ -72,8 +72,9 @@ def test_looking_takes_at_most_a_hundredth_of_the_time() -> None:
     sampler, wall_s = sampled("import time; b = bytearray(64 * 2**20); time.sleep(1.5)")
     seen = sampler.result(wall_s)
     # One look may come right before the end: its cost is not paid back.
-    assert seen["looking_share"] <= 0.01 * (1 + 2 / seen["looks"])
-    assert seen["looks"] >= 10
+    assert 0 < seen["looking_share"] <= 0.01 * (1 + 2 / seen["looks"])
+    # How often it looks is the machine's speed; that it goes on looking is not.
+    assert seen["looks"] > 1
 
 
 def test_a_slow_look_is_followed_by_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:

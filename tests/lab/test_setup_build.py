@@ -138,7 +138,10 @@ def test_two_builds_wait_for_each_other(checkout: Path) -> None:
 
 
 def test_knowing_that_nothing_changed_takes_no_time() -> None:
-    began = time.monotonic()
+    # CPU time, and the least of five: the machine may be busy with other tests.
+    took_s = []
     for _ in range(5):
+        began = time.process_time()
         build.sources_fingerprint()
-    assert (time.monotonic() - began) / 5 < 0.1
+        took_s.append(time.process_time() - began)
+    assert min(took_s) < 0.1

@@ -160,6 +160,7 @@ def bench(
     seed: Seed = 1,
     timeout: Timeout = None,
     memory: Memory = False,
+    counters: Counters = False,
     tune: Tune = False,
     tune_for: TuneFor = None,
     resume: Resume = False,
@@ -178,7 +179,7 @@ def bench(
     from loam_lab.measure import bench as measure_bench
 
     return measure_bench.bench(
-        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
+        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory, counters=counters,
         tune=tune or tune_for is not None, tune_budget_s=tune_for, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 

@@ -46,6 +46,7 @@ def bench(
     timeout_s: float | None = None,
     budget_s: float = BUDGET_S,
     memory: bool = False,
+    counters: bool = False,
     tune: bool = False,
     tune_budget_s: float | None = None,
     resume: bool = False,
@@ -58,10 +59,12 @@ def bench(
 
     command: program and arguments; blocks: exactly that many, None to let intervals and budget_s decide
     memory: one further run under each allocator, for memory over time
+    counters: further runs under each that count, with the processor's counters or, where they stand still, valgrind
     tune: then search the settings of the best two allocators; tune_budget_s: for about so long (tune.BUDGET_S)
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError if the command is not found or fails under the baseline
     """
+    from loam_lab.counters import planning
     from loam_lab.measure import commands
     from loam_lab.measure import folder as folders
     from loam_lab.measure import tune as tuning
@@ -76,6 +79,8 @@ def bench(
 
         build.ensure_built(["probe"])
         building.ensure(allocators)
+        if counters:
+            build.ensure_built(["counted-loop"])
         instruments = Machine()
     for name in allocators:
         instruments.allocator(name)
@@ -90,10 +95,12 @@ def bench(
     else:
         left_s = budget_s - (time.monotonic() - previewed)
         limits = _limits(left_s, (run_s + OVERHEAD_GUESS_S) * (len(study.allocators) + 1), blocks)
-    study = study.model_copy(update={**limits, "memory": memory})
+    study = study.model_copy(update={**limits, "memory": memory, "counters": counters})
+    sources = commands.counter_sources(study)
+    study, counting = planning.resolve(study, sources)
     plan = _plan(study, argv)
-    plan.notes += [*absent, *_dropped(launcher.dropped)]
-    flags = ["--memory"] if memory else []
+    plan.notes += [*absent, *_dropped(launcher.dropped), *counting]
+    flags = ["--memory"] * memory + ["--counters"] * counters
     flags += ["--tune"] if tune and tune_budget_s is None else []
     flags += ["--tune-for", f"{tune_budget_s:g}"] if tune and tune_budget_s is not None else []
     chosen = ["--allocator", ",".join(allocators)] if allocators else []
@@ -103,7 +110,7 @@ def bench(
         console.note(f"first the allocators, {first}; then settings, {duration(tune_budget_s or tuning.BUDGET_S)}")
     campaign = Campaign(
         study, plan, folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,
-        enough=None if blocks else _narrow_enough(folder),
+        enough=None if blocks else _narrow_enough(folder), counter_sources=sources,
     )  # fmt: skip
     ended = campaign.run()
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat])
@@ -125,19 +132,20 @@ def bench(
         console.print_json(result)
     elif "tuning" in result:
         tuning.show(result["tuning"])
-    if not as_json:
-        special_tables.show(result)
     commands.show_warnings(result)
     return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
 
 def _again(study: Study, argv: Sequence[str], instruments: Instruments, launcher: CommandLauncher, repeat: str) -> Any:
     """Campaigns of the same command under other allocators, for a search (see tune.Search)."""
+    from loam_lab.counters import planning
     from loam_lab.measure.campaign import Campaign
+
+    group = study.groups[0].model_copy(update=dict.fromkeys(planning.COUNTING))
 
     def campaign(allocators: Sequence[str], blocks: int, folder: Path, resume: bool, narrow: bool) -> Campaign:
         changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "budget_s": None,
-                   "memory": False}  # fmt: skip
+                   "memory": False, "counters": False, "groups": (group,)}  # fmt: skip
         other = study.model_copy(update=changed)
         return Campaign(
             other, _plan(other, argv), folder, instruments, repeat, resume=resume, kind="bench", launcher=launcher,

@@ -218,7 +218,7 @@ def perform(
     if instruments is None:
         _build(study, preset)
         instruments = Machine(preset)
-    sources = _counter_sources(study)
+    sources = counter_sources(study)
     study, counting = planning.resolve(study, sources)
     plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
     plan.notes.extend([*notes, *counting])
@@ -257,7 +257,7 @@ def _build(study: Study, preset: str) -> None:
     build.ensure_built([*own, "probe", "counted-loop"], preset)
 
 
-def _counter_sources(study: Study) -> list[dict[str, Any]]:
+def counter_sources(study: Study) -> list[dict[str, Any]]:
     """What this machine can count with; asked only for a study that counts, or makes claims about counts."""
     from loam_lab.counters import planning
 

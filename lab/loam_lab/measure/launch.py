@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from loam_lab.measure.execute import RECORDS_FD, Outcome
 from loam_lab.measure.instruments import signal_name, without_allocator_settings, workload_environment
+from loam_lab.model.cell import SIMULATED
 from loam_lab.model.records import Records, parse
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from loam_lab.model.cell import Cell, PlannedRun
 
 OVERHEAD_GUESS_S = 0.06
-VALGRIND_GUESS_S = 5.0
+# Of a workload's counting run, and how many times as long a command takes inside valgrind.
+VALGRIND_GUESS_S, VALGRIND_FACTOR = 5.0, 50.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class WorkloadLauncher:
 
     def duration_s(self, run: PlannedRun) -> float:
         """See Launcher."""
-        if run.purpose in ("callgrind", "cachegrind"):
+        if run.purpose in SIMULATED:
             return VALGRIND_GUESS_S
         timed = self.parameters(run.cell).get("duration_ms", 0)
         return ((timed if isinstance(timed, int) else 0) + run.cell.warmup_ms) / 1000
@@ -122,7 +124,7 @@ class CommandLauncher:
 
     def duration_s(self, run: PlannedRun) -> float:
         """See Launcher."""
-        return self._expected_s
+        return self._expected_s * (VALGRIND_FACTOR if run.purpose in SIMULATED else 1)
 
     def judge(self, outcome: Outcome, run: PlannedRun | None) -> Judged:
         """See Launcher: any status but 0 is a failure."""

@@ -45,7 +45,7 @@ def _memory(where: str, cells: list[Mapping[str, Any]]) -> None:
         live = memory["live_peak_bytes"]
         rows.append([
             name_of(cell), _bytes(memory["peak_pss_bytes"]), _bytes(memory["mean_pss_bytes"]),
-            "" if live is None else _bytes(live), str(memory["faults_minor"]), "yes" if memory["fit"] else "no",
+            "" if live is None else _bytes(live), _whole(memory["faults_minor"]), "yes" if memory["fit"] else "no",
         ])  # fmt: skip
     heads = ["peak PSS", "mean PSS", "live", "minor faults"]
     _print(["allocator", *heads, "fit"], rows, f"Memory over time · {where}", numeric=heads)
@@ -74,4 +74,8 @@ def _bytes(value: float) -> str:
 def _count(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return _whole(value) if value >= 100 else f"{value:.3g}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ")
