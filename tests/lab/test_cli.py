@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -237,12 +237,14 @@ print("STATUS", status, [m for m in {heavy!r} if m in sys.modules], sorted(own -
 
 @pytest.mark.skipif(not (paths.root() / ".venv/.loam-requirements.lock").is_file(), reason="not started by ./loam")
 def test_a_start_takes_under_a_quarter_of_a_second() -> None:
+    # CPU time: it does nothing but compute, and the machine may be busy with other tests.
     taken = []
     for _ in range(7):
-        began = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([str(paths.root() / "loam"), "--version"], stdout=subprocess.DEVNULL, check=True)
-        taken.append(time.monotonic() - began)
-    assert min(taken) < 0.25, f"the fastest of {len(taken)} starts took {min(taken):.3f} s"
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    assert 0 < min(taken) < 0.25, f"the cheapest of {len(taken)} starts took {min(taken):.3f} s"
 
 
 def test_names_of_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

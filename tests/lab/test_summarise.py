@@ -149,6 +149,13 @@ def test_equivalent_allocators_are_called_so(tmp_path: Path) -> None:
     assert "the allocator makes no difference above 2.0 %" in result["headlines"][0]["text"]
 
 
+def test_allocators_that_measure_exactly_alike_are_compared_too(tmp_path: Path) -> None:
+    _, result = measure(study(allocators=["plain", "same"], blocks=10, parameters={"spread": 0}), tmp_path)
+    (headline,) = result["headlines"]
+    assert (headline["best"], headline["worst"]) == ("plain", "same")
+    assert headline["ratio"] == {"estimate": 1.0, "low": 1.0, "high": 1.0} and headline["verdict"] == "equivalent"
+
+
 @pytest.mark.parametrize(("cpu_s", "cores", "told"), [("0.2", 4, False), ("0.15", 4, True), ("0.15", 1, False)])
 def test_starved_threads_are_told(tmp_path: Path, cpu_s: str, cores: int, told: bool) -> None:
     """Two threads, 0.1 s: 0.15 s of CPU time is a quarter too little, unless the machine has fewer cores than threads."""

@@ -162,9 +162,11 @@ def _headline(campaign: Campaign, cells: list[Cell]) -> dict[str, Any] | None:
         sign * sum(math.log(pairs[i, j].estimate) for j in range(len(good)) if (i, j) in pairs)
         for i in range(len(good))
     ]
-    best, worst = max(range(len(good)), key=score.__getitem__), min(range(len(good)), key=score.__getitem__)
+    best = max(range(len(good)), key=score.__getitem__)
+    # Also where all are exactly alike two are compared: that there is no difference is an answer.
+    worst = min((i for i in range(len(good)) if i != best), key=score.__getitem__)
     oriented = (best, worst) if sign > 0 else (worst, best)
-    if best == worst or oriented not in pairs:
+    if oriented not in pairs:
         return None
     unordered = [key for key in pairs if key[0] < key[1]]
     adjusted = dict(
