@@ -2,10 +2,10 @@
 
     python -m loam_lab.statistics.detection [--minutes 10] [--studies 100] [--out DIR]
 
-Half of the studies plant 5 % in ten blocks of 100 ms, half plant 3 % in thirty of 30 ms; the sentinel of each is 0 %.  The slow-down is exact: a
-library asks the workload for so much more of the same work (tests/planted).  Every study's outcome is appended to
-DIR/outcomes.jsonl, and a further start goes on from there; --minutes 0 prints what there is.  Wants a quiet machine.
-Exit status 1 if a goal is missed, 3 while there are too few studies to tell.
+Half of the studies plant 5 % in ten blocks of 100 ms, half plant 3 % in thirty of 30 ms; the sentinel of each is 0 %.  The
+slow-down is exact: a library asks the workload for so much more of the same work (tests/planted).  Every study's outcome is
+appended to DIR/outcomes.jsonl, and a further start goes on from there; --minutes 0 prints what there is.  Wants a quiet
+machine.  Exit status 1 if a goal is missed, 3 while there are too few studies to tell.
 """
 
 from __future__ import annotations
