@@ -29,16 +29,27 @@ def all_good(studies: int = detection.STUDIES_MIN) -> list[Outcome]:
 def test_perfect_studies_reach_every_goal() -> None:
     rows = detection.rows(all_good())
     assert [row.what for row in rows if row.kept is not True] == []
-    assert len(rows) == 9
+    assert len(rows) == 13
+
+
+def test_few_blocks_may_change_their_verdict() -> None:
+    spoilt = [
+        outcome(5, 10, o.study, verdict="inconclusive") if (o.planted, o.blocks, o.study) == (5, 10, 4) else o
+        for o in all_good()
+    ]
+    (row,) = [
+        row for row in detection.rows(spoilt) if row.what == "planted 5 %, 10 blocks: another verdict the second time"
+    ]
+    assert (row.value, row.goal, row.kept) == (10.0, detection.NO_GOAL, True)
 
 
 @pytest.mark.parametrize(
     ("change", "missed"),
     [
-        (lambda o: outcome(5, 10, o.study, verdict="inconclusive") if o.study < 3 else o, "planted 5 %, 10 blocks: found"),
-        (lambda o: outcome(5, 10, o.study, ratio=1 / 1.0551), "planted 5 %, 10 blocks: bias"),
-        (lambda o: outcome(5, 10, o.study, verdict="better") if o.study == 4 else o, "better one time and worse the other"),
-        (lambda o: outcome(5, 10, o.study, verdict="inconclusive") if o.study == 4 else o, "planted 5 %, 10 blocks: another"),
+        (lambda o: outcome(5, o.blocks, o.study, verdict="inconclusive") if o.study < 3 else o, "planted 5 %, 10 blocks: found"),
+        (lambda o: outcome(5, o.blocks, o.study, ratio=1 / 1.0551), "planted 5 %, 10 blocks: bias"),
+        (lambda o: outcome(5, o.blocks, o.study, verdict="better") if o.study == 4 else o, "better one time and worse the other"),
+        (lambda o: outcome(5, o.blocks, o.study, verdict="inconclusive") if o.study == 4 else o, "planted 5 %, 20 blocks: another"),
     ],
 )  # fmt: skip
 def test_each_goal_can_be_missed(change: object, missed: str) -> None:
@@ -55,23 +66,23 @@ def test_a_false_alarm_in_the_sentinel_counts() -> None:
     assert rows["planted 0 %: better or worse"].kept is False
 
 
-def test_it_goes_on_where_it_stopped_and_takes_both_kinds_in_turn(tmp_path: Path) -> None:
+def test_it_goes_on_where_it_stopped_and_takes_all_kinds_in_turn(tmp_path: Path) -> None:
     file, seen = tmp_path / "new" / "outcomes.jsonl", []
 
     def one(planted: int, blocks: int, number: int) -> list[Outcome]:
-        seen.append((planted, number))
-        if len(seen) == 4:
+        seen.append((planted, blocks, number))
+        if len(seen) == 5:
             raise KeyboardInterrupt
         return good(planted, blocks, number)
 
     detection.run(file, minutes=1, studies=3, one=one)
-    assert seen == [(5, 0), (3, 0), (5, 1), (3, 1)]
+    assert seen == [(5, 10, 0), (5, 20, 0), (3, 30, 0), (5, 10, 1), (5, 20, 1)]
     with file.open("a") as lines:
         lines.write('{"planted": 5, "torn')
     file.write_text(file.read_text() + "\n")
     detection.run(file, minutes=1, studies=3, one=one)
-    assert seen[4:] == [(3, 1), (5, 2), (3, 2)]
-    assert sum(o.planted == 5 for o in detection.read(file)) == 3
+    assert seen[5:] == [(5, 20, 1), (3, 30, 1), (5, 10, 2), (5, 20, 2), (3, 30, 2)]
+    assert sum(o.planted == 5 for o in detection.read(file)) == 6
 
 
 def test_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,5 +121,5 @@ def test_outcomes_come_from_results(tmp_path: Path) -> None:
 def test_a_real_study_runs(tmp_path: Path) -> None:
     """One study of each kind on this machine; how well it finds what is planted is for a quiet one to say."""
     found = detection.run(tmp_path / "outcomes.jsonl", minutes=5, studies=1)
-    assert {(o.planted, o.blocks) for o in found} == {(0, 10), (5, 10), (0, 30), (3, 30)}
+    assert {(o.planted, o.blocks) for o in found} == {(0, 10), (5, 10), (0, 20), (5, 20), (0, 30), (3, 30)}
     assert all(0.8 < o.ratio < 1.2 for o in found)
