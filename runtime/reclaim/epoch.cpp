@@ -119,6 +119,15 @@ std::size_t Domain::reclaim(Participant& self, Limbo& limbo) noexcept {
   return limbo.blocks();
 }
 
+void Domain::wait_for_idle(const Participant& self) const noexcept {
+  for_each_slot([&](unsigned slot) {
+    const Participant* const other = participants_[slot].load(std::memory_order_seq_cst);  // epoch.B; attach()
+    if (other == nullptr || other == &self) return;
+    sync::Backoff backoff;
+    while (!is_idle(other->slot.load(std::memory_order_seq_cst))) backoff.wait();  // epoch.B
+  });
+}
+
 void Domain::adopt_orphans(Limbo& limbo) noexcept {
   if (!orphans_lock_.try_lock()) return;
   const std::lock_guard guard(orphans_lock_, std::adopt_lock);

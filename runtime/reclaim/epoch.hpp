@@ -67,6 +67,7 @@ class Limbo {
   // Of the blocks, and of the list that holds them: blocks of unknown size count at least their entries.
   std::size_t bytes() const noexcept { return bytes_ + blocks() * sizeof(Retired); }
   std::size_t capacity() const noexcept { return capacity_; }  // entries of the list's part in use
+  std::size_t proposals() const noexcept { return proposed_; }
   bool has_proposals() const noexcept { return proposed_ != 0; }
 
  private:
@@ -106,6 +107,10 @@ class Limbo {
     withdraw();
   }
   void withdraw() noexcept { proposed_ = proposed_bytes_ = 0; }
+  // All but the first `kept`.
+  void withdraw_to(std::size_t kept) noexcept {
+    while (proposed_ > kept) proposed_bytes_ -= at(tail_ + --proposed_).bytes;
+  }
 
   // Everything without a stamp becomes a batch with this one.
   void stamp(std::uint64_t stamp) noexcept;
@@ -169,6 +174,7 @@ class Domain {
   }
   void accept(Limbo& limbo) noexcept { limbo.accept(); }
   void withdraw(Limbo& limbo) noexcept { limbo.withdraw(); }
+  void withdraw_to(Limbo& limbo, std::size_t kept) noexcept { limbo.withdraw_to(kept); }
 
   // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,
   // scans when a batch is full, waits if too much is held back.
@@ -184,6 +190,17 @@ class Domain {
   // Frees all that can be freed now. Call outside any read section.
   // returns how many blocks of `limbo` are still held back
   std::size_t reclaim(Participant& self, Limbo& limbo) noexcept;
+
+  // Returns once every other thread has been seen outside of read sections. The caller must keep new ones out, by a word
+  // that they read after announcing themselves and that was written before announce_heavy().
+  void wait_for_idle(const Participant& self) const noexcept;
+
+  // call(slot) for every slot that may be in use.
+  template <class Call>
+  void for_each_slot(Call&& call) const {
+    const unsigned end = slots_.high_water();
+    for (unsigned slot = 0; slot < end; ++slot) call(slot);
+  }
 
   // Stalls that outlasted Limits::wait_ns_max, over all threads.
   std::uint64_t stalls_reported() const noexcept { return stalls_.load(std::memory_order_relaxed); }

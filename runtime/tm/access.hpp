@@ -6,6 +6,7 @@
 //   is still one value: the transaction is atomic.
 #pragma once
 
+#include "runtime/tm/lifecycle.hpp"
 #include "runtime/tm/memory.hpp"
 #include "runtime/tm/types.hpp"
 
@@ -147,11 +148,35 @@ class UpdateAccess : public ReadAccess<Tx> {
     memory::release(self().descriptor(), object, sizeof(T));
   }
 
+  // Calls f() once the transaction has committed, or each time an attempt of it has aborted: after the fact, outside of
+  // the transaction, in the order of these calls. f is copied, must not throw, and may run transactions of its own.
+  template <class F>
+  void on_commit(F f) {
+    add_handler(Handler::Of::commit, f);
+  }
+  template <class F>
+  void on_abort(F f) {
+    add_handler(Handler::Of::abort, f);
+  }
+
   // As malloc and free, for callers without a type.
   void* allocate(std::size_t bytes) { return memory::allocate<kBlame>(self().descriptor(), bytes); }
   void release(void* block) { memory::release(self().descriptor(), block, 0); }
 
  private:
+  template <class F>
+  void add_handler(Handler::Of outcome, F& f) {
+    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>,
+                  "a handler is kept as bytes and dropped without its destructor");
+    static_assert(sizeof(F) <= Handler::kArgumentBytes && alignof(F) <= alignof(std::max_align_t),
+                  "a handler holds at most 48 bytes: let it hold a pointer");
+    Handler handler;
+    handler.call = [](void* argument) { (*std::launder(static_cast<F*>(argument)))(); };
+    handler.of = outcome;
+    ::new (static_cast<void*>(handler.argument)) F(f);
+    lifecycle::add_handler(self().descriptor(), handler);
+  }
+
   Tx& self() noexcept { return static_cast<Tx&>(*this); }
 };
 

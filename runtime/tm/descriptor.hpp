@@ -2,6 +2,7 @@
 // never unmapped: other threads look into it when they meet a record that it has locked.
 #pragma once
 
+#include "runtime/base/random.hpp"
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/reclaim/epoch.hpp"
@@ -10,6 +11,9 @@
 #include "runtime/tm/types.hpp"
 
 #include <atomic>
+#include <cstddef>
+#include <new>
+#include <type_traits>
 
 namespace loam::tm {
 
@@ -29,8 +33,37 @@ inline WriteEntry* first_entry(std::uint64_t locked) noexcept {
 }
 
 // Where the transactional part of a thread stands.
-// detached: the descriptor of a thread without one.
-enum class Mode : std::uint8_t { idle, read_only, update, detached };
+// nested: in an update, within a part that can be taken back; serial: alone, cannot abort; detached: the descriptor of
+// a thread without one.
+enum class Mode : std::uint8_t { idle, read_only, update, nested, serial, detached };
+
+struct AlgorithmDescription;
+struct Descriptor;
+struct Part;
+
+// What attaching a thread needs to know of an algorithm.
+struct Hooks {
+  const AlgorithmDescription* description;
+  void (*attach)(Descriptor&);
+};
+
+// A function to call once a transaction's outcome is known. of: the outcome
+struct Handler {
+  enum class Of : std::uint8_t { commit, abort };
+  static constexpr std::size_t kArgumentBytes = 48;
+
+  void (*call)(void* argument);
+  Of of;
+  alignas(std::max_align_t) std::byte argument[kArgumentBytes];
+};
+
+// What the contention manager keeps of a transaction that has aborted (contention.hpp).
+struct Contention {
+  const Orec* record = nullptr;  // that it met last
+  std::uint64_t seen = 0;        // and as what
+  std::atomic<std::uint64_t> priority{0};
+  base::Random random{0};
+};
 
 // A checkpoint first: the body of an attempt is handed its address and finds the descriptor.
 struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
@@ -63,21 +96,46 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   Log<void*> allocated;             // the attempt's new blocks
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
+  Contention contention;
+  Part* part = nullptr;          // the innermost part that can be taken back
+  std::uint64_t generation = 0;  // of serial transactions, when the attempt asked to wait
+
+  Log<Handler> handlers;                           // in the order in which they were given
+  std::size_t handler_first = 0, handler_end = 0;  // those of the attempt; before them, of one whose handlers run now
+
   reclaim::Limbo limbo;
 
-  // The calling thread's descriptor; made at its first transaction, given back at its exit.
-  static Descriptor& current() noexcept {
-    Descriptor& d = *current_;
-    return d.mode == Mode::detached ? attach_thread() : d;
+  // What commits of others that wait for this attempt look at: 0, or its snapshot, doubled, and 1 if it may write. Only
+  // under Privatization::commit.
+  alignas(platform::kApartBytes) std::atomic<std::uint64_t> published{0};
+
+  // What the algorithm of the process adds; made by its attach().
+  template <class State>
+  State& state() noexcept {
+    static_assert(sizeof(State) <= kStateBytes && alignof(State) <= platform::kApartBytes);
+    return *std::launder(reinterpret_cast<State*>(state_));
   }
-  // The same, or one whose mode is detached: for who tests the mode anyway.
+  // Makes the State, once per descriptor.
+  template <class State>
+  State& make_state() noexcept {
+    static_assert(std::is_trivially_destructible_v<State>);
+    return *::new (state_) State;
+  }
+
+  // The calling thread's descriptor, or one whose mode is detached: it is made at the thread's first transaction and
+  // given back at its exit.
   static Descriptor& current_or_detached() noexcept { return *current_; }
-  static Descriptor& attach_thread() noexcept;
+  // As above, and made now if the process has had a transaction at all.
+  static Descriptor& current() noexcept;
+  static Descriptor& attach_thread(const Hooks& algorithm) noexcept;
   // The descriptor of a slot, or nullptr if no thread ever had it.
   static Descriptor* of_slot(unsigned slot) noexcept;
 
  private:
   friend void thread_exit() noexcept;
+
+  static constexpr std::size_t kStateBytes = 512;
+  alignas(platform::kApartBytes) std::byte state_[kStateBytes]{};
 
   static Descriptor nobody_;  // detached, and never changed
   static thread_local constinit Descriptor* current_;

@@ -44,6 +44,9 @@ inline void release(Descriptor& d, void* block, std::size_t bytes) noexcept {
   domain.propose(d.limbo, block, free_counted, bytes);
 }
 
+// Frees the blocks allocated since the log of allocations had `count` entries.
+void undo_to(Descriptor& d, std::uint64_t count) noexcept;
+
 // At abort: frees the blocks allocated by the attempt and forgets those it released.
 void undo(Descriptor& d) noexcept;
 

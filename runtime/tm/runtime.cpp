@@ -3,8 +3,10 @@
 #include "runtime/base/check.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
+#include "runtime/tm/algorithm.hpp"
 #include "runtime/tm/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/serial.hpp"
 
 #include <mutex>
 
@@ -30,6 +32,7 @@ constinit std::array<std::atomic<Descriptor*>, reclaim::Domain::kSlots> descript
 constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
 constexpr std::size_t kAllocatedMax = std::size_t{1} << 24;
+constexpr std::size_t kHandlersMax = std::size_t{1} << 16;
 // Logs of different threads start at different cache sets: five lines apart, modulo a page. Those of one thread start a
 // quarter of a page apart: a load that follows a store to the same place of another page waits for it (4 KiB aliasing).
 constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
@@ -39,11 +42,14 @@ void configure_locked(const Config& config) noexcept {
   shared.config = config;
   shared.map = map_records(config);
   if (config.blame) blame::start();
+  // relaxed: published with the map
+  shared.slow_begin.store(config.privatization == Privatization::commit ? serial::kPublishes : 0,
+                          std::memory_order_relaxed);
   // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the map.
   configured.store(true, std::memory_order_release);
 }
 
-Descriptor& make_descriptor(unsigned slot) noexcept {
+Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
   void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
   auto* const d = new (page) Descriptor(Mode::idle);
   const auto offset = [slot](std::size_t log) {
@@ -58,6 +64,8 @@ Descriptor& make_descriptor(unsigned slot) noexcept {
   d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
+  d->handlers.reserve(kHandlersMax, 0, "log of handlers");
+  algorithm.attach(*d);
   // runtime.B: release pairs with of_slot() and statistics_of_all(), which other threads may call.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;
@@ -72,6 +80,16 @@ pthread_key_t exit_key() noexcept {
     return made;
   }();
   return key;
+}
+
+// The process's transactions all follow one algorithm: two would not see each other's metadata.
+void agree_on(const Hooks& algorithm) noexcept {
+  const Hooks* first = nullptr;
+  // runtime.D: the constant that the pointer names needs no publishing
+  if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) return;
+  LOAM_CHECK(first->description->name == algorithm.description->name,
+             "tm: a transaction of algorithm {} in a process whose transactions run under {}; use one for all",
+             algorithm.description->name, first->description->name);
 }
 
 }  // namespace
@@ -93,18 +111,25 @@ Descriptor* Descriptor::of_slot(unsigned slot) noexcept {
   return descriptors[slot].load(std::memory_order_acquire);  // runtime.B
 }
 
-Descriptor& Descriptor::attach_thread() noexcept {
+Descriptor& Descriptor::attach_thread(const Hooks& algorithm) noexcept {
   configure_once();
+  agree_on(algorithm);
   in_use.store(true, std::memory_order_relaxed);  // relaxed: guards against misuse, orders nothing
   const unsigned slot = domain.acquire_slot();
   Descriptor* d = of_slot(slot);
-  current_ = d != nullptr ? d : &make_descriptor(slot);
+  current_ = d != nullptr ? d : &make_descriptor(slot, algorithm);
   // runtime.C: acquire pairs with the fetch_add of commits: what was committed before the thread began is visible to
   // it.
   current_->snapshot = version_clock.now.load(std::memory_order_acquire);
   domain.attach(slot, current_->participant);
   pthread_setspecific(exit_key(), current_);
   return *current_;
+}
+
+Descriptor& Descriptor::current() noexcept {
+  if (current_->mode != Mode::detached) return *current_;
+  const Hooks* const algorithm = shared.algorithm.load(std::memory_order_relaxed);  // runtime.D
+  return algorithm == nullptr ? nobody_ : attach_thread(*algorithm);
 }
 
 void thread_exit() noexcept {
@@ -117,6 +142,7 @@ void thread_exit() noexcept {
 
 std::size_t quiesce() noexcept {
   Descriptor& d = Descriptor::current();
+  if (d.mode == Mode::detached) return 0;  // nobody has freed anything
   LOAM_CHECK(d.mode == Mode::idle, "tm: quiesce() inside a transaction");
   return domain.reclaim(d.participant, d.limbo);
 }

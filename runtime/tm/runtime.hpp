@@ -7,13 +7,21 @@
 #include "runtime/tm/types.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 namespace loam::tm {
 
-// What is read at every begin and written once, before the first transaction.
+struct Hooks;
+
+// What is read at every begin or commit and hardly ever written.
 struct alignas(platform::kApartBytes) Shared {
   RecordMap map;
+  // Not 0: a begin has more to do than to announce itself (lifecycle.hpp).
+  std::atomic<std::uint32_t> slow_begin{0};
+  // Not 0: somebody sleeps until a commit (waiting.hpp).
+  std::atomic<std::uint32_t> sleepers{0};
   Config config;
+  std::atomic<const Hooks*> algorithm{nullptr};  // the one of this process, from the first transaction on
 };
 extern constinit Shared shared;
 

@@ -9,10 +9,14 @@
 //
 //   tx.read(field), tx.write(field, value)   any trivially copyable type
 //   tx.create<T>(arguments...), tx.destroy(pointer)   memory that follows the outcome of the transaction
+//   tx.on_commit(f), tx.on_abort(f)   what follows the outcome
+//   tm::retry(tx), tm::or_else(tx, f, g), tm::closed(tx, f), tm::cancel(tx)   waiting, and parts that can be taken back
+//   tm::atomically(tm::read_only | tm::irrevocable | tm::commit_on_throw, f)
 //   Var<T>   a variable that can only be reached through a transaction
 //
 // Caveats   The body may run several times: it must have no effect but through tx. An attempt that aborts runs no
-//           destructors. Nested transactions join the outer one. Shared data is accessed through tx by everybody; data
+//           destructors. Nested transactions join the outer one, unless
+//           run by closed(). Shared data is accessed through tx by everybody; data
 //           unlinked in a transaction may be used plainly only after every attempt that was running has ended.
 // Speed     a transaction is a handle of four words. A body too large for GCC to inline had better take it by value
 //           (auto tx): a copy stays in registers, what lies behind a reference is loaded again at every access.
@@ -29,21 +33,68 @@ namespace loam::tm {
 
 // The algorithm of programs that do not choose one.
 using DefaultAlgorithm = EtlWb<false>;
-
-// Runs body(tx) as one transaction and returns its result.
-template <class F>
-auto atomically(F&& body) {
-  return Driver<DefaultAlgorithm>::update(body);
-}
+using Transactions = Driver<DefaultAlgorithm>;
 
 struct ReadOnly {};
+struct Irrevocable {};
+struct CommitOnThrow {};
 inline constexpr ReadOnly read_only{};
+inline constexpr Irrevocable irrevocable{};
+inline constexpr CommitOnThrow commit_on_throw{};
 
-// As above for a body that only reads: no log is kept, the common case is faster. body must accept any type of
-// transaction (auto&).
+// Runs body(tx) as one transaction and returns its result. An exception that leaves the body cancels the transaction
+// and passes on.
+template <class F>
+auto atomically(F&& body) {
+  return Transactions::update(body);
+}
+
+// As above, but an exception that leaves the body passes on after what was done until then has committed.
+template <class F>
+auto atomically(CommitOnThrow, F&& body) {
+  return Transactions::update<OnThrow::commit>(body);
+}
+
+// For a body that only reads: no log is kept, the common case is faster.
 template <class F>
 auto atomically(ReadOnly, F&& body) {
-  return Driver<DefaultAlgorithm>::read_only(body);
+  return Transactions::read_only(body);
+}
+
+// For a body that does what cannot be undone (I/O, a call to code without tx). It runs once, and no other transaction
+// runs meanwhile; one that runs already is waited for, so it must not wait for this thread. Inside another transaction
+// that one is run again from its start, alone. An exception leaves what was done.
+template <class F>
+auto atomically(Irrevocable, F&& body) {
+  return Transactions::irrevocable(body);
+}
+
+// Inside a transaction: gives up and runs it again once something that it has read has been changed by another one.
+// Meanwhile the thread sleeps. A transaction that has read nothing waits for ever.
+template <class Tx>
+[[noreturn]] void retry(Tx&) {
+  Transactions::wait_for_change();
+}
+
+// Inside a transaction: runs first(tx); if that retries, takes its writes back and runs second(tx); if that retries as
+// well, the whole transaction waits for a change of what either has read.
+template <class Tx, class F, class G>
+void or_else(Tx&, F&& first, G&& second) {
+  Transactions::or_else(first, second);
+}
+
+// Inside a transaction: runs body(tx) as a part that cancel() or an exception takes back without the rest.
+// returns false if it was cancelled
+template <class Tx, class F>
+bool closed(Tx&, F&& body) {
+  return Transactions::closed(body);
+}
+
+// Takes back the innermost closed() part and goes on behind it. In none: takes back the whole transaction, and its
+// caller gets the exception Cancelled.
+template <class Tx>
+[[noreturn]] void cancel(Tx&) {
+  Transactions::cancel();
 }
 
 // A shared variable of a trivially copyable type.

@@ -31,11 +31,22 @@ constexpr bool is_locked(std::uint64_t record) noexcept { return (record & kLock
 constexpr bool is_locked_by(std::uint64_t record, unsigned slot) noexcept {
   return (record >> kEntryBits) == (locked_word(slot, 0) >> kEntryBits);
 }
+constexpr unsigned owner_of(std::uint64_t record) noexcept {
+  return static_cast<unsigned>((record & ~kLockedBit) >> kEntryBits);
+}
 constexpr std::uint64_t entry_of(std::uint64_t record) noexcept { return record & kEntryMask; }
 
 static_assert(locked_word(0, 0) > kLockedBit - 1, "a locked word must exceed every version");
 static_assert(is_locked_by(locked_word(3, 7), 3) && !is_locked_by(locked_word(3, 7), 2));
 static_assert(is_locked_by(locked_word(1023, 5), 1023) && entry_of(locked_word(1023, 5)) == 5);
+
+// The codes with which an attempt, or a part of one, comes back to the driver.
+//   restart  it aborted      update  it has to write       wait    until something that it has read changes
+//   cancel   without effect  serial  it has to run alone
+inline constexpr int kRestart = 1, kUpdate = 2, kWait = 3, kCancel = 4, kSerial = 5;
+
+// Thrown to the caller of a transaction that was cancelled as a whole.
+struct Cancelled {};
 
 // Why an attempt did not commit. `unknown` is what could not be told apart: outside of blame runs every failed
 // validation, since a version tells that a stripe was written, not which word of it.
@@ -85,11 +96,22 @@ struct Statistics {
 
 enum class Mapping { table, shadow };
 
+// What an attempt does that finds a record locked, and what it does before its next try (contention.hpp).
+enum class Manager { suicide, delay, backoff, karma, timestamp };
+
+// Whether data that a transaction has unlinked may be used plainly once it has committed.
+//   none      only after tm::quiesce(): an older attempt may still read it, or write it back
+//   commit    at once: each update commit waits for the attempts that began before it
+enum class Privatization { none, commit };
+
 struct Config {
   Mapping mapping = Mapping::table;
   unsigned shift = 5;          // log2 of the stripe in bytes; table only (shadow records have 4)
   unsigned records_log2 = 20;  // log2 of the number of records; table only
   bool blame = false;          // keep what the causes of aborts need
+  Manager manager = Manager::suicide;
+  Privatization privatization = Privatization::none;
+  unsigned serialise_after = 0;  // aborts in a row after which a transaction runs alone; 0: never
 };
 
 inline constexpr unsigned kShiftMin = 3, kShiftMax = 12;

@@ -1,5 +1,5 @@
 // Interposition at test points: a chosen interleaving of two threads, exactly.
-//   Interpose step("etl_wb.locked", 0, [&] { ... });
+//   Interpose step("tm.locked", 0, [&] { ... });
 //   At the n-th time (0 = the next) that the calling thread reaches the point, the action runs in another thread, and
 //   the calling thread goes on when the action has ended. The action must end whatever the stopped thread has locked:
 //   it tries a transaction a few times (attempt_update below), never for ever.

@@ -111,7 +111,7 @@ class HistoryRuns {
     Worker* const worker = current();
     if (worker == nullptr || !worker->inside) return;
     HistoryRuns& runs = *worker->runs;
-    if (std::string_view(name) == "etl_wb.aborted") {
+    if (std::string_view(name) == "tm.aborted") {
       runs.attempt_ended(*worker, false);
       // The owner of a record may not be running: without a pause its time slice would fill the history with attempts.
       if (!runs.shape_->scheduled && ++worker->aborts_in_a_row > kEagerAborts) platform::sleep_ns(100'000);

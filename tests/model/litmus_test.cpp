@@ -12,7 +12,7 @@ namespace loam::tm {
 namespace {
 
 struct LitmusTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, LitmusTest, testing::ValuesIn(tests::kVariants), tests::variant_name);
+INSTANTIATE_TEST_SUITE_P(All, LitmusTest, testing::ValuesIn(tests::variants()), tests::variant_name);
 
 // In one array, so that no two share a record of the small table.
 alignas(1024) Word words[64];
@@ -62,7 +62,7 @@ TEST_P(LitmusTest, TornPairBetweenARecordsTwoLooks) {
     // The pair changes after the second read has looked at its record and before it loads the value.
     for (const bool logged : {false, true}) {
       const Word before = x;
-      tests::Interpose step("etl_wb.reading", 1, [&] { commit_pair<Driver>(before + 1); });
+      tests::Interpose step("tm.reading", 1, [&] { commit_pair<Driver>(before + 1); });
       int torn = 0;
       const auto body = [&](auto& tx) {
         const Word first = tx.read(x);
@@ -143,7 +143,7 @@ TEST_P(LitmusTest, ExtendRaceWithACommitDuringValidation) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
     // z is newer than the snapshot: its read extends. While it does, the pair changes.
-    tests::Interpose step("etl_wb.extending", 0, [] { commit_pair<Driver>(1); });
+    tests::Interpose step("tm.extending", 0, [] { commit_pair<Driver>(1); });
     int attempts = 0, torn = 0;
     Driver::update([&](auto& tx) {
       const Word first = tx.read(x);
@@ -161,7 +161,7 @@ TEST_P(LitmusTest, ExtendRaceBetweenValidationAndTheValue) {
   tests::in_variant(GetParam(), []<class Driver>() {
     // y is newer than the snapshot; after its read has extended, and before it loads the value, the pair changes again.
     int attempts = 0, torn = 0;
-    tests::Interpose step("etl_wb.reading", 1, [] { commit_pair<Driver>(7); });
+    tests::Interpose step("tm.reading", 1, [] { commit_pair<Driver>(7); });
     Driver::update([&](auto& tx) {
       const Word first = tx.read(x);
       if (attempts++ == 0) {
@@ -178,7 +178,7 @@ TEST_P(LitmusTest, ExtendRaceBetweenValidationAndTheValue) {
 TEST_P(LitmusTest, DirtyReadAcrossACancel) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
-    tests::Interpose step("etl_wb.reading", 0, [] {
+    tests::Interpose step("tm.reading", 0, [] {
       struct Cancel {};
       try {
         Driver::update([](auto& tx) {
@@ -201,7 +201,7 @@ TEST_P(LitmusTest, NothingIsReadBetweenWriteBackAndRelease) {
   tests::in_variant(GetParam(), []<class Driver>() {
     // Who comes between the write-back and the release of a commit must find the records locked: else it adds to a
     // value that is not there yet, or is overwritten.
-    for (const char* point : {"etl_wb.validated", "etl_wb.written"}) {
+    for (const char* point : {"tm.validated", "tm.written"}) {
       const Word before = x;
       bool came_between = true;
       tests::Interpose step(point, 0, [&] {
@@ -220,7 +220,7 @@ TEST_P(LitmusTest, APlainNeighbourInAWordKeepsWhatIsWrittenDuringACommit) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
     alignas(8) static std::uint8_t bytes[8] = {};
-    for (const char* point : {"etl_wb.locked", "etl_wb.validated"}) {
+    for (const char* point : {"tm.locked", "tm.validated"}) {
       bytes[1] = 0;
       tests::Interpose step(point, 0, [] { bytes[1] = 77; });
       Driver::update([](auto& tx) { tx.write(bytes[0], static_cast<std::uint8_t>(tx.read(bytes[0]) + 1)); });
@@ -283,14 +283,14 @@ TEST_P(LitmusTest, WriteSkewAgainstAFinishedCommit) {
 
 TEST_P(LitmusTest, WriteSkewAgainstALockedRecord) {
   LOAM_NEEDS_POINTS();
-  for (const char* parked_at : {"etl_wb.locked", "etl_wb.committing", "etl_wb.validated"})
+  for (const char* parked_at : {"tm.locked", "tm.committing", "tm.validated"})
     tests::in_variant(GetParam(), [&]<class Driver>() {
       // As above, but the other one stands in the middle of its commit while this one commits.
       x = y = 1;
       Gate parked, ended;
       std::thread other;
       int attempts = 0;
-      tests::Interpose on_abort("etl_wb.aborted", 0, [&] { ended.open(); });
+      tests::Interpose on_abort("tm.aborted", 0, [&] { ended.open(); });
       Driver::update([&](auto& tx) {
         const Word sum = tx.read(x) + tx.read(y);
         if (attempts++ == 0) {

@@ -51,7 +51,7 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 }
 
 struct OpacityTest : testing::TestWithParam<Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, OpacityTest, testing::Values(kVariants[1], kVariants[2], kVariants[4], kVariants[5]),
+INSTANTIATE_TEST_SUITE_P(All, OpacityTest, testing::ValuesIn(variants({"small_table", "shadow", "small_table_blame", "shadow_blame"})),
                          variant_name);
 
 TEST_P(OpacityTest, SmallRunsAreOpaque) {
@@ -83,7 +83,7 @@ TEST_P(OpacityTest, SmallRunsAreOpaque) {
 
 TEST(OpacityTest, TheScheduleFollowsFromTheSeed) {
   LOAM_NEEDS_POINTS();
-  in_variant(kVariants[1], []<class Driver>() {
+  in_variant(variants({"small_table"}).front(), []<class Driver>() {
     HistoryRuns<Driver> runs;
     for (std::uint64_t index : {0, 1, 2, 5, 6, 7}) {
       const RunShape shape(1, index);

@@ -27,8 +27,7 @@ int rounds(int few) {
 
 struct SoakTest : testing::TestWithParam<tests::Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, SoakTest,
-                         testing::Values(tests::kVariants[0], tests::kVariants[1], tests::kVariants[2],
-                                         tests::kVariants[5]),
+                         testing::ValuesIn(tests::variants({"table", "small_table", "shadow", "shadow_blame"})),
                          tests::variant_name);
 
 std::int64_t live_blocks() {

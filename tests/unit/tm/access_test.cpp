@@ -12,7 +12,7 @@ namespace loam::tm {
 namespace {
 
 struct AccessTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, AccessTest, testing::ValuesIn(tests::kVariants), tests::variant_name);
+INSTANTIATE_TEST_SUITE_P(All, AccessTest, testing::ValuesIn(tests::variants()), tests::variant_name);
 
 template <std::size_t kBytes>
 struct Bytes {  // any size, alignment 1

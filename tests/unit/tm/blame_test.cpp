@@ -65,7 +65,7 @@ std::string_view name_of(AbortCause cause) { return kAbortCauseNames[static_cast
 template <class Driver>
 AbortCause failed_validation(const Row& row) {
   const Statistics before = statistics();
-  tests::Interpose step("etl_wb.committing", 0, [&] {
+  tests::Interpose step("tm.committing", 0, [&] {
     Driver::update([&](auto& tx) { tx.write(word_at(row.theirs), tx.read(word_at(row.theirs)) + 1); });
   });
   Driver::update([&](auto& tx) { tx.write(word_at(512), tx.read(word_at(row.mine))); });
@@ -76,7 +76,7 @@ AbortCause failed_validation(const Row& row) {
 template <class Driver>
 AbortCause met_lock(const Row& row, bool by_write) {
   AbortCause cause = kNone;
-  tests::Interpose step("etl_wb.locked", 0, [&] {
+  tests::Interpose step("tm.locked", 0, [&] {
     const Statistics before = statistics();
     const bool committed = tests::attempt_update<Driver>(1, [&](auto& tx) {
       if (by_write)
@@ -109,7 +109,7 @@ AbortCause read_only_too_new(const Row& row) {
 }
 
 void expect_all(Mapping mapping) {
-  tests::in_variant({"", {.mapping = mapping, .shift = kShift, .records_log2 = kRecordsLog2, .blame = true}},
+  tests::in_variant({"etl-wb", "", {.mapping = mapping, .shift = kShift, .records_log2 = kRecordsLog2, .blame = true}},
                     [&]<class Driver>() {
                       note_blocks();
                       for (const Row& row : kRows) {
@@ -134,7 +134,7 @@ TEST(BlameTest, ShadowRecordsHaveNoFalseCauses) {
 
 TEST(BlameTest, AWordOfNoKnownBlockIsUnknownUnlessItIsTheWordItself) {
   LOAM_NEEDS_POINTS();
-  tests::in_variant({"", {.records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
+  tests::in_variant({"etl-wb", "", {.records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
     EXPECT_EQ(name_of(failed_validation<Driver>({"", 0, 8, {}, {}})), "unknown");
     EXPECT_EQ(name_of(failed_validation<Driver>({"", 0, 0, {}, {}})), "same_word");
     EXPECT_EQ(name_of(failed_validation<Driver>({"", 0, kPeriod, {}, {}})), "other_stripe");
@@ -143,7 +143,7 @@ TEST(BlameTest, AWordOfNoKnownBlockIsUnknownUnlessItIsTheWordItself) {
 
 TEST(BlameTest, TimingRunsTellLockedRecordsApartAndCountValidationsAsUnknown) {
   LOAM_NEEDS_POINTS();
-  tests::in_variant({"", {.records_log2 = kRecordsLog2}}, []<class Driver>() {
+  tests::in_variant({"etl-wb", "", {.records_log2 = kRecordsLog2}}, []<class Driver>() {
     for (const bool by_write : {false, true}) {
       EXPECT_EQ(name_of(met_lock<Driver>(kRows[0], by_write)), "same_word");
       EXPECT_EQ(name_of(met_lock<Driver>(kRows[1], by_write)), "unknown") << "no block map: same stripe, no more";
@@ -155,10 +155,10 @@ TEST(BlameTest, TimingRunsTellLockedRecordsApartAndCountValidationsAsUnknown) {
 
 TEST(BlameTest, TheClosestOfSeveralWordsIsNamed) {
   LOAM_NEEDS_POINTS();
-  tests::in_variant({"", {.records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
+  tests::in_variant({"etl-wb", "", {.records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
     note_blocks();
     const Statistics before = statistics();
-    tests::Interpose step("etl_wb.committing", 0, [&] {
+    tests::Interpose step("tm.committing", 0, [&] {
       for (const std::size_t offset : {kPeriod, std::size_t{16}, std::size_t{8}})
         Driver::update([&](auto& tx) { tx.write(word_at(offset), Word{1}); });
       Driver::update([&](auto& tx) {  // several in one commit
@@ -173,7 +173,7 @@ TEST(BlameTest, TheClosestOfSeveralWordsIsNamed) {
 
 TEST(BlameTest, TransactionalBlocksKnowTheirBounds) {
   LOAM_NEEDS_POINTS();
-  tests::in_variant({"", {.blame = true}}, []<class Driver>() {
+  tests::in_variant({"etl-wb", "", {.blame = true}}, []<class Driver>() {
     struct Wide {
       Word first, second, third, fourth;
     };
@@ -204,7 +204,7 @@ TEST(BlameTest, TransactionalBlocksKnowTheirBounds) {
 }
 
 TEST(BlameTest, SmallBlocksThatShareAGranuleAreCounted) {
-  tests::in_variant({"", {.blame = true}}, []<class Driver>() {
+  tests::in_variant({"etl-wb", "", {.blame = true}}, []<class Driver>() {
     EXPECT_EQ(blame::blocks_not_separable(), 0u);
     blame::note_block(space + 16, 8);
     EXPECT_EQ(blame::blocks_not_separable(), 0u) << "alone at the start of its granule";
@@ -215,7 +215,7 @@ TEST(BlameTest, SmallBlocksThatShareAGranuleAreCounted) {
 
 TEST(BlameTest, UnderContentionAlmostNothingIsUnknown) {
   for (const auto mapping : {Mapping::table, Mapping::shadow})
-    tests::in_variant({"", {.mapping = mapping, .blame = true}}, [&]<class Driver>() {
+    tests::in_variant({"etl-wb", "", {.mapping = mapping, .blame = true}}, [&]<class Driver>() {
       struct Cell {
         Word value, more;
       };

@@ -11,7 +11,7 @@ namespace loam::tm {
 namespace {
 
 struct MemoryTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, MemoryTest, testing::ValuesIn(tests::kVariants), tests::variant_name);
+INSTANTIATE_TEST_SUITE_P(All, MemoryTest, testing::ValuesIn(tests::variants()), tests::variant_name);
 
 struct Node {
   std::int64_t key;
@@ -112,7 +112,7 @@ TEST_P(MemoryTest, AConflictUndoesWhatTheAttemptAllocated) {
   tests::in_variant(GetParam(), []<class Driver>() {
     alignas(64) static std::uint64_t x = 0;
     // Between this attempt's read of x and its commit another one changes x: the first attempt aborts.
-    tests::Interpose step("etl_wb.committing", 0,
+    tests::Interpose step("tm.committing", 0,
                           [] { Driver::update([](auto& tx) { tx.write(x, std::uint64_t{1}); }); });
     alignas(64) static std::uint64_t y = 0;
     int attempts = 0;

@@ -12,7 +12,7 @@ namespace loam::tm {
 namespace {
 
 struct NestingTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, NestingTest, testing::ValuesIn(tests::kVariants), tests::variant_name);
+INSTANTIATE_TEST_SUITE_P(All, NestingTest, testing::ValuesIn(tests::variants()), tests::variant_name);
 
 alignas(64) std::uint64_t x = 0;
 alignas(64) std::uint64_t y = 0;
@@ -127,7 +127,7 @@ TEST_P(NestingTest, ABodyRestartsWithItsCallersLocalsIntact) {
     long double e = seed;
     std::string text = "unchanged";
     for (int round = 0; round < 20; ++round) {
-      tests::Interpose step("etl_wb.committing", 0,
+      tests::Interpose step("tm.committing", 0,
                             [] { Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); }); });
       int attempts = 0;
       const std::uint64_t seen = Driver::update([&](auto& tx) {

@@ -1,0 +1,55 @@
+// algorithm: what a file of algorithms/ provides, so that the driver can run bodies under it.
+//   template <bool kBlame> struct NAME {
+//     static constexpr AlgorithmDescription kDescription;
+//     class ReadOnlyTx;   derives from ReadAccess: a handle of a few words, copied freely
+//     class UpdateTx;     derives from UpdateAccess
+//     class NestedTx;     as UpdateTx, and whatever it changes in the logs can be taken back to a savepoint
+//     struct Savepoint;
+//     static void attach(Descriptor&);             once per thread slot: reserves what State needs
+//     static void begin_read_only(Descriptor&);    begins with lifecycle::enter(), which also does this attempt's share
+//     static void begin_update(Descriptor&);       of privatization and of serial transactions
+//     static void commit_read_only(Descriptor&);   ends with lifecycle::committed(), or committed_special() if the
+//     static void commit_update(Descriptor&);      descriptor says so; does not return if the attempt fails
+//     static void rollback(Descriptor&, AbortCause);      takes back all effects; ends with lifecycle::aborted()
+//     static Savepoint save(Descriptor&);                 where the logs stand
+//     static void restore(Descriptor&, const Savepoint&); takes back the writes since; reads stay in the read set
+//     static bool unchanged(Descriptor&);          after rollback(): whether all that the attempt had read is still so;
+//   };                                             touches no memory of the user's, which may be gone
+// Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
+// its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
+// validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.
+#pragma once
+
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <concepts>
+#include <string_view>
+
+namespace loam::tm {
+
+struct AlgorithmDescription {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view paper;
+  std::string_view guarantees;
+};
+
+template <class A>
+concept Algorithm = requires(Descriptor& d, AbortCause cause, const typename A::Savepoint& savepoint) {
+  { A::kDescription } -> std::convertible_to<const AlgorithmDescription&>;
+  typename A::ReadOnlyTx;
+  typename A::UpdateTx;
+  typename A::NestedTx;
+  { A::attach(d) } -> std::same_as<void>;
+  { A::begin_read_only(d) } -> std::same_as<void>;
+  { A::begin_update(d) } -> std::same_as<void>;
+  { A::commit_read_only(d) } -> std::same_as<void>;
+  { A::commit_update(d) } -> std::same_as<void>;
+  { A::rollback(d, cause) } -> std::same_as<void>;
+  { A::save(d) } -> std::same_as<typename A::Savepoint>;
+  { A::restore(d, savepoint) } -> std::same_as<void>;
+  { A::unchanged(d) } -> std::same_as<bool>;
+};
+
+}  // namespace loam::tm

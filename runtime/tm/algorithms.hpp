@@ -1,0 +1,25 @@
+// algorithms: all of them, for who chooses by name at run time. A new one adds its line.
+#pragma once
+
+#include "runtime/tm/algorithms/etl_wb.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace loam::tm {
+
+template <template <bool kBlame> class... Each>
+struct AlgorithmList {
+  static constexpr std::size_t kCount = sizeof...(Each);
+  static constexpr std::array<std::string_view, kCount> kNames{Each<false>::kDescription.name...};
+
+  // Calls f.template operator()<Algorithm>() for the one of this name. returns false if there is none
+  template <bool kBlame, class F>
+  static bool with(std::string_view name, F&& f) {
+    return ((Each<false>::kDescription.name == name ? (f.template operator()<Each<kBlame>>(), true) : false) || ...);
+  }
+};
+
+using Algorithms = AlgorithmList<EtlWb>;
+
+}  // namespace loam::tm

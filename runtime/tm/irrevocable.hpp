@@ -1,0 +1,28 @@
+// irrevocable: the transaction of an attempt that runs alone: plain accesses, nothing to undo.
+#pragma once
+
+#include "runtime/tm/access.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/words.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+class IrrevocableTx : public UpdateAccess<IrrevocableTx, false> {
+ public:
+  explicit IrrevocableTx(Descriptor& d) noexcept : d_(&d) {}
+  Descriptor& descriptor() const noexcept { return *d_; }
+
+  // relaxed: nobody else runs; serial.A and serial.C order what came before and comes after.
+  template <class U>
+  U load(const U* address) noexcept {
+    return std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_relaxed);
+  }
+  void store(Word* address, Word value, Word mask) noexcept { store_masked(address, value, mask); }
+
+ private:
+  Descriptor* d_;
+};
+
+}  // namespace loam::tm

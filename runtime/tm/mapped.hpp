@@ -1,0 +1,45 @@
+// mapped: what transactions over ownership records share: the handle with the formula of the mapping in registers, and
+// the log of records that were read.
+#pragma once
+
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
+
+namespace loam::tm {
+
+// A transaction's handle: four words, copied freely. The formula is fixed while attempts run.
+class Mapped {
+ public:
+  explicit Mapped(Descriptor& d) noexcept
+      : d_(&d), base_(shared.map.base), mask_(shared.map.mask), shift_(shared.map.shift) {}
+  Descriptor& descriptor() const noexcept { return *d_; }
+
+ protected:
+  Orec& record_of(const void* address) const noexcept {
+    return base_[(reinterpret_cast<std::uintptr_t>(address) >> shift_) & mask_];
+  }
+
+  Descriptor* d_;
+  Orec* base_;
+  std::uint64_t mask_;
+  unsigned shift_;
+};
+
+template <bool kBlame>
+[[gnu::always_inline]] inline void log_read(Descriptor& d, Orec& record, const Word* word) noexcept {
+  Orec** const cursor = d.read_cursor;
+  if (cursor == d.read_limit) [[unlikely]]
+    d.reads.full();
+  *cursor = &record;
+  if constexpr (kBlame) d.read_addresses.begin()[cursor - d.reads.begin()] = word;
+  d.read_cursor = cursor + 1;
+}
+
+// Whether every record that was read is free and has a version of at most `snapshot`.
+inline bool read_set_unchanged(Descriptor& d, std::uint64_t snapshot) noexcept {
+  for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
+    if ((*entry)->load(std::memory_order_acquire) > snapshot) return false;
+  return true;
+}
+
+}  // namespace loam::tm

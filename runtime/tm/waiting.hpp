@@ -1,0 +1,27 @@
+// waiting: an attempt that asked to be run again once something that it has read has changed.
+//   Commits wake sleepers; what woke for nothing looks again after kPollNs for a while, so that frequent commits of
+//   others cost neither side: the writer reads one word that nobody changes, the waiter uses under 1 % of a core.
+//   waiting.A  notify(): records released, then `sleepers` read / wait(): `sleepers` set, announce_heavy(), then the
+//              read set looked at. [lost wake-up: each misses the other]
+#pragma once
+
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
+
+#include <atomic>
+
+namespace loam::tm::waiting {
+
+void wake() noexcept;
+
+// After a commit that wrote, once its records are released.
+inline void notify() noexcept {
+  if (shared.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]  // waiting.A
+    wake();
+}
+
+// Returns once unchanged(argument) is false, or a serial transaction has come after `generation`, which the caller read
+// inside the attempt. Call outside of attempts, holding nothing.
+void wait(bool (*unchanged)(Descriptor&), Descriptor& argument, std::uint64_t generation) noexcept;
+
+}  // namespace loam::tm::waiting
