@@ -74,6 +74,43 @@ loam_restart:
     movl %esi, %eax
     jmp .Lloam_attempt_return
     .size loam_restart, . - loam_restart
+
+# rdi = argument, rax = function. Every register but the vector ones comes back as it was.
+    .p2align 4
+    .globl loam_call_preserving
+    .hidden loam_call_preserving
+    .type loam_call_preserving, @function
+loam_call_preserving:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    pushq %rcx
+    pushq %rdx
+    pushq %rsi
+    pushq %rdi
+    pushq %r8
+    pushq %r9
+    pushq %r10
+    pushq %r11
+    andq $-16, %rsp
+    call *%rax
+    leaq -64(%rbp), %rsp
+    popq %r11
+    popq %r10
+    popq %r9
+    popq %r8
+    popq %rdi
+    popq %rsi
+    popq %rdx
+    popq %rcx
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size loam_call_preserving, . - loam_call_preserving
 )");
 #endif
 

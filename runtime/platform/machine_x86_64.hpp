@@ -22,6 +22,31 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
 #endif
 }
 
+// Calls function(argument), which must not throw. The code around it keeps its registers, so that a call which is
+// hardly ever made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused.)
+inline void call_preserving(void (*function)(void*), void* argument) noexcept {
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+  function(argument);
+#else
+  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall loam_call_preserving\n\tleaq 128(%%rsp), %%rsp"
+               : "+a"(function)
+               : "D"(argument)
+               : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                 "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#endif
+}
+
+// word.load(seq_cst) != 0, as one comparison with memory.
+inline bool is_set(const std::atomic<std::uint32_t>& word) noexcept {
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+  return word.load(std::memory_order_seq_cst) != 0;
+#else
+  bool set;
+  asm volatile("cmpl $0, %1" : "=@ccne"(set) : "m"(word) : "memory");
+  return set;
+#endif
+}
+
 // word.load(relaxed) == expected, as one comparison with memory: GCC loads an atomic into a register first, which is an
 // instruction more for every transactional read.
 inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected) noexcept {

@@ -45,27 +45,18 @@ class Driver {
  public:
   template <class F>
   static auto read_only(F&& body) {
-    using Reading = Call<std::remove_reference_t<F>, ReadOnlyTx, OnThrow::cancel>;
-    Descriptor* d = &Descriptor::current_or_detached();
-    if (d->mode != Mode::idle) [[unlikely]] {
-      if (d->mode != Mode::detached) return nested_read(*d, body);
-      d = &Descriptor::attach_thread(kHooks);
-    }
-    Reading call(body);
-    const int code = platform::run_attempt(*d, &Reading::run, &call);
-    if (code == 0) [[likely]]
-      return call.result();
-    return read_only_slow(*d, body, call, code);
+    Descriptor& d = Descriptor::current_or_detached();
+    if (d.mode != Mode::idle) [[unlikely]]
+      return not_idle<Kind::read_only, OnThrow::cancel>(d, body);
+    return run_read_only(d, body);
   }
 
   template <OnThrow kOnThrow = OnThrow::cancel, class F>
   static auto update(F&& body) {
-    Descriptor* d = &Descriptor::current_or_detached();
-    if (d->mode != Mode::idle) [[unlikely]] {
-      if (d->mode != Mode::detached) return nested_update(*d, body);
-      d = &Descriptor::attach_thread(kHooks);
-    }
-    return run_update<kOnThrow>(*d, body, 0);
+    Descriptor& d = Descriptor::current_or_detached();
+    if (d.mode != Mode::idle) [[unlikely]]
+      return not_idle<Kind::update, kOnThrow>(d, body);
+    return run_update<kOnThrow>(d, body, 0);
   }
 
   template <class F>
@@ -131,6 +122,7 @@ class Driver {
       static_cast<Call*>(self)->attempt(static_cast<Descriptor&>(checkpoint));
     }
 
+    F& body() noexcept { return body_; }
     auto result() noexcept {
       if constexpr (kReturns) return std::move(*std::launder(reinterpret_cast<Result*>(storage_)));
     }
@@ -181,9 +173,37 @@ class Driver {
     alignas(Stored) std::byte storage_[sizeof(Stored)];
   };
 
+  enum class Kind { read_only, update };
+
+  // A transaction inside another one, or a thread's first.
+  template <Kind kKind, OnThrow kOnThrow, class F>
+  [[gnu::noinline, gnu::cold]] static auto not_idle(Descriptor& d, F& body) {
+    if (d.mode != Mode::detached) {
+      if constexpr (kKind == Kind::read_only)
+        return nested_read(d, body);
+      else
+        return nested_update(d, body);
+    }
+    Descriptor& attached = Descriptor::attach_thread(kHooks);
+    if constexpr (kKind == Kind::read_only)
+      return run_read_only(attached, body);
+    else
+      return run_update<kOnThrow>(attached, body, 0);
+  }
+
+  template <class F>
+  [[gnu::always_inline]] static auto run_read_only(Descriptor& d, F& body) {
+    using Reading = Call<F, ReadOnlyTx, OnThrow::cancel>;
+    Reading call(body);
+    const int code = platform::run_attempt(d, &Reading::run, &call);
+    if (code == 0) [[likely]]
+      return call.result();
+    return read_only_slow(d, call, code);
+  }
+
   // After the first attempt without a log has failed: perhaps another one, then attempts that can extend.
-  template <class F, class C>
-  [[gnu::noinline]] static auto read_only_slow(Descriptor& d, F& body, C& call, int code) {
+  template <class C>
+  [[gnu::noinline]] static auto read_only_slow(Descriptor& d, C& call, int code) {
     unsigned aborts = 1;
     for (; aborts < kReadOnlyFailuresMax && code == kRestart; ++aborts) {
       code = platform::run_attempt(d, &C::run, &call);
@@ -192,8 +212,8 @@ class Driver {
         return call.result();
       }
     }
-    if (code == kSerial) return run_serial(d, body);
-    return run_update<OnThrow::cancel>(d, body, aborts);
+    if (code == kSerial) return run_serial(d, call.body());
+    return run_update<OnThrow::cancel>(d, call.body(), aborts);
   }
 
   template <OnThrow kOnThrow, class F>
@@ -201,7 +221,7 @@ class Driver {
     Call<F, UpdateTx, kOnThrow> call(body);
     const int code = platform::run_attempt(d, &Call<F, UpdateTx, kOnThrow>::run, &call);
     if (code != 0) [[unlikely]]
-      return again(d, body, call, code, aborts + 1);
+      return again(d, call, code, aborts + 1);
     if (aborts != 0) [[unlikely]]
       settle(d, aborts);
     call.rethrow();
@@ -214,14 +234,14 @@ class Driver {
   }
 
   // After `aborts` attempts, the last of which ended with `code`.
-  template <class F, class C>
-  [[gnu::noinline, gnu::cold]] static auto again(Descriptor& d, F& body, C& call, int code, unsigned aborts) {
+  template <class C>
+  [[gnu::noinline, gnu::cold]] static auto again(Descriptor& d, C& call, int code, unsigned aborts) {
     for (; code != 0; ++aborts) {
       call.forget();
       const unsigned limit = shared.config.serialise_after;
       if (code == kSerial || (limit != 0 && aborts >= limit && code == kRestart)) {
         settle(d, aborts);
-        return run_serial(d, body);
+        return run_serial(d, call.body());
       }
       if (code == kWait)
         waiting::wait(&A::unchanged, d, d.generation);

@@ -34,8 +34,6 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool readers_
   });
 }
 
-}  // namespace
-
 void enter_slowly(Descriptor& d, bool update) noexcept {
   if (serial::closed()) serial::wait_until_open(d);
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
@@ -44,6 +42,11 @@ void enter_slowly(Descriptor& d, bool update) noexcept {
   d.published.exchange(now * 2 + (update ? 1 : 0), std::memory_order_seq_cst);  // lifecycle.B
   d.special = true;
 }
+
+}  // namespace
+
+void enter_reading_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), false); }
+void enter_update_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), true); }
 
 void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   d.special = false;

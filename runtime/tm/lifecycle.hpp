@@ -16,23 +16,27 @@
 namespace loam::tm::lifecycle {
 
 // Lets serial transactions pass and publishes the attempt, as far as there is need. Called inside the announcement.
-void enter_slowly(Descriptor& d, bool update) noexcept;
+void enter_reading_slowly(void* descriptor) noexcept;
+void enter_update_slowly(void* descriptor) noexcept;
 
 template <bool kUpdate>
 [[gnu::always_inline]] inline void enter(Descriptor& d) noexcept {
   domain.enter(d.participant);
   // lifecycle.A: the announcement comes before this load, in serial::acquire() the store before announce_heavy() and
   // the look at announcements. [a serial transaction that does not run alone]
-  if (shared.slow_begin.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-    enter_slowly(d, kUpdate);
+  if (platform::is_set(shared.slow_begin)) [[unlikely]]
+    platform::call_preserving(kUpdate ? enter_update_slowly : enter_reading_slowly, &d);
 }
 
 // The attempt has committed and has nothing to hand over.
-[[gnu::always_inline]] inline void committed(Descriptor& d) noexcept {
-  d.allocated_count = 0;
+[[gnu::always_inline]] inline void committed_reading(Descriptor& d) noexcept {
   ++d.statistics.commits;
   d.mode = Mode::idle;
   domain.leave(d.participant);
+}
+[[gnu::always_inline]] inline void committed(Descriptor& d) noexcept {
+  d.allocated_count = 0;
+  committed_reading(d);
 }
 
 // The same of an attempt whose descriptor is `special`: it has released memory, has handlers, or must wait for others.

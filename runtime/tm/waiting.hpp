@@ -5,6 +5,7 @@
 //              read set looked at. [lost wake-up: each misses the other]
 #pragma once
 
+#include "runtime/platform/machine.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/runtime.hpp"
 
@@ -12,12 +13,12 @@
 
 namespace loam::tm::waiting {
 
-void wake() noexcept;
+void wake(void*) noexcept;
 
 // After a commit that wrote, once its records are released.
-inline void notify() noexcept {
-  if (shared.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]  // waiting.A
-    wake();
+[[gnu::always_inline]] inline void notify() noexcept {
+  if (platform::is_set(shared.sleepers)) [[unlikely]]  // waiting.A
+    platform::call_preserving(wake, nullptr);
 }
 
 // Returns once unchanged(argument) is false, or a serial transaction has come after `generation`, which the caller read

@@ -149,7 +149,7 @@ struct EtlWb {
   static void commit_read_only(Descriptor& d) noexcept {
     if (d.special) [[unlikely]]
       return lifecycle::committed_special(d, d.snapshot);
-    lifecycle::committed(d);
+    lifecycle::committed_reading(d);
   }
 
   // Returns if the attempt has committed; restarts it otherwise.
