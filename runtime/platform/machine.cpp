@@ -100,7 +100,7 @@ void announce_heavy() noexcept {
 #ifdef LOAM_LIBC_CHECKPOINT
 int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
   const int code = _setjmp(checkpoint.buffer);
-  if (code == 0) body(argument, nullptr, checkpoint);
+  if (code == 0) body(checkpoint, argument);
   return code;
 }
 

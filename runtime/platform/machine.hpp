@@ -65,9 +65,8 @@ inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value
 }
 
 // ---- attempts: run a body, perhaps come back early ------------------------------------------------------------------
-// run_attempt() calls body(argument, -, checkpoint) and returns 0 when it returns (what lies between is the register
-// that held the body's own address; unused). restart(checkpoint, code), called from inside the body at any depth, makes
-// run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer are restored, no destructor
+// run_attempt() calls body(checkpoint, argument) and returns 0 when it returns. restart(checkpoint, code), called from
+// inside the body at any depth, makes run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer are restored, no destructor
 // runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its optimisations and its locals are
 // well defined; a setjmp in the caller would give neither. An exception may pass through.
 
@@ -79,19 +78,18 @@ struct Checkpoint {
 #endif
 };
 
-using AttemptSelf = const void*;
-using AttemptBody = void (*)(void* argument, AttemptSelf self, Checkpoint& checkpoint);
+using AttemptBody = void (*)(Checkpoint& checkpoint, void* argument);
 
 #ifdef LOAM_LIBC_CHECKPOINT
 int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument);
 [[noreturn]] void restart(Checkpoint& checkpoint, int code) noexcept;
 #else
 // In the order in which the body expects them: nothing is moved between registers on the way.
-extern "C" int loam_run_attempt(void* argument, AttemptBody body, Checkpoint& checkpoint);
+extern "C" int loam_run_attempt(Checkpoint& checkpoint, void* argument, AttemptBody body);
 extern "C" [[noreturn]] void loam_restart(Checkpoint* checkpoint, int code) noexcept;
 
 inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
-  return loam_run_attempt(argument, body, checkpoint);
+  return loam_run_attempt(checkpoint, argument, body);
 }
 [[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
 #endif

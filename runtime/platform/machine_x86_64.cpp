@@ -8,7 +8,7 @@
 #ifndef LOAM_LIBC_CHECKPOINT
 // System V ABI: rbx, rbp, r12-r15 and rsp belong to the caller. They are pushed, the stack pointer is the checkpoint,
 // and both ways out pop them. The call-frame directives let an exception, a debugger and a profiler pass.
-//   rdi = argument, rsi = body, rdx = Checkpoint*; six pushes and the return address leave rsp 8 off a multiple of 16.
+//   rdi = Checkpoint*, rsi = argument, rdx = body; six pushes and the return address leave rsp 8 off a multiple of 16.
 asm(R"(
     .text
     .p2align 4
@@ -37,8 +37,8 @@ loam_run_attempt:
     .cfi_rel_offset %r15, 0
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
-    movq %rsp, (%rdx)
-    call *%rsi
+    movq %rsp, (%rdi)
+    call *%rdx
     xorl %eax, %eax
 .Lloam_attempt_return:
     addq $8, %rsp

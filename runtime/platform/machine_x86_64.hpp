@@ -22,8 +22,21 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
 #endif
 }
 
-// Calls function(argument), which must not throw. The code around it keeps its registers, so that a call which is
-// hardly ever made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused.)
+// Calls a function that must not throw. The code around it keeps its registers, so that a call which is hardly ever
+// made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused.)
+#define LOAM_VECTOR_REGISTERS                                                                                         \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
+      "xmm14", "xmm15"
+inline void call_preserving(void (*function)()) noexcept {
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+  function();
+#else
+  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall loam_call_preserving\n\tleaq 128(%%rsp), %%rsp"
+               : "+a"(function)
+               :
+               : "memory", "cc", LOAM_VECTOR_REGISTERS);
+#endif
+}
 inline void call_preserving(void (*function)(void*), void* argument) noexcept {
 #if defined(LOAM_TSAN) || defined(LOAM_ASAN)
   function(argument);
@@ -31,10 +44,10 @@ inline void call_preserving(void (*function)(void*), void* argument) noexcept {
   asm volatile("leaq -128(%%rsp), %%rsp\n\tcall loam_call_preserving\n\tleaq 128(%%rsp), %%rsp"
                : "+a"(function)
                : "D"(argument)
-               : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-                 "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+               : "memory", "cc", LOAM_VECTOR_REGISTERS);
 #endif
 }
+#undef LOAM_VECTOR_REGISTERS
 
 // word.load(seq_cst) != 0, as one comparison with memory.
 inline bool is_set(const std::atomic<std::uint32_t>& word) noexcept {

@@ -118,7 +118,7 @@ class Driver {
 
     explicit Call(F& body) noexcept : body_(body) {}
 
-    static void run(void* self, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
+    static void run(platform::Checkpoint& checkpoint, void* self) {
       static_cast<Call*>(self)->attempt(static_cast<Descriptor&>(checkpoint));
     }
 
@@ -317,7 +317,7 @@ class Driver {
     try {
       code = platform::run_attempt(
           d,
-          [](void* argument, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
+          [](platform::Checkpoint& checkpoint, void* argument) {
             as<NestedTx>(static_cast<Descriptor&>(checkpoint), *static_cast<std::remove_reference_t<F>*>(argument));
           },
           &body);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kSleepNs = 20'000'000;
 
 }  // namespace
 
-void wake(void*) noexcept {
+void wake() noexcept {
   shared.sleepers.exchange(0, std::memory_order_relaxed);  // relaxed: the futex decides, and who wakes looks again
   platform::futex_wake(shared.sleepers, kSleepersMax);
 }

@@ -13,12 +13,12 @@
 
 namespace loam::tm::waiting {
 
-void wake(void*) noexcept;
+void wake() noexcept;
 
 // After a commit that wrote, once its records are released.
 [[gnu::always_inline]] inline void notify() noexcept {
   if (platform::is_set(shared.sleepers)) [[unlikely]]  // waiting.A
-    platform::call_preserving(wake, nullptr);
+    platform::call_preserving(wake);
 }
 
 // Returns once unchanged(argument) is false, or a serial transaction has come after `generation`, which the caller read

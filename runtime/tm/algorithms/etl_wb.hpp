@@ -155,7 +155,8 @@ struct EtlWb {
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
-    if (d.write_end != d.writes.begin()) write_back<false>(d, commit_version(d));
+    WriteEntry* const begin = d.writes.begin();
+    if (WriteEntry* const end = d.write_end; end != begin) write_back<false>(d, begin, end, commit_version(d));
     lifecycle::committed(d);
   }
 
@@ -299,10 +300,8 @@ struct EtlWb {
   // From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that are still to
   // come are locked, so a reader that sees one and needs another meets a lock. kParts: not whole words alone.
   template <bool kParts>
-  static void write_back(Descriptor& d, std::uint64_t version) noexcept {
-    const WriteEntry* const begin = d.writes.begin();
-    const WriteEntry* entry = d.write_end;
-    d.write_end = d.writes.begin();
+  static void write_back(Descriptor& d, WriteEntry* begin, const WriteEntry* entry, std::uint64_t version) noexcept {
+    d.write_end = begin;
     do {
       --entry;
       if constexpr (kParts)
@@ -317,7 +316,7 @@ struct EtlWb {
   }
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
-    if (d.write_end != d.writes.begin()) write_back<true>(d, commit_version(d));
+    if (d.write_end != d.writes.begin()) write_back<true>(d, d.writes.begin(), d.write_end, commit_version(d));
     d.state<WriteHistory>().clear();
     lifecycle::committed_special(d, d.snapshot);
   }

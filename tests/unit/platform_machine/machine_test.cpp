@@ -29,7 +29,7 @@ struct Attempt {
   return restart_at(attempt, depth - 1) + depth;
 }
 
-void attempt_body(void* argument, AttemptSelf, Checkpoint&) {
+void attempt_body(Checkpoint&, void* argument) {
   auto& attempt = *static_cast<Attempt*>(argument);
   if (attempt.entered++ < attempt.restarts) restart_at(attempt, attempt.depth);
 }
@@ -50,7 +50,7 @@ TEST(RunAttempt, RestartReturnsItsCodeFromAnyDepth) {
 }
 
 // Fills every callee-saved register with something else, then restarts.
-void clobber_and_restart(void*, AttemptSelf, Checkpoint& checkpoint) {
+void clobber_and_restart(Checkpoint& checkpoint, void*) {
 #if defined(__x86_64__)
   asm volatile(
       "xorl %%ebx, %%ebx\n\txorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d\n\txorl %%r14d, %%r14d\n\txorl %%r15d, %%r15d" ::
@@ -84,13 +84,13 @@ struct Nested {
 };
 
 TEST(RunAttempt, NestedAttemptsRestartTheOneThatIsNamed) {
-  const AttemptBody inner = [](void* argument, AttemptSelf, Checkpoint&) {
+  const AttemptBody inner = [](Checkpoint&, void* argument) {
     auto& nested = *static_cast<Nested*>(argument);
     restart(nested.to_outer ? nested.outer : nested.inner, 7);
   };
   static AttemptBody inner_body;
   inner_body = inner;
-  const AttemptBody outer = [](void* argument, AttemptSelf, Checkpoint&) {
+  const AttemptBody outer = [](Checkpoint&, void* argument) {
     auto& nested = *static_cast<Nested*>(argument);
     nested.after_inner = run_attempt(nested.inner, inner_body, argument);
   };
@@ -108,7 +108,7 @@ TEST(RunAttempt, AnExceptionPassesThrough) {
     Checkpoint checkpoint;
     bool destroyed = false;
   } payload;
-  const AttemptBody thrower = [](void* argument, AttemptSelf, Checkpoint&) {
+  const AttemptBody thrower = [](Checkpoint&, void* argument) {
     struct Guard {
       bool& flag;
       ~Guard() { flag = true; }
@@ -125,7 +125,7 @@ TEST(RunAttempt, AnExceptionPassesThrough) {
 TEST(RunAttempt, TheStackIsAlignedInsideTheBody) {
   Checkpoint checkpoint;
   std::uintptr_t remainder = 99;
-  const AttemptBody body = [](void* argument, AttemptSelf, Checkpoint&) {
+  const AttemptBody body = [](Checkpoint&, void* argument) {
     alignas(64) volatile char aligned[64];
     *static_cast<std::uintptr_t*>(argument) = reinterpret_cast<std::uintptr_t>(&aligned) % 64;
     // An SSE store to a misaligned frame would fault here.
