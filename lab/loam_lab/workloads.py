@@ -19,6 +19,8 @@ from loam_lab.errors import LoamError, nearest, unknown
 from loam_lab.model.description import SCHEMA, Description, Parameter, Workload
 
 DESCRIBE_TIMEOUT_S = 20
+# As a synchronisation's name: every one that this checkout builds; what cannot run is skipped and told.
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -116,13 +118,16 @@ def sync_names(preset: str = "release") -> list[str]:
 
 
 def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executable]:
-    """Executables for the values of --sync: names of the registry, or paths of peers (anything with a slash).
+    """Executables for the values of --sync: names of the registry, ALL, or paths of peers (anything with a slash).
 
     Two executables that give themselves the same name get their file name appended, so that cells stay apart.
     raises: LoamError for an unknown name (with the nearest), a missing file, or a bad answer to --describe
     """
     known: dict[str, str] | None = None
     found: list[Executable] = []
+    if ALL in names:
+        known = paths.load_paths(preset)["executables"]
+        names = [one for name in names for one in (sorted(known) if name == ALL else [name])]
     for name in dict.fromkeys(names):
         if "/" in name:
             path = Path(name).absolute()
@@ -136,7 +141,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
             if known is None:
                 known = paths.load_paths(preset)["executables"]
             if name not in known:
-                raise unknown("--sync", name, known, "synchronisation")
+                raise unknown("--sync", name, [*known, ALL], "synchronisation")
             path = Path(known[name])
             if not path.is_file():
                 raise LoamError("--sync", name, f"{path} is not built", "run ./loam setup")
@@ -196,6 +201,31 @@ def check_parameters(
         for parameter in known[name]:
             checked[name] = list(dict.fromkeys(check_parameter(parameter, text, where) for text in texts))
     return checked
+
+
+def fitting(
+    executables: Iterable[Executable], workload: str, threads: Sequence[int]
+) -> tuple[list[Executable], list[str]]:
+    """Of all synchronisations those that can run a workload, with any of the thread counts.
+
+    returns: they, and for each that cannot, wholly or in part, why it is skipped
+    """
+    kept, skipped = [], []
+    for executable in executables:
+        limit = executable.description.sync.threads_max
+        over = [str(count) for count in threads if count > limit]
+        if all(offered.name != workload for offered in executable.description.workloads):
+            skipped.append(
+                f"{executable.label} has no workload {workload}; it is skipped; name another workload for it"
+            )
+        elif over:
+            word = "thread" if limit == 1 else "threads"
+            skipped.append(
+                f"{executable.label} runs at most {limit} {word}; it is skipped with {', '.join(over)}; read its other cells"
+            )
+        if any(offered.name == workload for offered in executable.description.workloads) and len(over) < len(threads):
+            kept.append(executable)
+    return kept, skipped
 
 
 def check_threads(threads: Sequence[int], executables: Iterable[Executable], *, oversubscribe: bool) -> None:

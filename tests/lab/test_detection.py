@@ -49,7 +49,7 @@ def test_few_blocks_may_change_their_verdict() -> None:
         (lambda o: outcome(5, o.blocks, o.study, verdict="inconclusive") if o.study < 3 else o, "planted 5 %, 10 blocks: found"),
         (lambda o: outcome(5, o.blocks, o.study, ratio=1 / 1.0551), "planted 5 %, 10 blocks: bias"),
         (lambda o: outcome(5, o.blocks, o.study, verdict="better") if o.study == 4 else o, "better one time and worse the other"),
-        (lambda o: outcome(5, o.blocks, o.study, verdict="inconclusive") if o.study == 4 else o, "planted 5 %, 20 blocks: another"),
+        (lambda o: outcome(5, o.blocks, o.study, verdict="inconclusive") if o.study == 4 else o, "planted 5 %, 20 blocks: an"),
     ],
 )  # fmt: skip
 def test_each_goal_can_be_missed(change: object, missed: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from campaigns import OTHER, SEQUENTIAL, STM, study
 
+from loam_lab import paths, workloads
 from loam_lab.errors import LoamError
 from loam_lab.measure import plan as plans
 from loam_lab.model.cell import PlannedRun
@@ -169,3 +170,22 @@ def minimal(**changed: Any) -> dict[str, Any]:
 def test_a_study_survives_its_own_json() -> None:
     made = study(**WIDE)
     assert Study.model_validate(made.model_dump(by_alias=True, mode="json")) == made
+
+
+def test_all_synchronisations_are_taken_and_what_cannot_run_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"executables": {"stm": STM, "alone": SEQUENTIAL}, "libraries": {}}
+    monkeypatch.setattr(paths, "load_paths", lambda preset: known)
+    plan = plans.make(study(sync=["all"], threads=[1, 2]), oversubscribe=True)
+    assert {(cell.sync, cell.threads) for cell in plan.cells()} == {
+        ("fake-sequential", 1), ("fake-stm", 1), ("fake-stm", 2),
+    }  # fmt: skip
+    assert plan.notes == [
+        "fake-sequential runs at most 1 thread; it is skipped with 2; read its other cells",
+    ]
+    with pytest.raises(LoamError, match="fake-sequential has threads_max 1"):
+        plans.make(study(sync=[STM, SEQUENTIAL], threads=[1, 2]), oversubscribe=True)
+    kept, skipped = workloads.fitting(plan.executables.values(), "nothing", [1])
+    assert (
+        kept == []
+        and skipped[0] == "fake-sequential has no workload nothing; it is skipped; name another workload for it"
+    )

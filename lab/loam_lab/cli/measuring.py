@@ -28,7 +28,9 @@ study = typer.Typer(help="Studies: questions with their factors, blocks and figu
 
 Syncs = Annotated[
     list[str] | None,
-    typer.Option("--sync", metavar="R,S", help="Algorithms, or paths of executables that speak the record schema."),
+    typer.Option(
+        "--sync", metavar="R,S", help="Algorithms, all, or paths of executables that speak the record schema."
+    ),
 ]
 Threads = Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")]
 Machine = Annotated[str, typer.Option("--machine", metavar="M", help="The machine; host is this one.")]

@@ -251,10 +251,11 @@ def _check_claims(study: Study, plan: Plan) -> None:
 
 
 def _build(study: Study, preset: str) -> None:
+    from loam_lab import workloads
     from loam_lab.setup import build
 
     own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
-    build.ensure_built([*own, "probe", "counted-loop"], preset)
+    build.ensure_built(None if workloads.ALL in own else [*own, "probe", "counted-loop"], preset)
 
 
 def counter_sources(study: Study) -> list[dict[str, Any]]:

@@ -68,10 +68,15 @@ def make(
     blocks: list[list[list[PlannedRun]]] = []
     for group in study.groups:
         found = workloads.resolve_syncs(group.sync, preset) if executables is None else list(executables)
+        if executables is None and workloads.ALL in group.sync:
+            found, skipped = workloads.fitting(found, group.workload, group.threads)
+            plan.notes += skipped
+        else:
+            workloads.check_threads(group.threads, found, oversubscribe=True)
         for executable in found:
             executable.workload(group.workload)
             plan.executables.setdefault(executable.label, executable)
-        workloads.check_threads(group.threads, found, oversubscribe=oversubscribe)
+        workloads.check_threads(group.threads, (), oversubscribe=oversubscribe)
         if any(count > _hardware_threads() for count in group.threads):
             plan.notes.append(
                 f"group {group.name} has more threads than this machine; its times describe the scheduler; "
@@ -185,7 +190,8 @@ def _cells(
         known = executable.parameters(group.workload)
         names = [name for name in levels if name in known]
         for values in itertools.product(*(levels[name] for name in names)):
-            for threads in group.threads:
+            limit = executable.description.sync.threads_max
+            for threads in (count for count in group.threads if count <= limit):
                 for allocator in allocators:
                     parameters = tuple(zip(names, values, strict=True))
                     cells[
