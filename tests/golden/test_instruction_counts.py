@@ -1,6 +1,7 @@
 """Instructions of each step of a transaction, counted exactly by callgrind.
 
-tm_paths.toml holds the accepted counts and an upper bound for each. With the compiler that they were taken with a count
+tm_paths.toml holds the accepted counts and an upper bound for each step of etl-wb, algorithm_paths.toml those of the main
+steps of every algorithm. With the compiler that they were taken with a count
 must be equal, so that every change is seen and accepted on purpose (`./loam test --golden-update`, then read the diff);
 with another compiler only the upper bound holds. docs/instruction-counts.md is written from the same file.
 """
@@ -21,6 +22,14 @@ from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("tm_paths.toml")
+EACH = Path(__file__).with_name("algorithm_paths.toml")
+# Of algorithm_paths.cpp, in the order in which a page shows them.
+STEPS = (
+    "empty read-only transaction", "empty update transaction", "read, read-only", "read, logged", "read after write",
+    "first write, with its commit", "further write, with its commit",
+)  # fmt: skip
+# Room that a new count is given below its upper bound: another compiler may take a few instructions more.
+BOUND_FACTOR = 1.15
 PAGE = ROOT / "docs" / "instruction-counts.md"
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
 
@@ -28,16 +37,21 @@ DUMP = re.compile(r"^desc: Trigger: Client Request: (.*);(few|more);(\d+)$", re.
 TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
-def count_steps(folder: Path) -> tuple[dict[str, float], str]:
-    """Run the counting program under callgrind.
+def built(name: str) -> Path:
+    """A counting program, built."""
+    build.configure("release", again=True)
+    build.build("release", [name], label="the counting program")
+    return ROOT / "build" / "release" / name
+
+
+def count_steps(command: list[str], folder: Path) -> tuple[dict[str, float], str]:
+    """Run a counting program under callgrind.
 
     returns: instructions per step (rounded to 0.01) by the step's name, and the compiler's name and version
     """
-    build.configure("release", again=True)
-    build.build("release", ["loam-golden-tm-paths"], label="the counting program")
-    program = ROOT / "build" / "release" / "loam-golden-tm-paths"
+    folder.mkdir(exist_ok=True)
     done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", str(program)],
+        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", *command],
         capture_output=True, text=True, check=False, env=build.tool_environment(), timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
@@ -99,13 +113,25 @@ def page_of(golden: dict[str, Any]) -> str:
         "`allocation and free` is a block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and",
         "`free` and the block's share of reclamation.",
         "",
+        "## Every algorithm",
+        "",
+        "Instructions, and in brackets nanoseconds of one thread on the machine of the last update, everything in its cache.",
+        "",
     ]
+    algorithms = read_each()["algorithms"]
+    if algorithms:
+        heads = list(next(iter(algorithms.values())))
+        lines += ["| algorithm | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+        for name, steps in algorithms.items():
+            cells = [f"{number(steps[head]['count'])} ({number(steps[head]['ns'])})" for head in heads]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append("")
     return "\n".join(lines)
 
 
 @pytest.mark.skipif(shutil.which("valgrind", path=build.tool_path()) is None, reason="valgrind is not installed")
 def test_instruction_counts(tmp_path: Path) -> None:
-    steps, compiler = count_steps(tmp_path)
+    steps, compiler = count_steps([str(built("loam-golden-tm-paths"))], tmp_path)
     golden = read_golden()
     assert sorted(steps) == sorted(golden["steps"]), "tm_paths.cpp and tm_paths.toml name different steps"
     if UPDATE:
@@ -123,6 +149,58 @@ def test_instruction_counts(tmp_path: Path) -> None:
             wrong.append(f"{name}: {number(steps[name])} instructions, accepted are {number(step['count'])}"
                          " (./loam test --golden-update accepts the new one)")  # fmt: skip
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.skipif(shutil.which("valgrind", path=build.tool_path()) is None, reason="valgrind is not installed")
+def test_instruction_counts_of_every_algorithm(tmp_path: Path) -> None:
+    program = str(built("loam-golden-algorithm-paths"))
+    names = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    counted, compiler = {}, ""
+    for name in names:
+        counted[name], compiler = count_steps([program, name], tmp_path / name)
+    if UPDATE:
+        write_each(counted, {name: times(program, name) for name in names}, compiler)
+        PAGE.write_text(page_of(read_golden()))
+    golden = read_each()
+    assert sorted(golden["algorithms"]) == sorted(names), "./loam test --golden-update takes a new algorithm in"
+    wrong = []
+    for name, steps in counted.items():
+        for step, accepted in golden["algorithms"][name].items():
+            if steps[step] > accepted["upper_bound"]:
+                wrong.append(f"{name}, {step}: {number(steps[step])}, upper bound {number(accepted['upper_bound'])}")
+            elif compiler == golden["compiler"] and steps[step] != accepted["count"]:
+                wrong.append(f"{name}, {step}: {number(steps[step])}, accepted are {number(accepted['count'])}"
+                             " (./loam test --golden-update accepts the new one)")  # fmt: skip
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def times(program: str, name: str) -> dict[str, float]:
+    """Nanoseconds of each step of an algorithm, on this machine."""
+    done = subprocess.run([program, name, "time"], capture_output=True, text=True, check=True)
+    return {
+        step: float(value) for step, _, value in (line.partition(";") for line in done.stdout.splitlines()) if value
+    }
+
+
+def read_each() -> dict[str, Any]:
+    return tomllib.loads(EACH.read_text()) if EACH.exists() else {"compiler": "", "algorithms": {}}
+
+
+def write_each(counted: dict[str, dict[str, float]], took_ns: dict[str, dict[str, float]], compiler: str) -> None:
+    """Accept new counts; an upper bound once given stays, unless the step had none."""
+    before = read_each()["algorithms"]
+    lines = [
+        "# Instructions of the main steps of every algorithm (over a table), by callgrind; see test_instruction_counts.py.",
+        "# count: accepted value.  upper_bound: never to be exceeded.  ns: on the machine of the last update, not tested.",
+        f'compiler = "{compiler}"',
+    ]
+    for name, steps in counted.items():
+        for step in STEPS:
+            count = steps[step]
+            bound = before.get(name, {}).get(step, {}).get("upper_bound", round(count * BOUND_FACTOR + 1))
+            lines += ["", f'[algorithms.{name}."{step}"]', f"count = {number(count)}", f"upper_bound = {number(bound)}",
+                      f"ns = {number(took_ns[name][step])}"]  # fmt: skip
+    EACH.write_text("\n".join(lines) + "\n")
 
 
 def test_page_shows_the_accepted_counts() -> None:

@@ -1,73 +1,13 @@
-// The steps of a transaction, each so that callgrind can count the instructions of that step alone.
-//   Every case runs the same transaction with a few and with more of one step, straight-line; the difference is the
-//   step. Run by test_instruction_counts.py under `valgrind --tool=callgrind --instr-atstart=no`; each dump is named
-//   "CASE;few or more;number of steps". Alone it does the same and counts nothing.
+// Every step of etl-wb's transactions, to be counted by test_instruction_counts.py (steps.hpp says how).
 #include "runtime/tm/tm.hpp"
-
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <string>
-#include <utility>
-
-#include <valgrind/callgrind.h>
+#include "tests/golden/steps.hpp"
 
 namespace {
 
 using namespace loam;
 using Txs = tm::Driver<tm::DefaultAlgorithm>;
 
-constexpr unsigned kFew = 8, kMore = 16;
-constexpr int kTransactions = 64 * 64;  // a multiple of every reclamation batch
-
-struct alignas(64) Node {
-  Node* next;
-  std::uint64_t key;
-  std::uint64_t spare[6];
-};
-Node nodes[kMore + 1];
-
-// The scaffolding leaves no instruction behind, and a body becomes part of its attempt, as in the workloads.
-#define LOAM_STEP __attribute__((always_inline))
-
-// What the compiler may not know in advance, so that it computes addresses as it would for a real structure.
-template <class T>
-[[gnu::always_inline]] inline T opaque(T value) {
-  asm volatile("" : "+r"(value));
-  return value;
-}
-
-// step(integral constant i) for i in [0, kCount), straight-line.
-template <unsigned kCount, class Step>
-[[gnu::always_inline]] inline void straight(Step&& step) {
-  [&]<unsigned... kIndex>(std::integer_sequence<unsigned, kIndex...>) LOAM_STEP {
-    (step(std::integral_constant<unsigned, kIndex>{}), ...);
-  }(std::make_integer_sequence<unsigned, kCount>{});
-}
-
-template <unsigned kSteps, class Transaction>
-[[gnu::noinline]] void repeat(Transaction transaction) {
-  for (int i = 0; i < kTransactions; ++i) transaction(std::integral_constant<unsigned, kSteps>{});
-}
-
-template <unsigned kSteps, class Transaction>
-void count(const char* name, const char* amount, Transaction transaction) {
-  char dump[96];
-  std::snprintf(dump, sizeof dump, "%s;%s;%u", name, amount, kSteps * kTransactions);
-  for (int warm = 0; warm < 2; ++warm) repeat<kSteps>(transaction);
-  CALLGRIND_START_INSTRUMENTATION;
-  CALLGRIND_ZERO_STATS;
-  repeat<kSteps>(transaction);
-  CALLGRIND_DUMP_STATS_AT(dump);
-  CALLGRIND_STOP_INSTRUMENTATION;
-}
-
-// transaction(integral constant n): one transaction with n of the step.
-template <unsigned kLess, unsigned kGreater, class Transaction>
-void compare(const char* name, Transaction transaction) {
-  count<kLess>(name, "few", transaction);
-  count<kGreater>(name, "more", transaction);
-}
+using namespace loam::golden;
 
 void transactions() {
   // Straight-line copies of a whole transaction: what a loop costs falls out.
@@ -152,7 +92,7 @@ void writes() {
 }  // namespace
 
 int main() {
-  for (unsigned i = 0; i < kMore; ++i) nodes[i].next = &nodes[i + 1];
+  link_nodes();
   transactions();
   reads();
   writes();
