@@ -1,0 +1,183 @@
+"""docs/performance/tm.md: every synchronisation over the same blocks, as one Markdown page.
+
+    python -m loam_lab.report.synchronisations RESULT [--page FILE] [--published NAME,...]
+
+RESULT is the folder of a `run` or study whose groups have several synchronisations, as
+
+    ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 --threads 1,2 --allocator glibc
+
+`published` names those that are not Loam's own: the best of the others is set against the best of them, case by case.
+Ratios are of paired blocks, with signed-rank intervals of 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loam_lab import paths
+from loam_lab.report import rounding
+from loam_lab.statistics import intervals
+from loam_lab.statistics.intervals import Interval
+
+METRIC = "ops_per_s"
+# Yardsticks of another kind: they take no part in what is the best transactional memory.
+NO_TM = ("sequential", "plain", "global-lock")
+# Where a peer lies on one machine is of no use on another.
+_PATH = re.compile(r"/[^\s,]+(?=[,\s])")
+
+
+@dataclass
+class Case:
+    """One workload, its parameters and a thread count: values in operations per second by synchronisation and block."""
+
+    name: str
+    threads: int
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def ratio(self, above: str, below: str) -> Interval | None:
+        """The paired ratio of two synchronisations; None where one was not measured."""
+        logs = self.logs(above, below)
+        return None if logs is None else intervals.exponential(intervals.hodges_lehmann(logs))
+
+    def logs(self, above: str, below: str) -> list[float] | None:
+        """Logarithms of the ratios of the blocks that both have."""
+        if above not in self.values or below not in self.values:
+            return None
+        pairs = zip(self.values[above], self.values[below], strict=False)
+        found = [float(np.log(a / b)) for a, b in pairs if a and b]
+        return found or None
+
+    def fastest(self, names: Sequence[str]) -> str | None:
+        """Of some synchronisations the one with the highest median."""
+        known = [(float(np.median([v for v in self.values[n] if v])), n) for n in names if any(self.values.get(n, ()))]
+        return max(known)[1] if known else None
+
+
+def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
+    """The cases of a Result under its baseline allocator, and the synchronisations in the order of their appearance."""
+    found: dict[tuple[str, int], Case] = {}
+    syncs: dict[str, None] = {}
+    relevant = [cell for cell in result["cells"] if cell["copy"] == 0 and METRIC in cell["metrics"]]
+    relevant = [cell for cell in relevant if cell["factors"]["allocator"] == result["baseline"]]
+    varied = {
+        name
+        for name in {n for cell in relevant for n in cell["parameters"]}
+        if len({str(cell["parameters"].get(name)) for cell in relevant if name in cell["parameters"]}) > 1
+    }
+    for cell in relevant:
+        factors = cell["factors"]
+        own = {n: v for n, v in cell["parameters"].items() if n in varied}
+        mapping = own.pop("mapping", "")
+        sync = factors["sync"] + (f" ({mapping})" if mapping else "")
+        words = [factors["workload"], *(_word(name, value) for name, value in own.items())]
+        key = " ".join(words), int(factors["threads"])
+        syncs[sync] = None
+        found.setdefault(key, Case(*key)).values[sync] = cell["metrics"][METRIC]["values"]
+    return sorted(found.values(), key=lambda case: case.threads), list(syncs)
+
+
+def _word(name: str, value: object) -> str:
+    return f"{value} %" if name.endswith("_percent") else str(value)
+
+
+def page(result: Mapping[str, Any], published: Sequence[str] = ()) -> str:
+    """The page. published: synchronisations of others; raises: ValueError if the result compares no synchronisations"""
+    found, syncs = cases(result)
+    if len(syncs) < 2:
+        raise ValueError("this result has one synchronisation; compare several, as with --sync all")
+    base = next((name for name in syncs if name.startswith("etl-wb")), syncs[0])
+    machine = result["machine"]
+    lines = [
+        "# Speed of the transactional memory", "",
+        "Written by `python -m loam_lab.report.synchronisations` from one result, whose runs were interleaved in paired",
+        f"blocks: {result['blocks']} of them, allocator {result['baseline']}, {machine['cpu']}, {machine['cores']} cores,",
+        f"kernel {machine['kernel']}, {result['created_utc'][:10]}. Ratios to {base} with their 95 % intervals; above 1 is",
+        "faster. **Bold**: the fastest transactional memory of a row. The last rows are geometric means over the rows above.",
+        "", "```", _PATH.sub("PATH", result["commands"][0]), "```", "",
+    ]  # fmt: skip
+    for threads in sorted({case.threads for case in found}):
+        own = [case for case in found if case.threads == threads]
+        shown = [name for name in syncs if any(name in case.values for case in own)]
+        lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *_table(own, shown, base), ""]
+        if published:
+            lines += _against(own, shown, published)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _table(own: Sequence[Case], shown: Sequence[str], base: str) -> list[str]:
+    others = [name for name in shown if name != base]
+    lines = ["| case | " + f"{base}, ops/s | " + " | ".join(others) + " |", "| --- | ---: |" + " ---: |" * len(others)]
+    for case in own:
+        best = case.fastest([name for name in shown if name.split(" (")[0] not in NO_TM])
+        values = [v for v in case.values.get(base, ()) if v]
+        first = f"{rounding.significant(float(np.median(values)) / 1e6)} M" if values else rounding.MISSING
+        cells = [f"**{first}**" if best == base else first]
+        for name in others:
+            text = _shown(case.ratio(name, base))
+            cells.append(f"**{text}**" if name == best else text)
+        lines.append(f"| {case.name} | " + " | ".join(cells) + " |")
+    means = [_mean(own, name, base) for name in others]
+    lines.append("| geometric mean | 1 | " + " | ".join(_shown(mean) for mean in means) + " |")
+    return lines
+
+
+def _mean(own: Sequence[Case], above: str, below: str) -> Interval | None:
+    rows = [logs for case in own if (logs := case.logs(above, below)) is not None]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return None
+    return intervals.geometric_mean(rows)
+
+
+def _against(own: Sequence[Case], shown: Sequence[str], published: Sequence[str]) -> list[str]:
+    """The best of ours against the best of the published ones, per case and over all."""
+    theirs = [name for name in shown if name in published]
+    ours = [name for name in shown if name not in published and name.split(" (")[0] not in NO_TM]
+    if not theirs or not ours:
+        return []
+    lines = [
+        "Best of ours over the best published one:",
+        "",
+        "| case | ours | published | ratio |",
+        "| --- | --- | --- | ---: |",
+    ]
+    for case in own:
+        best, rival = case.fastest(ours), case.fastest(theirs)
+        if best is not None and rival is not None:
+            lines.append(f"| {case.name} | {best} | {rival} | {_shown(case.ratio(best, rival))} |")
+    return [*lines, ""]
+
+
+def _shown(ratio: Interval | None) -> str:
+    if ratio is None:
+        return rounding.MISSING
+    return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page of a result."""
+    parser = argparse.ArgumentParser(prog="python -m loam_lab.report.synchronisations", description=__doc__)
+    parser.add_argument("result", type=Path, help="folder of a result")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "tm.md")
+    parser.add_argument("--published", default="libitm", help="synchronisations of others, separated by commas")
+    options = parser.parse_args(arguments)
+    try:
+        text = page(json.loads((options.result / "result.json").read_text()), options.published.split(","))
+    except (OSError, ValueError) as problem:
+        print(f"{options.result}: {problem}", file=sys.stderr)
+        return 2
+    options.page.write_text(text)
+    print(options.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

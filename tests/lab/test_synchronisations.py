@@ -1,0 +1,75 @@
+"""docs/performance/tm.md: ratios of paired blocks, the fastest of each row, and ours against the published ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loam_lab.report import synchronisations
+
+
+def cell(sync: str, structure: str, threads: int, values: list[float | None], **parameters: Any) -> dict[str, Any]:
+    return {
+        "copy": 0, "factors": {"workload": "intset", "allocator": "glibc", "sync": sync, "threads": threads},
+        "parameters": {"structure": structure, "update_percent": 20, **parameters},
+        "metrics": {"ops_per_s": {"values": values}},
+    }  # fmt: skip
+
+
+def made(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "cells": cells, "baseline": "glibc", "blocks": 10, "created_utc": "2026-01-02T03:04:05Z",
+        "commands": ["./loam run intset --sync etl-wb,/home/me/peers/tiny --threads 1"],
+        "machine": {"cpu": "made up", "cores": 2, "kernel": "6.1"},
+    }  # fmt: skip
+
+
+DAY = [1e6 * (1 + 0.01 * block) for block in range(10)]
+
+
+def scaled(factor: float) -> list[float | None]:
+    return [factor * value for value in DAY]
+
+
+def test_ratios_are_of_the_same_blocks_and_the_fastest_is_bold() -> None:
+    cells = [
+        cell("etl-wb", "list", 1, scaled(1)), cell("norec", "list", 1, scaled(1.25)), cell("tiny", "list", 1, scaled(0.8)),
+        cell("sequential", "list", 1, scaled(2)),
+        cell("etl-wb", "tree", 1, scaled(1)), cell("norec", "tree", 1, scaled(0.5)), cell("tiny", "tree", 1, scaled(0.8)),
+        cell("sequential", "tree", 1, scaled(2)),
+    ]  # fmt: skip
+    page = synchronisations.page(made(cells), ["tiny"])
+    assert "| intset list | 1.04 M | **1.250 [1.250, 1.250]** | 0.800 [0.800, 0.800] | 2.000 [2.000, 2.000] |" in page
+    assert "| intset tree | **1.04 M** | 0.500 [0.500, 0.500] |" in page
+    assert "| geometric mean | 1 | 0.791 [0.791, 0.791] | 0.800 [0.800, 0.800] |" in page
+    assert "| intset list | norec | tiny | 1.562 [1.562, 1.562] |" in page, "the sequential program is no rival"
+    assert "| intset tree | etl-wb | tiny | 1.250 [1.250, 1.250] |" in page
+    assert "--sync etl-wb,PATH --threads 1" in page and "/home" not in page
+
+
+def test_what_is_missing_is_left_out() -> None:
+    cells = [
+        cell("etl-wb", "list", 1, scaled(1)), cell("etl-wb", "list", 2, [*scaled(2)[:9], None]),
+        cell("norec", "list", 2, scaled(1)), cell("sequential", "list", 1, scaled(3)),
+    ]  # fmt: skip
+    page = synchronisations.page(made(cells))
+    first, second = page.split("## 2 threads")
+    assert "norec" not in first.split("## 1 thread")[1] and "sequential" not in second
+    assert "0.500 [0.500, 0.500]" in second
+
+
+def test_mappings_are_columns_and_one_synchronisation_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = [cell("etl-wb", "list", 1, scaled(f), mapping=m) for f, m in ((1, "table"), (0.99, "shadow"))]
+    found, syncs = synchronisations.cases(made(cells))
+    assert syncs == ["etl-wb (table)", "etl-wb (shadow)"] and len(found) == 1
+    (tmp_path / "result.json").write_text(json.dumps(made(cells[:1])))
+    assert synchronisations.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 2
+    assert "this result has one synchronisation" in capsys.readouterr().err
+    (tmp_path / "result.json").write_text(json.dumps(made(cells)))
+    assert synchronisations.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 0
+    assert "0.990 [0.990, 0.990]" in (tmp_path / "p.md").read_text()
