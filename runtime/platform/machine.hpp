@@ -66,9 +66,10 @@ inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value
 
 // ---- attempts: run a body, perhaps come back early ------------------------------------------------------------------
 // run_attempt() calls body(checkpoint, argument) and returns 0 when it returns. restart(checkpoint, code), called from
-// inside the body at any depth, makes run_attempt() return `code` (not 0) instead: callee-saved registers and the stack pointer are restored, no destructor
-// runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its optimisations and its locals are
-// well defined; a setjmp in the caller would give neither. An exception may pass through.
+// inside the body at any depth, makes run_attempt() return `code` (not 0) instead: callee-saved registers and the stack
+// pointer are restored, no destructor runs. To the compiler run_attempt() is an ordinary call, so the caller keeps its
+// optimisations and its locals are well defined; a setjmp in the caller would give neither. An exception may pass
+// through.
 
 struct Checkpoint {
 #ifdef LOAM_LIBC_CHECKPOINT
