@@ -191,8 +191,8 @@ class Domain {
   // returns how many blocks of `limbo` are still held back
   std::size_t reclaim(Participant& self, Limbo& limbo) noexcept;
 
-  // Returns once every other thread has been seen outside of read sections. The caller must keep new ones out, by a word
-  // that they read after announcing themselves and that was written before announce_heavy().
+  // Returns once every other thread has been seen outside of read sections. The caller must keep new ones out, by a
+  // word that they read after announcing themselves and that was written before announce_heavy().
   void wait_for_idle(const Participant& self) const noexcept;
 
   // call(slot) for every slot that may be in use.

@@ -51,7 +51,8 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 }
 
 struct OpacityTest : testing::TestWithParam<Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, OpacityTest, testing::ValuesIn(variants({"small_table", "shadow", "small_table_blame", "shadow_blame"})),
+INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
+                         testing::ValuesIn(variants({"small_table", "shadow", "small_table_blame", "shadow_blame"})),
                          variant_name);
 
 TEST_P(OpacityTest, SmallRunsAreOpaque) {

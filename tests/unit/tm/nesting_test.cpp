@@ -127,8 +127,7 @@ TEST_P(NestingTest, ABodyRestartsWithItsCallersLocalsIntact) {
     long double e = seed;
     std::string text = "unchanged";
     for (int round = 0; round < 20; ++round) {
-      tests::Interpose step("tm.committing", 0,
-                            [] { Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); }); });
+      tests::Interpose step("tm.committing", 0, [] { Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); }); });
       int attempts = 0;
       const std::uint64_t seen = Driver::update([&](auto& tx) {
         ++attempts;
