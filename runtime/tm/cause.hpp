@@ -14,10 +14,9 @@ namespace loam::tm {
 // A chain under another thread's hands is followed this far.
 inline constexpr unsigned kChainStepsMax = 64;
 
-// `record`, which guards `word`, was `seen`: locked by another thread, or with a version after the snapshot. The
-// attempt is about to abort: a run that explains keeps the conflict.
+// Whom to blame for what `record` was `seen` as, if `word` was to be read or written.
 template <bool kBlame>
-AbortCause cause_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
+blame::Suspect suspect_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
   blame::Suspect suspect;
   const unsigned shift = shared.map.shift;
   if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
@@ -33,9 +32,32 @@ AbortCause cause_of(const Descriptor& d, const Orec& record, std::uint64_t seen,
       entry = entry->next.load(std::memory_order_relaxed);
     }
   }
+  if constexpr (kBlame) suspect = blame::closer(suspect, blame::suspect_of_version(record, word, d.snapshot, shift));
+  return suspect;
+}
+
+// `record`, which guards `word`, was `seen`: locked by another thread, or with a version after the snapshot. The
+// attempt is about to abort: a run that explains keeps the conflict.
+//   Of the words behind the record that the attempt has read, the one closest to what was written counts, not the one
+//   at which this came out: with a record for each word the attempt would abort because of that one. What a read-only
+//   attempt has read stays valid at its snapshot, so there only the word at hand counts.
+template <bool kBlame>
+AbortCause cause_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
+  blame::Suspect suspect = suspect_of<kBlame>(d, record, seen, word);
   if constexpr (kBlame) {
-    suspect = blame::closer(suspect, blame::suspect_of_version(record, word, d.snapshot, shift));
-    if (explain::every != 0) explain::conflict(d, record, word, suspect);
+    const Word* mine = word;
+    if (d.mode != Mode::read_only && d.read_cursor != nullptr) {
+      for (Orec* const* entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
+        if (suspect.cause == AbortCause::same_word) break;
+        const Word* const read = d.read_addresses.begin()[entry - d.reads.begin()];
+        if (*entry != &record || read == mine) continue;
+        const blame::Suspect other = suspect_of<kBlame>(d, record, seen, read);
+        if (other.cause >= suspect.cause) continue;
+        suspect = other;
+        mine = read;
+      }
+    }
+    if (explain::every != 0) explain::conflict(d, record, mine, suspect);
   }
   return suspect.cause;
 }
