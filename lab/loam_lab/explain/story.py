@@ -24,7 +24,7 @@ _GONE = 0.02
 # Below this number a share of 30 % has an interval of more than 20 points.
 FEW_CONFLICTS = 80
 # From this share on, conflicts that another placement would avoid are what a reader should know first.
-_WORTH_SAYING = 0.2
+_WORTH_SAYING = 0.1
 
 
 def percent(share: float) -> str:
