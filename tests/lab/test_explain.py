@@ -1,4 +1,4 @@
-"""loam explain: reading, grouping and predicting on made-up records, symbols of a made program, and a real run."""
+"""loam explain: reading and grouping of made-up records, symbols of a made program, and a real run."""
 
 from __future__ import annotations
 
@@ -6,62 +6,20 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conflicts import BASE, FIND, INSERT, PLACES, REMOVE, conflict, footprint
 
 from loam_lab import paths
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.explain import commands, evidence, grouping, placement, run, story, symbols
-from loam_lab.explain.symbols import Frame, Place
+from loam_lab.explain.symbols import Frame
 from loam_lab.model.description import Description
 from loam_lab.setup import build
 from loam_lab.workloads import Executable
-
-BASE = 1 << 20
-FIND = Place(Frame("List::find", "structures/list.hpp", 97))
-INSERT = Place(Frame("List::insert", "structures/list.hpp", 49))
-REMOVE = Place(Frame("List::remove", "structures/list.hpp", 58))
-PLACES = {1: FIND, 2: INSERT, 3: REMOVE}
-
-
-def block(start: int, size: int = 16, site: int = 2) -> dict[str, int]:
-    return {"start": BASE + start, "bytes": size, "ordinal": 1, "thread": 0, "site": site}
-
-
-def conflict(cause: str, lost: int, wrote: int, *, weight: int = 1, won: int = 2, **changed: Any) -> dict[str, Any]:
-    """A conflict between two words of 16-byte blocks: the access to the first (offset from BASE) lost."""
-    line = {
-        "kind": "conflict", "cause": cause, "met": "newer", "weight": weight, "record": 7, "shift": 5,
-        "mine": {"word": BASE + lost, "site": 1, "thread": 0, "block": block(lost & ~15)},
-        "theirs": {"word": BASE + wrote, "site": won, "thread": 1, "block": block(wrote & ~15)},
-    }  # fmt: skip
-    return {**line, **changed}
-
-
-def footprint(
-    thread: int, reads: Sequence[int], writes: Sequence[int], *, size: int = 16, number: int = 0
-) -> dict[str, Any]:
-    """A footprint of words (offsets from BASE) in blocks of one size that follow each other."""
-    rows: dict[int, list[int]] = {}
-    for column, words in ((3, reads), (4, writes)):
-        for word in words:
-            start = BASE + word // size * size
-            row = rows.setdefault(start, [start, size, 0, 0, 0])
-            row[column] |= 1 << (word % size // 8)
-    return {"kind": "footprint", "transaction": number, "thread": thread, "weight": 1, "whole": True,
-            "rows": [rows[start] for start in sorted(rows)]}  # fmt: skip
-
-
-def predicted(*lines: dict[str, Any], records_log2: int = 20) -> dict[tuple[str, int], placement.Prediction]:
-    found = placement.predict(
-        evidence.read([{**line, "transaction": index} for index, line in enumerate(lines)]).footprints, records_log2
-    )
-    return {(p.mapping, p.shift): p for p in found}
-
 
 # ---- reading
 
@@ -136,62 +94,6 @@ def test_lines_are_grouped_by_who_lost_to_whom() -> None:
         (grouping.LinePair(FIND, symbols.UNKNOWN), 1),
     ]
     assert groups[0].parts == {"same_word": 2, "other_block": 5}
-
-
-# ---- prediction
-
-
-def test_neighbouring_blocks_part_at_the_shift_of_their_size() -> None:
-    found = predicted(footprint(0, [0, 8], []), footprint(1, [], [24]))
-    for shift in placement.SHIFTS:
-        expected = "other_block" if shift >= 5 else None
-        p = found["table", shift]
-        assert p.conflicting == (1 if expected else 0), shift
-        assert [cause for cause, share in p.causes.items() if share] == ([expected] if expected else [])
-    assert found["shadow", 4].conflicting == 0
-
-
-def test_the_closest_relation_is_the_cause() -> None:
-    # Words of four 16-byte blocks; the second transaction writes +8 of the second block.
-    def cause(reads: Sequence[int], shift: int) -> dict[str, float]:
-        p = predicted(footprint(0, reads, []), footprint(1, [], [24]))["table", shift]
-        return {name: share for name, share in p.causes.items() if share}
-
-    assert cause([0, 16, 24], 5) == {"same_word": 1}
-    assert cause([0, 16], 5) == {"same_block": 1}
-    assert cause([0, 48], 5) == {"other_block": 1}
-    assert cause([32], 5) == {}
-    assert cause([32], 6) == {"other_block": 1}
-    assert cause([16], 3) == {}, "another word of the block has a record of its own"
-
-
-def test_a_table_aliases_by_its_size_and_shadow_records_never() -> None:
-    period = 1 << 15  # shift 5, 2^10 records
-    lines = footprint(0, [period], []), footprint(1, [], [0])
-    small = predicted(*lines, records_log2=10)
-    assert small["table", 5].causes["other_stripe"] == 1 and small["table", 5].false == 1
-    assert small["table", 6].conflicting == 0 and small["shadow", 4].conflicting == 0
-    assert small["table", 4].causes["other_stripe"] == 1, "a multiple of the smaller period"
-    assert predicted(*lines, records_log2=20)["table", 5].conflicting == 0
-
-
-def test_transactions_of_one_thread_never_meet_and_weights_count() -> None:
-    assert predicted(footprint(0, [0], [0]), footprint(0, [0], [0])) == {}
-    assert predicted(footprint(0, [0], []), footprint(1, [0], [])) == {}, "nobody writes"
-    heavy = {**footprint(0, [24], []), "weight": 3}
-    found = predicted(heavy, footprint(0, [0], []), footprint(1, [], [24]))
-    assert found["table", 3].conflicting == 0.75
-    assert found["table", 5].conflicting == 1
-    assert found["table", 5].causes == {
-        "same_word": 0.75, "same_block": 0, "other_block": 0.25, "other_stripe": 0, "unknown": 0,
-    }  # fmt: skip
-
-
-def test_words_of_no_known_block_stay_unknown() -> None:
-    stray = {**footprint(0, [], []), "rows": [[0, 0, BASE // 8, 1, 0]]}
-    p = predicted(stray, footprint(1, [], [24]))["table", 5]
-    assert p.causes["unknown"] == 1
-    assert predicted(stray, footprint(1, [], [0]))["table", 5].causes["same_word"] == 1
 
 
 # ---- words
