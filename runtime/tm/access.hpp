@@ -2,10 +2,12 @@
 //   An algorithm's transaction derives from ReadAccess or UpdateAccess and provides
 //     load<U>(const U*)            U an unsigned integer of 1, 2, 4 or 8 bytes, naturally aligned
 //     store(Word*, value, mask)    the bits of `mask` within an aligned word
+//   kBlame: whether the accesses are those of a blame instantiation, which tells explain.hpp where they are made.
 //   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and
 //   is still one value: the transaction is atomic.
 #pragma once
 
+#include "runtime/tm/explain.hpp"
 #include "runtime/tm/lifecycle.hpp"
 #include "runtime/tm/memory.hpp"
 #include "runtime/tm/types.hpp"
@@ -68,7 +70,7 @@ void for_each_word(const void* address, std::size_t bytes, Part&& part) {
   }
 }
 
-template <class Tx>
+template <class Tx, bool kBlame = false>
 class ReadAccess {
  public:
   // The value of a shared field.
@@ -76,11 +78,13 @@ class ReadAccess {
   [[gnu::always_inline]] T read(const T& field) {
     static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
     if constexpr (kFitsWord<T>) {
+      if constexpr (kBlame) explain::read(self().descriptor(), &field);
       using U = typename UnsignedOf<sizeof(T)>::type;
       return std::bit_cast<T>(self().template load<U>(reinterpret_cast<const U*>(&field)));
     } else {
       alignas(T) std::byte bytes[sizeof(T)];
       for_each_word(&field, sizeof(T), [&](Word* word, std::size_t offset, std::size_t first, std::size_t count) {
+        if constexpr (kBlame) explain::read(self().descriptor(), word);
         // In naturally aligned pieces: the rest of a word need not belong to the object.
         const auto* const from = reinterpret_cast<const std::byte*>(word) + first;
         const auto piece = [&]<class U>(std::type_identity<U>, std::size_t done) {
@@ -109,13 +113,14 @@ class ReadAccess {
 };
 
 template <class Tx, bool kBlame>
-class UpdateAccess : public ReadAccess<Tx> {
+class UpdateAccess : public ReadAccess<Tx, kBlame> {
  public:
   // Gives a shared field a new value, visible to others at commit.
   template <class T>
   [[gnu::always_inline]] void write(T& field, std::type_identity_t<T> value) {
     static_assert(std::is_trivially_copyable_v<T>, "a transactional field is copied as words");
     if constexpr (kFitsWord<T>) {
+      if constexpr (kBlame) explain::write(self().descriptor(), &field);
       using U = typename UnsignedOf<sizeof(T)>::type;
       if constexpr (sizeof(T) == kWordBytes) {
         self().store(reinterpret_cast<Word*>(&field), std::bit_cast<U>(value), ~Word{0});
@@ -125,6 +130,7 @@ class UpdateAccess : public ReadAccess<Tx> {
       }
     } else {
       for_each_word(&field, sizeof(T), [&](Word* word, std::size_t offset, std::size_t first, std::size_t count) {
+        if constexpr (kBlame) explain::write(self().descriptor(), word);
         Word part = 0;
         std::memcpy(reinterpret_cast<std::byte*>(&part) + first, reinterpret_cast<const std::byte*>(&value) + offset,
                     count);

@@ -3,6 +3,8 @@
 #include "runtime/base/check.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/explain.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -33,15 +35,22 @@ struct BlockMap {
 struct Written {
   const Word* word;
   std::uint64_t version;
+  std::uint64_t by;  // site and, in the upper kSlotBits, the slot
+
+  static constexpr unsigned kSlotBits = 16, kSiteBits = 64 - kSlotBits;
+  Site site() const noexcept {
+    return reinterpret_cast<Site>(static_cast<std::uintptr_t>(by & ((1ULL << kSiteBits) - 1)));
+  }
+  unsigned slot() const noexcept { return static_cast<unsigned>(by >> kSiteBits); }
 };
-struct alignas(128) Cell {
-  static constexpr unsigned kWords = 6;
+struct alignas(256) Cell {
+  static constexpr unsigned kWords = 9;
   sync::SpinLock lock;
   const Orec* record = nullptr;
   std::uint64_t next = 0;  // words noted so far; the ring keeps the last kWords
   Written ring[kWords];
 };
-static_assert(sizeof(Cell) == 128, "a cell is one pair of cache lines");
+static_assert(sizeof(Cell) == 256, "a cell is two pairs of cache lines");
 
 constexpr std::size_t kCellsLog2 = 20;
 constexpr std::size_t kCells = std::size_t{1} << kCellsLog2;
@@ -83,13 +92,22 @@ void note_block(const void* start, std::size_t bytes) noexcept {
 }
 
 void note_write(const Orec& record, const Word* word, std::uint64_t version) noexcept {
+  const unsigned slot = Descriptor::current_or_detached().slot;
+  std::uint64_t by = std::uint64_t{slot} << Written::kSiteBits;
+  if (explain::every != 0) by |= reinterpret_cast<std::uintptr_t>(explain::site_of_write(slot, word));
   Cell& cell = cell_of(record);
   const std::lock_guard guard(cell.lock);
   if (cell.record != &record) {
     cell.record = &record;
     cell.next = 0;
   }
-  cell.ring[cell.next++ % Cell::kWords] = {word, version};
+  cell.ring[cell.next++ % Cell::kWords] = {word, version, by};
+}
+
+const void* block_start(const void* address) noexcept {
+  if (block_map.distance == nullptr) return nullptr;
+  const std::uint64_t granule = block_map.block_of(address);
+  return granule == ~0ULL ? nullptr : reinterpret_cast<const void*>(granule << kGranuleShift);
 }
 
 AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexcept {
@@ -102,15 +120,21 @@ AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexce
   return block_a == block_b ? AbortCause::same_block : AbortCause::other_block;
 }
 
-AbortCause cause_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept {
+Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept {
   Cell& cell = cell_of(record);
   const std::lock_guard guard(cell.lock);
-  AbortCause cause = AbortCause::unknown;
-  if (cell.record != &record) return cause;
+  Suspect suspect;
+  if (cell.record != &record) return suspect;
   const std::uint64_t kept = cell.next < Cell::kWords ? cell.next : Cell::kWords;
-  for (std::uint64_t i = 0; i < kept; ++i)
-    if (cell.ring[i].version > snapshot) cause = closer(cause, relation(mine, cell.ring[i].word, shift));
-  return cause;
+  for (std::uint64_t i = 0; i < kept; ++i) {
+    const Written& written = cell.ring[i];
+    if (written.version > snapshot)
+      suspect = closer(suspect, {.cause = relation(mine, written.word, shift),
+                                 .word = written.word,
+                                 .site = written.site(),
+                                 .slot = written.slot()});
+  }
+  return suspect;
 }
 
 std::uint64_t blocks_not_separable() noexcept { return not_separable.load(std::memory_order_relaxed); }

@@ -3,7 +3,7 @@
 //   Block map   the block that each 16-byte granule belongs to: transactional malloc and note_block() fill it.
 //   Trail       the words that commits wrote last, per ownership record: an abort learns from a record's version that
 //               the stripe was written; which word it was stands here.
-// Both lie in OS pages and are bounded: the trail keeps six words per record in 2^20 cells (a colliding record takes
+// Both lie in OS pages and are bounded: the trail keeps nine words per record in 2^20 cells (a colliding record takes
 // a cell over, and the loser's next abort is `unknown`).
 #pragma once
 
@@ -14,6 +14,18 @@
 
 namespace loam::tm::blame {
 
+// Where an access was made, as a return address; nullptr: not known (explain.hpp).
+using Site = const void*;
+
+// Who a conflict is blamed on: of what was written, the word closest to the one that lost.
+struct Suspect {
+  AbortCause cause = AbortCause::unknown;
+  const Word* word = nullptr;  // nullptr: not known
+  Site site = nullptr;         // of the write
+  unsigned slot = 0;           // of the writing thread
+  bool locked = false;         // not committed yet: its record was met locked
+};
+
 // Maps block map and trail. Called by configure() when blame is asked for.
 void start() noexcept;
 
@@ -21,16 +33,23 @@ void start() noexcept;
 // instead.
 void note_block(const void* start, std::size_t bytes) noexcept;
 
-// Commit `version` writes `word`, which `record` guards. Called before the record is released.
+// Commit `version` of the calling thread writes `word`, which `record` guards. Called before the record is released.
 void note_write(const Orec& record, const Word* word, std::uint64_t version) noexcept;
+
+// Where the known block that `address` lies in starts, or nullptr.
+const void* block_start(const void* address) noexcept;
 
 // How far two words are apart: the cause that a conflict between them would have under `shift`.
 // returns unknown if both lie in one stripe and the block of one is not known
 AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexcept;
 
-// The cause of finding `record` newer than `snapshot` when it was to guard `mine`: the closest relation to a word that
-// a later commit wrote. returns unknown if the trail has lost it
-AbortCause cause_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept;
+// Whom to blame for finding `record` newer than `snapshot` when it was to guard `mine`: the closest of the words that
+// later commits wrote. Its cause is unknown if the trail has lost them
+Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept;
+inline AbortCause cause_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot,
+                                   unsigned shift) noexcept {
+  return suspect_of_version(record, mine, snapshot, shift).cause;
+}
 
 // Small blocks that could not be told apart (8 bytes or less, sharing a granule).
 std::uint64_t blocks_not_separable() noexcept;
@@ -41,5 +60,6 @@ constexpr AbortCause closer(AbortCause a, AbortCause b) noexcept {
                 AbortCause::other_block < AbortCause::other_stripe && AbortCause::other_stripe < AbortCause::unknown);
   return a < b ? a : b;
 }
+inline const Suspect& closer(const Suspect& a, const Suspect& b) noexcept { return b.cause < a.cause ? b : a; }
 
 }  // namespace loam::tm::blame

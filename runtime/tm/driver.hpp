@@ -17,6 +17,7 @@
 #include "runtime/tm/algorithm.hpp"
 #include "runtime/tm/contention.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/explain.hpp"
 #include "runtime/tm/irrevocable.hpp"
 #include "runtime/tm/lifecycle.hpp"
 #include "runtime/tm/serial.hpp"
@@ -34,6 +35,12 @@ namespace loam::tm {
 enum class OnThrow { cancel, commit };
 
 inline constexpr unsigned kReadOnlyFailuresMax = 2;
+
+// Whether an algorithm is a blame instantiation.
+template <class A>
+inline constexpr bool kBlames = false;
+template <template <bool> class Of>
+inline constexpr bool kBlames<Of<true>> = true;
 
 template <Algorithm A>
 class Driver {
@@ -134,6 +141,7 @@ class Driver {
         A::begin_read_only(d);
       else
         A::begin_update(d);
+      if constexpr (kBlames<A>) explain::began(d);
       try {
         Tx tx(d);
         if constexpr (kReturns)
@@ -153,6 +161,7 @@ class Driver {
         A::commit_read_only(d);
       else
         A::commit_update(d);
+      if constexpr (kBlames<A>) explain::committed(d);
     }
 
    public:

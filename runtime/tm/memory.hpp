@@ -8,6 +8,7 @@
 
 #include "runtime/tm/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/explain.hpp"
 #include "runtime/tm/runtime.hpp"
 
 #include <cstddef>
@@ -33,7 +34,10 @@ void* allocate(Descriptor& d, std::size_t bytes) {
   d.allocated.begin()[d.allocated_count] = block;
   if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
     d.allocated.full();
-  if constexpr (kBlame) blame::note_block(block, rounded);
+  if constexpr (kBlame) {
+    blame::note_block(block, rounded);
+    explain::allocated(block, rounded);
+  }
   return block;
 }
 

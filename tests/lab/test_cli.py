@@ -18,8 +18,8 @@ from loam_lab.cli import listing, main, options
 from loam_lab.errors import LoamError, nearest, unknown
 
 COMMANDS = [
-    "tour", "bench", "run", "study list", "study run", "top", "report", "cite", "pack", "compare", "list", "doctor", "tune",
-    "allocators add", "allocators remove", "allocators build", "allocators verify", "setup", "test",
+    "tour", "bench", "run", "study list", "study run", "top", "explain", "report", "cite", "pack", "compare", "list",
+    "doctor", "tune", "allocators add", "allocators remove", "allocators build", "allocators verify", "setup", "test",
 ]  # fmt: skip
 
 

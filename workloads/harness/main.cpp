@@ -19,5 +19,11 @@ int main(int argc, char** argv) {
   Sync::configure(options.parameters, options.blame);
   Recorder recorder(options, sync);
   recorder.begin(records_of<Sync>());
+  if constexpr (requires { Sync::explain(options.explain); }) {
+    if (options.explain != 0) {
+      Sync::explain(options.explain);
+      recorder.explained_by(&Sync::write_explanation);
+    }
+  }
   return options.workload->run(options, recorder) ? 0 : kExitNotVerified;
 }

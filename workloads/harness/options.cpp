@@ -13,8 +13,8 @@
 namespace loam::workloads {
 namespace {
 
-constexpr std::string_view kFlags[] = {"--describe",  "--threads", "--seed",    "--cpus",
-                                       "--warmup-ms", "--blame",   "--records", "-p"};
+constexpr std::string_view kFlags[] = {"--describe", "--threads", "--seed",    "--cpus", "--warmup-ms",
+                                       "--blame",    "--explain", "--records", "-p"};
 
 template <class Number>
 Number number_of(std::string_view flag, std::string_view text, Number min, Number max, std::string_view hint = {}) {
@@ -153,12 +153,16 @@ void parse_options(std::span<char* const> arguments, const SyncDescription& sync
       parse_cpus(value, options);
     } else if (flag == "--warmup-ms") {
       options.warmup_ms = number_of<std::uint64_t>(flag, value, 0, 3'600'000, "unit ms; default 50");
+    } else if (flag == "--explain") {
+      options.explain = number_of(flag, value, 1u, 1'000'000'000u, "1 keeps every abort, as far as there is room");
     } else if (flag == "--records") {
       parse_records(value, options);
     } else {
       parse_parameter(value, options);
     }
   }
+  if (options.explain != 0 && !options.blame)
+    reject("--explain", "", "only the aborts of a blame run can be explained", "add --blame");
   if (options.workload->check != nullptr) options.workload->check(options.parameters);
   if (options.cpu_count == 0)
     for (const auto& cpu : platform::topology().cpus()) options.cpu_list[options.cpu_count++] = cpu.number;

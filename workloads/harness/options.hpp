@@ -1,7 +1,7 @@
 // The command line of a workload executable:
 //   loam-workload-X --describe
-//   loam-workload-X WORKLOAD [--threads N] [--seed S] [--cpus 0,1] [--warmup-ms 50] [--blame] [--records FD|PATH]
-//                   [-p key=value]...
+//   loam-workload-X WORKLOAD [--threads N] [--seed S] [--cpus 0,1] [--warmup-ms 50] [--blame [--explain N]]
+//                   [--records FD|PATH] [-p key=value]...
 #pragma once
 
 #include "runtime/platform/topology.hpp"
@@ -24,7 +24,8 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint64_t warmup_ms = 50;
   bool blame = false;
-  int records = 1;  // descriptor
+  unsigned explain = 0;  // every how many aborts of a thread one is recorded; 0: none
+  int records = 1;       // descriptor
   std::string_view records_name = "standard output";
   ParameterValues parameters;  // the workload's and the synchronisation's
 

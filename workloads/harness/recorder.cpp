@@ -90,6 +90,7 @@ base::JsonLine& Recorder::series(std::string_view name, std::span<const std::str
 }
 
 void Recorder::end(bool verified, std::string_view message, std::int64_t live_blocks_delta) {
+  if (explanation_ != nullptr) explanation_(*this);
   start("end").field("verified", verified).field("message", message).field("live_blocks_delta", live_blocks_delta);
   write();
 }

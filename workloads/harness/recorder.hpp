@@ -1,4 +1,5 @@
-// Writes the records of a run: begin, iteration, histogram, series, end (schema/record.schema.json).
+// Writes the records of a run: begin, iteration, histogram, series, end, and those of an explained run
+// (schema/record.schema.json).
 //   Each is one line, built in a static buffer and written with one write(2): no allocation, no standard I/O.
 #pragma once
 
@@ -34,6 +35,12 @@ class Recorder {
   // Opens a series record inside of its rows; the caller adds one array per row, end()s the rows, and calls write().
   base::JsonLine& series(std::string_view name, std::span<const std::string_view> columns);
 
+  // Opens a record of this kind; the caller adds its fields and calls write().
+  base::JsonLine& record(std::string_view kind) { return start(kind); }
+
+  // Lets `write` add the records of an explained run before the last one.
+  void explained_by(void (*write)(Recorder&)) noexcept { explanation_ = write; }
+
   // message: what was found wrong, empty if verified. live_blocks_delta: blocks from the allocator minus live nodes
   void end(bool verified, std::string_view message, std::int64_t live_blocks_delta);
 
@@ -43,6 +50,7 @@ class Recorder {
   const Options& options_;
   const SyncDescription& sync_;
   base::JsonLine line_{{}};
+  void (*explanation_)(Recorder&) = nullptr;
 };
 
 // The answer to --describe: one JSON object on standard output.

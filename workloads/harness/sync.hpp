@@ -12,6 +12,8 @@
 //     static std::int64_t live_blocks();                       // after quiesce(): blocks created minus freed, all
 //     threads static RecordsInfo records();                            // optional: what the ownership records cost
 //     static AbortHistogram abort_histogram();                 // optional: this thread's, cumulative
+//     static void explain(unsigned every_nth);                 // optional, with write_explanation(): after configure()
+//     static void write_explanation(Recorder&);                // the records of what was kept, after the threads ended
 //   };
 //   using BlameSync = ...;                                     // the instantiation for --blame, or Sync itself
 #pragma once

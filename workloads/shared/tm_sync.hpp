@@ -8,9 +8,11 @@
 #include "runtime/tm/blame.hpp"
 #include "runtime/tm/contention.hpp"
 #include "runtime/tm/driver.hpp"
+#include "runtime/tm/explain.hpp"
 #include "runtime/tm/runtime.hpp"
 #include "workloads/harness/options.hpp"
 #include "workloads/harness/sync.hpp"
+#include "workloads/shared/explain_records.hpp"
 
 #include <algorithm>
 
@@ -90,8 +92,14 @@ struct TmSync {
   }
 
   static void note_block(const void* block, std::size_t bytes) {
-    if constexpr (kBlame) tm::blame::note_block(block, bytes);
+    if constexpr (kBlame) {
+      tm::blame::note_block(block, bytes);
+      tm::explain::allocated(block, bytes);
+    }
   }
+
+  static void explain(unsigned every_nth) { tm::explain::start(every_nth); }
+  static void write_explanation(Recorder& recorder) { write_explain_records(recorder); }
 
   static void thread_exit() { tm::thread_exit(); }
   static void quiesce() { tm::quiesce(); }

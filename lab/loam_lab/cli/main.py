@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from loam_lab import __version__, console
-from loam_lab.cli import allocating, comparing, looking, measuring, sharing, tuning, watching
+from loam_lab.cli import allocating, comparing, explaining, looking, measuring, sharing, tuning, watching
 from loam_lab.errors import LoamError
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command("bench", rich_help_panel="Measure")(measuring.bench)
 app.command("run", rich_help_panel="Measure")(measuring.run)
 app.add_typer(measuring.study, name="study", rich_help_panel="Measure")
 app.command("top", rich_help_panel="Look")(watching.top)
+app.command("explain", rich_help_panel="Look")(explaining.explain)
 app.command("report", rich_help_panel="Look")(looking.report)
 app.command("cite", rich_help_panel="Look")(sharing.cite)
 app.command("pack", rich_help_panel="Look")(sharing.pack)

@@ -11,7 +11,7 @@ from typing import Any
 from loam_lab.model.description import Metric
 
 SCHEMA = 1
-KINDS = {"begin", "iteration", "histogram", "series", "sample", "end"}
+KINDS = {"begin", "iteration", "histogram", "series", "sample", "site", "conflict", "footprint", "end"}
 
 
 @dataclass

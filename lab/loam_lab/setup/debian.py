@@ -43,6 +43,7 @@ class Package:
 PACKAGES = (
     Package("python3-venv", "module:ensurepip", ("venv",), "the lab's own Python environment"),
     Package("g++", "command:g++", ("measure", "test"), "compiles the workloads"),
+    Package("binutils", "command:addr2line", ("measure", "test"), "names source lines", unpacks=True),
     Package("cmake", "command:cmake", ("measure", "test"), "builds the workloads", unpacks=True),
     Package("ninja-build", "command:ninja", ("measure", "test"), "builds the workloads", unpacks=True),
     Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),

@@ -45,7 +45,7 @@ struct EtlWb {
       .guarantees = "opacity; publication safe"};
 
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Mapped::Mapped;
 

@@ -97,6 +97,48 @@ TEST(Records, NumbersAgreeWithEachOther) {
   EXPECT_EQ(transactions, one["commits"].number());
 }
 
+TEST(Records, AnExplainedRunAddsItsEvidenceBeforeTheEnd) {
+  const Schema schema = record_schema();
+  const std::string options = " --threads 2 --blame -p operations=20000 -p elements=64 -p range=128";
+  for (const std::string structure : {"list", "hash", "tree"}) {
+    const auto finished = run(executable("etl-wb") + " intset -p structure=" + structure + options + " --explain 1");
+    ASSERT_EQ(finished.status, 0) << finished.err;
+    const auto all = records(finished);
+    EXPECT_EQ(all.back()["kind"].string(), "end");
+    std::set<double> sites{0};
+    for (const auto& one : all) {
+      ASSERT_EQ(schema.violation(one), "");
+      if (one["kind"].string() != "site") continue;
+      EXPECT_TRUE(sites.insert(one["number"].number()).second);
+    }
+    std::set<double> writers;
+    for (const auto& one : all) {
+      if (one["kind"].string() == "conflict") {
+        // Every access of a workload goes through the runtime, and every node comes from it.
+        for (const char* side : {"mine", "theirs"}) {
+          if (!one[side].has("word")) continue;
+          EXPECT_GT(one[side]["site"].number(), 0);
+          EXPECT_TRUE(sites.contains(one[side]["site"].number()));
+          EXPECT_TRUE(one[side].has("block"));
+        }
+        EXPECT_TRUE(one["mine"].has("word"));
+      }
+      if (one["kind"].string() != "footprint") continue;
+      EXPECT_TRUE(one["whole"].boolean());
+      bool written = false;
+      for (const auto& row : one["rows"].array()) {
+        EXPECT_GT(row.array()[0].number(), 0) << "a word of no known block";
+        EXPECT_GT(row.array()[3].number() + row.array()[4].number(), 0) << "a row of nothing";
+        written = written || row.array()[4].number() > 0;
+      }
+      if (written) writers.insert(one["thread"].number());
+    }
+    EXPECT_EQ(writers.size(), 2u) << "both threads have committed updates";
+  }
+  EXPECT_THROW(record(run(executable("etl-wb") + " intset" + options), "footprint"), std::runtime_error)
+      << "a blame run that is not explained";
+}
+
 TEST(Records, ADurationIsKept) {
   const auto one = record(run(executable("sequential") + " intset -p duration_ms=120 --warmup-ms 10"), "iteration");
   EXPECT_GE(one["elapsed_s"].number(), 0.11);  // the worker may see the start late, and so stamp it late

@@ -1,0 +1,118 @@
+// explain: who aborts whom. A sample of a blame run's conflicts, each with both words, their blocks and the source
+// lines that touched them, and a sample of what whole transactions read and wrote.
+//   Every n-th abort of a thread becomes a Conflict. Buffers are bounded: a full one drops every second entry, and from
+//   then on half as many are taken, so that what is kept is spread evenly over the run (Sample).
+//   Sites   an access tells where it is called from (a return address); those of one attempt are kept in order. What a
+//           thread wrote last, and where, stands in a table that other threads may look into: it names the site of an
+//           owner that is met, and the trail (blame.hpp) takes the site of what is committed from it.
+//   Blocks  bounds, allocating thread, ordinal and site of the block that an address lies in, in 2^20 cells; a
+//   colliding
+//           block takes a cell over, and the loser is reported without details.
+//   Footprints  the words of a committed transaction: what placement alone would make of pairs of them under another
+//           mapping is computed from these (docs/internals/explain.md).
+//   Cost    a blame run that explains: a call and two stores per access. A blame run that does not: a test per access.
+//   A
+//           timing run: nothing, it has none of this code.
+//   Nothing here comes from the process's allocator.
+// Memory orders; in brackets the failure without the pair
+//   explain.A  table of last writes: word = 0, then site(release), then word(release) / word(acquire), site(acquire),
+//              then word(relaxed) again  [the site of another word]
+//   explain.B  log of a thread(release) / another thread's look at it(acquire)  [an unfinished log]
+#pragma once
+
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/descriptor.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace loam::tm::explain {
+
+// Where an access or an allocation was made: the return address of the runtime's call there. nullptr: not known.
+using Site = blame::Site;
+
+struct Block {
+  const void* start = nullptr;  // nullptr: not known
+  std::uint64_t bytes = 0;      // 0, and no more is known, where its details were taken over
+  std::uint64_t ordinal = 0;    // of the allocating thread's transactional blocks; 0: made outside of transactions
+  unsigned thread = 0;          // slot of the allocating thread
+  Site site = nullptr;
+};
+
+struct Party {
+  const Word* word = nullptr;  // nullptr: not known
+  Site site = nullptr;         // mine: of the access that lost; theirs: of the write that won
+  unsigned thread = 0;         // slot
+  Block block;
+};
+
+struct Conflict {
+  Party mine, theirs;
+  AbortCause cause;
+  bool locked;           // met locked; false: found newer than the snapshot
+  unsigned shift;        // of the mapping at that time
+  std::uint64_t record;  // index of the ownership record
+};
+
+struct Touched {
+  const Word* word;
+  bool written;
+  const void* block;  // nullptr: not known
+  std::uint32_t bytes;
+};
+
+// What a transaction read and wrote, in order, repetitions included. whole: false if it was too long to be kept whole
+struct Footprint {
+  std::span<const Touched> words;
+  unsigned thread;
+  bool whole;
+};
+
+// Every how many aborts of a thread one is kept; 0: none, nothing is explained.
+extern constinit unsigned every;
+
+// Chooses it. Call before the first transaction of the process, which has to be one of a blame run.
+void start(unsigned every_nth) noexcept;
+
+// -- called by the driver, accesses and memory of blame instantiations ------------------------------------------------
+
+void attempt_began(const Descriptor& d) noexcept;
+void attempt_committed(const Descriptor& d) noexcept;
+
+// Calls of these leave their return address.
+[[gnu::noipa]] void note_read(const Descriptor& d, const void* address) noexcept;
+[[gnu::noipa]] void note_write(const Descriptor& d, const void* address) noexcept;
+[[gnu::noipa]] void note_block(const void* start, std::size_t bytes) noexcept;
+
+[[gnu::always_inline]] inline void began(const Descriptor& d) noexcept {
+  if (every != 0) attempt_began(d);
+}
+[[gnu::always_inline]] inline void committed(const Descriptor& d) noexcept {
+  if (every != 0) attempt_committed(d);
+}
+[[gnu::always_inline]] inline void read(const Descriptor& d, const void* address) noexcept {
+  if (every != 0) note_read(d, address);
+}
+[[gnu::always_inline]] inline void write(const Descriptor& d, const void* address) noexcept {
+  if (every != 0) note_write(d, address);
+}
+[[gnu::always_inline]] inline void allocated(const void* start, std::size_t bytes) noexcept {
+  if (every != 0) note_block(start, bytes);
+}
+
+// Where the thread in `slot` wrote `word` last; nullptr if that is not known any more.
+Site site_of_write(unsigned slot, const Word* word) noexcept;
+
+// The attempt is about to abort because of `suspect`, having read or been about to touch `mine` (both may be null).
+void conflict(const Descriptor& d, const Orec& record, const Word* mine, const blame::Suspect& suspect) noexcept;
+
+// -- what was kept; exact once the threads have stopped ---------------------------------------------------------------
+
+// weight: how many aborts of its thread the conflict stands for
+using VisitConflict = void (*)(void* context, const Conflict& conflict, std::uint64_t weight);
+using VisitFootprint = void (*)(void* context, const Footprint& footprint, std::uint64_t weight);
+void for_each_conflict(void* context, VisitConflict visit) noexcept;
+void for_each_footprint(void* context, VisitFootprint visit) noexcept;
+
+}  // namespace loam::tm::explain
