@@ -1,8 +1,8 @@
-// undo_log: the values that in-place writes have replaced, in the write set's entries, which the locked records point to.
-//   An entry holds the old value of the bytes in its mask. The first entry of a stripe is the one that the record points
-//   to and that releases it; later ones are linked behind it, newest first, so that other threads which meet the lock
-//   can name the words that its owner has written (cause.hpp): address and next are atomic.
-//   A word is noted once for each part that can be taken back and writes it; taking a part back puts its values back in
+// undo_log: the values that in-place writes have replaced, kept in the entries of the write set.
+//   An entry holds the old value of the bytes in its mask. The record of a locked stripe points to the stripe's first
+//   entry, which releases it; later ones are linked behind that, newest first, so that other threads which meet the
+//   lock can name the words that its owner has written (cause.hpp): address and next are atomic.
+//   A word is noted once for each part that can be taken back and writes it. Taking a part back puts its values back in
 //   reverse and keeps its locks, as entries without effect.
 // Invariants
 //   U1 The record of a stripe that this attempt has locked points to a live entry (below write_end) of that stripe.
@@ -17,13 +17,13 @@ namespace loam::tm {
 
 // What an undo log knows beside its entries.
 struct UndoLog {
-  WriteEntry* newest_savepoint;   // no savepoint that may still be restored lies above it
-  WriteEntry* rolled_back_end;    // of the entries of the attempt that was rolled back last
-  std::uint64_t rolled_back_to;   // and the version that its records were given; 0: it had locked none
+  WriteEntry* newest_savepoint;  // no savepoint that may still be restored lies above it
+  WriteEntry* rolled_back_end;   // of the entries of the attempt that was rolled back last
+  std::uint64_t rolled_back_to;  // and the version that its records were given; 0: it had locked none
 };
 
-// Whether `first` or an entry behind it gives the bytes of `mask` their old value, and one that a part which is taken
-// back needs no other, being no older than `savepoint`.
+// Whether `first` or an entry behind it holds an old value of all bytes of `mask` that is no older than `savepoint`:
+// then a part that began there needs no other.
 inline bool is_noted(const WriteEntry& first, const Word* address, Word mask, const WriteEntry* savepoint) noexcept {
   const auto gives = [&](const WriteEntry& entry) {
     return holds(entry, address) && (entry.mask & mask) == mask && &entry >= savepoint;

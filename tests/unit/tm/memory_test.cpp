@@ -112,8 +112,7 @@ TEST_P(MemoryTest, AConflictUndoesWhatTheAttemptAllocated) {
   tests::in_variant(GetParam(), []<class Driver>() {
     alignas(64) static std::uint64_t x = 0;
     // Between this attempt's read of x and its commit another one changes x: the first attempt aborts.
-    tests::Interpose step("tm.committing", 0,
-                          [] { Driver::update([](auto& tx) { tx.write(x, std::uint64_t{1}); }); });
+    tests::Interpose step("tm.committing", 0, [] { Driver::update([](auto& tx) { tx.write(x, std::uint64_t{1}); }); });
     alignas(64) static std::uint64_t y = 0;
     int attempts = 0;
     Node* const node = Driver::update([&](auto& tx) {

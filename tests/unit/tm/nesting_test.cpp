@@ -31,9 +31,7 @@ TEST_P(NestingTest, AnInnerUpdateJoinsTheOuterOne) {
       EXPECT_EQ(inner_result, 2u);
       EXPECT_EQ(outer.read(y), 2u);
       std::uint64_t seen = 0;
-      std::thread([&] {
-        tests::attempt_update<Driver>(2, [&](auto& other) { seen = other.read(y); });
-      }).join();
+      std::thread([&] { tests::attempt_update<Driver>(2, [&](auto& other) { seen = other.read(y); }); }).join();
       EXPECT_EQ(seen, 0u) << "the inner end is no commit";
     });
     EXPECT_EQ(x, 1u);
@@ -131,8 +129,7 @@ TEST_P(NestingTest, ABodyRestartsWithItsCallersLocalsIntact) {
     long double e = seed;
     std::string text = "unchanged";
     for (int round = 0; round < 20; ++round) {
-      tests::Interpose step("tm.committing", 0,
-                            [] { Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); }); });
+      tests::Interpose step("tm.committing", 0, [] { Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); }); });
       int attempts = 0;
       const std::uint64_t seen = Driver::update([&](auto& tx) {
         ++attempts;

@@ -216,7 +216,9 @@ TEST_P(UndoTest, OthersSeeNothingOfAPartThatWasTakenBack) {
     // What the part has read under its locks still holds for the whole, and the whole commits.
     const auto others_see = [](unsigned word) {
       Word seen = 0;
-      std::thread([&] { tests::attempt_update<Driver>(2, [&](auto& tx) { seen = tx.read(word_at(0, word)); }); }).join();
+      std::thread([&] {
+        tests::attempt_update<Driver>(2, [&](auto& tx) { seen = tx.read(word_at(0, word)); });
+      }).join();
       return seen;
     };
     int attempts = 0;
@@ -268,15 +270,13 @@ int attempts_until_changed(Word& written, Word& awaited) {
 }
 
 TEST_P(UndoTest, AWaiterThatHasWrittenIsNotWokenByItself) {
-  tests::in_variant(GetParam(), []<class Driver>() {
-    EXPECT_LE((attempts_until_changed<Driver>(word_at(0, 0), word_at(0, 4))), 3);
-  });
+  tests::in_variant(
+      GetParam(), []<class Driver>() { EXPECT_LE((attempts_until_changed<Driver>(word_at(0, 0), word_at(0, 4))), 3); });
 }
 
 TEST_P(UndoTest, AWaiterIsWokenByAWordBesideWhatItHasWritten) {
-  tests::in_variant(GetParam(), []<class Driver>() {
-    EXPECT_LE((attempts_until_changed<Driver>(word_at(0, 0), word_at(0, 1))), 3);
-  });
+  tests::in_variant(
+      GetParam(), []<class Driver>() { EXPECT_LE((attempts_until_changed<Driver>(word_at(0, 0), word_at(0, 1))), 3); });
 }
 
 TEST_P(UndoTest, AWaiterIsWokenByAWordThatItHasReadAndThenLocked) {
