@@ -1,7 +1,9 @@
 // algorithms: all of them, for who chooses by name at run time. A new one adds its line.
 #pragma once
 
+#include "runtime/tm/algorithms/dctl.hpp"
 #include "runtime/tm/algorithms/etl_wb.hpp"
+#include "runtime/tm/algorithms/etl_wt.hpp"
 
 #include <array>
 #include <string_view>
@@ -20,6 +22,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb>;
+using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl>;
 
 }  // namespace loam::tm

@@ -62,6 +62,9 @@ class HistoryRuns {
     shape_ = &shape;
     clock_.store(1, std::memory_order_relaxed);  // relaxed: the barrier publishes it
     for (unsigned v = 0; v < kVariables; ++v) variable(v) = 0;
+    // What was committed before is the past of every snapshot, also where commits do not advance the clock: else the
+    // schedule would depend on the runs before. (By two: it stays even, should a clock be a lock as well.)
+    tm::version_clock.now.fetch_add(2, std::memory_order_relaxed);
     if (shape.scheduled) schedule_.start(shape.threads, shape.seed * 1'000'003 + shape.index, shape.switch_percent);
     start_.arrive_and_wait();
     end_.arrive_and_wait();

@@ -16,7 +16,7 @@
 //   P2 seqlock  data store(release) after the lock CAS / data load(acquire), then record load(relaxed) again
 //               [new data under the old version]
 //   P3 commits  lock CAS(acq_rel), clock fetch_add(acq_rel), then validation / the same in the other committer
-//               [write skew: each validates before the other's lock is visible]
+//               [write skew: each validates before the other's lock is visible]; another clock: dctl.hpp
 //   P4 now      the fetch_add's release / clock load(acquire) or fetch_add(acq_rel), in extend() before validating
 //               [snapshot newer than what is visible]
 #pragma once
@@ -36,14 +36,23 @@
 
 namespace loam::tm {
 
-template <bool kBlame>
-struct EtlWb {
-  static constexpr AlgorithmDescription kDescription{
-      .name = "etl-wb",
-      .summary = "encounter-time locking, write-back, timestamp extension",
-      .paper = "TinySTM, PPoPP 2008",
-      .guarantees = "opacity; publication safe"};
+// How commits get their versions. Here: every commit advances the clock, so versions are unique.
+struct CountingClock {
+  static constexpr bool kUnique = true;  // a version is given to one commit only
+  // Of lock CASes and of the loads that validate; the fetch_add between them orders the two.
+  static constexpr auto kLock = std::memory_order_acq_rel, kValidate = std::memory_order_acquire;  // P3
 
+  // The clock before a commit whose version is the value after this one.
+  static std::uint64_t take() noexcept {
+    return version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
+  }
+  // Sees to it that the clock has reached `version`, which a commit has: it has since that commit.
+  static void reach(std::uint64_t) noexcept {}
+};
+
+// kBlame: as in algorithm.hpp.  ClockOf: a policy as CountingClock
+template <bool kBlame, class ClockOf>
+struct EtlWbWith {
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
   class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
@@ -199,7 +208,7 @@ struct EtlWb {
     fill(*entry, nullptr, address, value, mask, record);
     entry->old_version = version;
     if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(entry),
-                                        std::memory_order_acq_rel,  // P2, P3
+                                        ClockOf::kLock,  // P2, P3
                                         std::memory_order_relaxed)) [[unlikely]]
       return false;
     LOAM_POINT("tm.locked");
@@ -213,13 +222,15 @@ struct EtlWb {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked_by(before, d.slot)) {
         const WriteEntry* const entry = find(first_entry(before), word);
-        return entry == nullptr ? load_whole(word) : entry->value;
+        if (entry != nullptr) return entry->value;
+        log_read<kBlame>(d, record, word);  // who waits for a change of what it has read waits for this too
+        return load_whole(word);
       }
       if (is_locked(before)) {
         meet(d, record, before, word);
         continue;
       }
-      if (before > d.snapshot) extend(d);
+      if (before > d.snapshot) extend(d, before);
       LOAM_POINT("tm.reading");
       const Word value = load_whole(word);  // P2
       // Also after extending: the record is not in the read set yet, so its version is compared once more.
@@ -245,7 +256,7 @@ struct EtlWb {
         continue;
       }
       if (version > d.snapshot) {
-        extend(d);
+        extend(d, version);
         continue;
       }
       if (lock(d, record, version, address, value, mask)) {
@@ -266,8 +277,9 @@ struct EtlWb {
     append(d, first, chain, address, value, mask);
   }
 
-  // Moves the snapshot to now if everything read is still as it was.
-  static void extend(Descriptor& d) noexcept {
+  // Moves the snapshot to now, `version` at least, if everything read is still as it was.
+  static void extend(Descriptor& d, std::uint64_t version) noexcept {
+    ClockOf::reach(version);
     const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);  // P4: before validating
     LOAM_POINT("tm.extending");
     validate(d);
@@ -278,7 +290,7 @@ struct EtlWb {
   // locked it at such a version).
   static void validate(Descriptor& d) noexcept {
     for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
-      const std::uint64_t now = (*entry)->load(std::memory_order_acquire);  // P3
+      const std::uint64_t now = (*entry)->load(ClockOf::kValidate);  // P3
       if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
         const Word* word = nullptr;
         if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
@@ -290,11 +302,12 @@ struct EtlWb {
   // The version of this commit, after validating if need be.
   static std::uint64_t commit_version(Descriptor& d) noexcept {
     LOAM_POINT("tm.committing");
-    const std::uint64_t before = version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
-    // Nobody committed since the snapshot, so nothing read can have changed.
-    if (before != d.snapshot) validate(d);
+    const std::uint64_t before = ClockOf::take();
+    // Where versions are unique and none was given since the snapshot, nothing read can have changed.
+    if (!ClockOf::kUnique || before != d.snapshot) validate(d);
     LOAM_POINT("tm.validated");
-    return d.snapshot = before + 1;
+    d.snapshot = ClockOf::kUnique ? before + 1 : before;
+    return before + 1;
   }
 
   // From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that are still to
@@ -316,9 +329,16 @@ struct EtlWb {
   }
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
-    if (d.write_end != d.writes.begin()) write_back<true>(d, d.writes.begin(), d.write_end, commit_version(d));
+    std::uint64_t version = d.snapshot;
+    if (d.write_end != d.writes.begin()) {
+      version = commit_version(d);
+      write_back<true>(d, d.writes.begin(), d.write_end, version);
+    }
     d.state<WriteHistory>().clear();
-    lifecycle::committed_special(d, d.snapshot);
+    // Who waits for older attempts must have made new ones younger.
+    if constexpr (!ClockOf::kUnique)
+      if (d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(version);  // relaxed: own
+    lifecycle::committed_special(d, version);
   }
 
   // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
@@ -330,12 +350,22 @@ struct EtlWb {
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
+    if (!is_locked(seen)) ClockOf::reach(seen);  // the next attempt's snapshot covers it
     const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
     contention::lost(d, record, seen);
     rollback(d, cause);
     renew(d);
     lifecycle::restart(d, kRestart);
   }
+};
+
+template <bool kBlame>
+struct EtlWb : EtlWbWith<kBlame, CountingClock> {
+  static constexpr AlgorithmDescription kDescription{
+      .name = "etl-wb",
+      .summary = "encounter-time locking, write-back, timestamp extension",
+      .paper = "TinySTM, PPoPP 2008",
+      .guarantees = "opacity; publication safe"};
 };
 
 }  // namespace loam::tm

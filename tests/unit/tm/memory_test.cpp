@@ -142,8 +142,8 @@ TEST_P(MemoryTest, RecycleAnOldReaderNeverSeesTheNextLifeOfABlock) {
     std::int64_t seen[2] = {-1, -1};
     std::thread reader([&] {
       Driver::read_only([&](auto& tx) {
-        if (attempts++ > 0) return;
         const Node* const node = tx.read(head);
+        if (attempts++ > 0) return;
         std::thread([&] {
           Driver::update([](auto& tx) {
             tx.destroy(tx.read(head));
