@@ -109,17 +109,19 @@ AbortCause read_only_too_new(const Row& row) {
 }
 
 void expect_all(Mapping mapping) {
-  tests::in_variant({"etl-wb", "", {.mapping = mapping, .shift = kShift, .records_log2 = kRecordsLog2, .blame = true}},
-                    [&]<class Driver>() {
-                      note_blocks();
-                      for (const Row& row : kRows) {
-                        const AbortCause expected = mapping == Mapping::table ? row.table : row.shadow;
-                        EXPECT_EQ(name_of(failed_validation<Driver>(row)), name_of(expected)) << row.name;
-                        EXPECT_EQ(name_of(met_lock<Driver>(row, false)), name_of(expected)) << row.name;
-                        EXPECT_EQ(name_of(met_lock<Driver>(row, true)), name_of(expected)) << row.name;
-                        EXPECT_EQ(name_of(read_only_too_new<Driver>(row)), name_of(expected)) << row.name;
-                      }
-                    });
+  for (const char* algorithm : {"etl-wb", "tl2"})
+    tests::in_variant(
+        {algorithm, "", {.mapping = mapping, .shift = kShift, .records_log2 = kRecordsLog2, .blame = true}},
+        [&]<class Driver>() {
+          note_blocks();
+          for (const Row& row : kRows) {
+            const AbortCause expected = mapping == Mapping::table ? row.table : row.shadow;
+            EXPECT_EQ(name_of(failed_validation<Driver>(row)), name_of(expected)) << row.name << " " << algorithm;
+            EXPECT_EQ(name_of(met_lock<Driver>(row, false)), name_of(expected)) << row.name << " " << algorithm;
+            EXPECT_EQ(name_of(met_lock<Driver>(row, true)), name_of(expected)) << row.name << " " << algorithm;
+            EXPECT_EQ(name_of(read_only_too_new<Driver>(row)), name_of(expected)) << row.name << " " << algorithm;
+          }
+        });
 }
 
 TEST(BlameTest, EachCauseOverATable) {
