@@ -239,6 +239,25 @@ TEST_P(LitmusTest, NothingIsReadBetweenWriteBackAndRelease) {
   });
 }
 
+TEST_P(LitmusTest, TwoWordsOfARecordAreReleasedTogether) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // Both words lie in one granule. Behind the second of two writes nothing is released yet.
+    bool came_between = true;
+    tests::Interpose step("tm.written", uses_records<typename Driver::Uses>() ? 1 : 0, [&] {
+      came_between = tests::attempt_update<Driver>(2, [](auto& tx) { tx.write(words[1], tx.read(x)); });
+    });
+    Driver::update([&](auto& tx) {
+      tx.write(x, Word{1});
+      tx.write(words[1], Word{2});
+    });
+    EXPECT_TRUE(step.reached());
+    EXPECT_FALSE(came_between);
+    EXPECT_EQ(x, 1u);
+    EXPECT_EQ(words[1], 2u);
+  });
+}
+
 #ifndef LOAM_TSAN  // by the letter a race: the word is read as a whole, the neighbour's bytes are dropped
 TEST_P(LitmusTest, APlainNeighbourInAWordKeepsWhatIsWrittenDuringACommit) {
   LOAM_NEEDS_POINTS();

@@ -73,22 +73,26 @@ TEST(WriteIndexTest, ClearingForgetsEverything) {
   }
 }
 
-// With 3 bits of generation it starts from zeroed slots after seven: what an old generation left must not come back.
+// With 3 bits of generation it starts from zeroed slots after seven. What an old generation left must not come back: it
+// may lead to an entry behind the end, which still has its old address.
 TEST(WriteIndexTest, GenerationsRunOut) {
+  constexpr std::size_t kWords = 64;
   BasicWriteIndex<3> index;
-  index.reserve(64);
-  Entries entries(64);
-  for (unsigned round = 0; round < 100; ++round) {
-    // Every second round other words, so that what is found was added in this one.
-    const std::size_t first = round % 2 * 20;
-    for (std::size_t i = 0; i < 12; ++i) {
-      entries.set(i, first + i);
+  index.reserve(kWords);
+  Entries entries(kWords);
+  base::Random random(7);
+  for (unsigned round = 0; round < 500; ++round) {
+    const std::size_t count = 1 + random.below(kWords / 2), first = random.below(kWords);
+    const std::size_t stride = 1 + 2 * random.below(kWords / 2);  // odd: no word twice
+    std::array<const WriteEntry*, kWords> expected{};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t word = (first + i * stride) % kWords;
+      entries.set(i, word);
+      expected[word] = &entries.all[i];
       index.add(entries.all.get(), i + 1);
     }
-    for (std::size_t i = 0; i < 40; ++i) {
-      const WriteEntry* const found = index.find(entries.all.get(), &entries.words[i]);
-      ASSERT_EQ(found, i >= first && i < first + 12 ? &entries.all[i - first] : nullptr) << "round " << round;
-    }
+    for (std::size_t i = 0; i < kWords; ++i)
+      ASSERT_EQ(index.find(entries.all.get(), &entries.words[i]), expected[i]) << "round " << round;
     index.clear();
   }
 }
