@@ -15,6 +15,12 @@
 //     static void restore(Descriptor&, const Savepoint&); takes back the writes since; reads stay in the read set
 //     static bool unchanged(Descriptor&);          after rollback(): whether all that the attempt had read is still so;
 //   };                                             touches no memory of the user's, which may be gone
+// and, where it differs from what is usual:
+//     static constexpr bool kUsesRecords = false;        it has no ownership records: no mapping applies
+//     static constexpr std::size_t kReadEntryBytes;      what a read adds to the log; where it is no record's address
+//     static constexpr bool kExtends = false;            an attempt's snapshot stays that of its begin
+//     static constexpr bool kReadOnlyExtends = true;     a read-only attempt keeps a log and goes on where an update
+//     would
 // Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
 // its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
 // validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.
@@ -51,5 +57,21 @@ concept Algorithm = requires(Descriptor& d, AbortCause cause, const typename A::
   { A::restore(d, savepoint) } -> std::same_as<void>;
   { A::unchanged(d) } -> std::same_as<bool>;
 };
+
+template <class A>
+consteval bool uses_records() {
+  if constexpr (requires { A::kUsesRecords; }) return A::kUsesRecords;
+  return true;
+}
+template <class A>
+consteval bool extends() {
+  if constexpr (requires { A::kExtends; }) return A::kExtends;
+  return true;
+}
+template <class A>
+consteval bool read_only_extends() {
+  if constexpr (requires { A::kReadOnlyExtends; }) return A::kReadOnlyExtends;
+  return false;
+}
 
 }  // namespace loam::tm

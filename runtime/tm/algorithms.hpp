@@ -4,6 +4,8 @@
 #include "runtime/tm/algorithms/dctl.hpp"
 #include "runtime/tm/algorithms/etl_wb.hpp"
 #include "runtime/tm/algorithms/etl_wt.hpp"
+#include "runtime/tm/algorithms/norec.hpp"
+#include "runtime/tm/algorithms/tl2.hpp"
 
 #include <array>
 #include <string_view>
@@ -22,6 +24,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl>;
+using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl, Tl2, Norec>;
 
 }  // namespace loam::tm

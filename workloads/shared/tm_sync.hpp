@@ -2,7 +2,8 @@
 //   A file of workloads/syncs/ names the algorithm:
 //     using Sync = TmSync<tm::EtlWb, false>;
 //     using BlameSync = TmSync<tm::EtlWb, true>;
-//   Parameters: how addresses map to ownership records, the contention manager, privatization (runtime/tm/types.hpp).
+//   Parameters: how addresses map to ownership records, where the algorithm has any, the contention manager,
+//   privatization (runtime/tm/types.hpp).
 #pragma once
 
 #include "runtime/tm/blame.hpp"
@@ -26,6 +27,7 @@ struct TmSync {
   static const SyncDescription& description() {
     static constexpr std::string_view kMappings[] = {"table", "shadow"};
     static constexpr std::string_view kPrivatizations[] = {"none", "commit"};
+    static constexpr std::size_t kOfTheMapping = 3;  // these come first
     static constexpr ParameterSpec kParameters[] = {
         ParameterSpec::choice("mapping", kMappings,
                               "table: 2^records_log2 ownership records that stripes share; shadow: a record for each "
@@ -48,19 +50,24 @@ struct TmSync {
         .threads_max = kThreadsMax - 1,  // the main thread, which fills the structures, holds a slot too
         .blame = true,
         .aborts = SyncDescription::Aborts::counted,
-        .parameters = kParameters};
+        .parameters = std::span(kParameters).subspan(kUsesRecords ? 0 : kOfTheMapping)};
     return kDescription;
   }
 
   static void configure(const ParameterValues& values, bool blame) {
-    tm::configure({.mapping = values.choice("mapping") == "shadow" ? tm::Mapping::shadow : tm::Mapping::table,
-                   .shift = static_cast<unsigned>(values.integer("shift")),
-                   .records_log2 = static_cast<unsigned>(values.integer("records_log2")),
-                   .blame = blame,
-                   .manager = manager_of(values.choice("manager")),
-                   .privatization =
-                       values.choice("privatization") == "commit" ? tm::Privatization::commit : tm::Privatization::none,
-                   .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))});
+    tm::Config config{.blame = blame,
+                      .manager = manager_of(values.choice("manager")),
+                      .privatization = values.choice("privatization") == "commit" ? tm::Privatization::commit
+                                                                                  : tm::Privatization::none,
+                      .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))};
+    if constexpr (kUsesRecords) {
+      config.mapping = values.choice("mapping") == "shadow" ? tm::Mapping::shadow : tm::Mapping::table;
+      config.shift = static_cast<unsigned>(values.integer("shift"));
+      config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
+    } else {
+      config.records_log2 = tm::kRecordsLog2Min;  // nobody looks at them
+    }
+    tm::configure(config);
   }
 
   // The transaction is taken by value and the operation inlined whole: its four words stay in registers.
@@ -109,12 +116,15 @@ struct TmSync {
   }
 
   static RecordsInfo records() {
+    if constexpr (!kUsesRecords) return {.read_set_entry_bytes = Algorithm::kReadEntryBytes};
     return {.mapping = tm::shared.map.kind,
             .read_set_entry_bytes = sizeof(tm::Orec*),
             .rss_bytes = tm::shared.map.resident_bytes()};
   }
 
  private:
+  static constexpr bool kUsesRecords = tm::uses_records<Algorithm>();
+
   static tm::Manager manager_of(std::string_view name) {
     const auto& names = tm::contention::kManagerNames;
     return static_cast<tm::Manager>(std::find(names.begin(), names.end(), name) - names.begin());

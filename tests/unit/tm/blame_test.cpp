@@ -15,7 +15,7 @@ constexpr unsigned kShift = 5, kRecordsLog2 = 10;
 constexpr std::size_t kPeriod = std::size_t{1} << (kShift + kRecordsLog2);  // stripes this far apart share a record
 
 // Those whose locked records lead to what their owner writes.
-constexpr std::string_view kAlgorithms[] = {"etl-wb", "etl-wt", "dctl"};
+constexpr std::string_view kAlgorithms[] = {"etl-wb", "etl-wt", "dctl", "tl2"};
 
 alignas(kPeriod) unsigned char space[2 * kPeriod];
 

@@ -164,7 +164,10 @@ TEST_P(MemoryTest, RecycleAnOldReaderNeverSeesTheNextLifeOfABlock) {
     });
     reader.join();
     EXPECT_EQ(seen[0], 7);
-    EXPECT_EQ(seen[1], 7);
+    // By its record the block is as old as the snapshot; who compares values sees that the link to it is gone.
+    const bool goes_on = uses_records<typename Driver::Uses>();
+    EXPECT_EQ(attempts, goes_on ? 1 : 2);
+    EXPECT_EQ(seen[1], goes_on ? 7 : -1);
     quiesce();
     EXPECT_EQ(live_blocks(), 0);
   });

@@ -1,0 +1,352 @@
+// norec: no ownership records; one sequence word and validation by value.
+//   Writes go to a redo log, reads keep address and value. As long as the sequence word is that of the snapshot nobody
+//   has committed and every read is valid at once; once it has moved, all that was read is compared with memory, and if
+//   it is the same the snapshot moves along. Commit makes the sequence word odd, which only one thread can, writes back
+//   and makes it even again.
+//   Source      Dalessandro, Spear and Scott, "NOrec: Streamlining STM by Abolishing Ownership Records", PPoPP 2010.
+//   Guarantees  opacity. Publication safe. Privatization safe: write-back is over before the next commit begins, and a
+//               read that was made after a commit is compared with what that commit left. So Privatization::commit
+//               waits for nobody. (What was unlinked may be changed plainly at once but not unmapped: a read loads the
+//               value before it looks at the sequence word. Memory freed in a transaction waits for quiescence. On a
+//               processor that may store later words first, x86 is not one, the port puts a store barrier behind P1.)
+//   Conflicts   only of values: no mapping, so no false conflict and no effect of the allocator on them; who writes
+//   back
+//               a value that was there already disturbs nobody. A value is compared at the width at which it was read:
+//               masking a whole word would do as well, but would look at neighbours that are none of the attempt's.
+//               Every abort for a value is same_word; `unknown` counts those who gave up waiting for a writer that was
+//               not running. Of the contention managers, backoff applies; the others need an owner and act as suicide.
+//   Cost        every read is logged, in read-only transactions as well, 16 bytes each; each commit of another thread
+//               costs the next read, or commit, a comparison of all that was read. Commits are serial.
+//   When not    more than about eight threads that update; long readers beside writers. Bodies that read memory of
+//   their
+//               own (new blocks, locals) through the transaction and then change it plainly: that looks like a
+//               conflict. retry() under many commits: any of them runs the body again.
+// Memory orders; in brackets the failure without the pair
+//   P1 publish   sequence store(release) after the write-back / sequence load(acquire) at begin and in validation
+//                [new sequence, old data]
+//   P2 seqlock   data store(release) after the sequence CAS / data load(acquire), also of validation, then sequence
+//                load(relaxed) or CAS
+//                [new data under the old sequence]
+//   P3 commits   the sequence CAS(acq_rel) / that of the other committer: RMWs of one word [two writers at once]
+#pragma once
+
+#include "runtime/base/points.hpp"
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/tm/access.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/driver.hpp"
+#include "runtime/tm/lifecycle.hpp"
+#include "runtime/tm/redo_log.hpp"
+#include "runtime/tm/waiting.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+// Even: nobody writes; odd: a commit writes back. Two commits are two apart. Alone on its lines.
+struct alignas(platform::kApartBytes) Sequence {
+  std::atomic<std::uint64_t> now{0};
+};
+inline constinit Sequence norec_sequence;
+
+template <bool kBlame>
+struct Norec {
+  static constexpr AlgorithmDescription kDescription{.name = "norec",
+                                                     .summary = "one sequence word, redo log, validation by value",
+                                                     .paper = "NOrec, PPoPP 2010",
+                                                     .guarantees = "opacity; publication safe; privatization safe"};
+  static constexpr bool kUsesRecords = false;
+  static constexpr bool kReadOnlyExtends = true;
+
+  struct WordRead {
+    const Word* address;
+    Word value;
+  };
+  struct PartRead {
+    const void* address;
+    std::uint32_t value;
+    std::uint32_t bytes;
+  };
+  static constexpr std::size_t kReadEntryBytes = sizeof(WordRead);
+
+  class Handle {
+   public:
+    explicit Handle(Descriptor& d) noexcept : d_(&d) {}
+    Descriptor& descriptor() const noexcept { return *d_; }
+
+   protected:
+    Descriptor* d_;
+  };
+
+  // Reads only; a write set to look through is all that it lacks.
+  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx> {
+   public:
+    using Handle::Handle;
+
+    template <class U>
+    [[gnu::always_inline]] U load(const U* address) {
+      return load_memory(*this->d_, address);
+    }
+  };
+
+  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  template <bool kNested>
+  class Writing : public Handle, public UpdateAccess<Writing<kNested>, kBlame> {
+   public:
+    using Handle::Handle;
+
+    template <class U>
+    [[gnu::always_inline]] U load(const U* address) {
+      if (redo(*this->d_).may_hold(word_of(address))) [[unlikely]]
+        return load_written(*this->d_, address);
+      return load_memory(*this->d_, address);
+    }
+
+    [[gnu::always_inline]] void store(Word* address, Word value, Word mask) {
+      redo(*this->d_).template store<kNested>(*this->d_, address, value, mask, this->d_->no_record);
+    }
+  };
+  using UpdateTx = Writing<false>;
+  using NestedTx = Writing<true>;
+
+  struct Savepoint {
+    RedoLog::Savepoint redo;
+    std::uint64_t allocated;
+  };
+
+  static void attach(Descriptor& d) noexcept {
+    State& state = d.make_state<State>();
+    state.redo.attach(d);
+    // In the place of the log of records, which stays empty: the distance from the other logs is the same.
+    const auto offset = reinterpret_cast<std::uintptr_t>(d.reads.begin()) % platform::kPageBytes;
+    state.words.reserve(kReadsMax, offset, "read set");
+    state.words_limit = state.words.end();
+    state.parts.reserve(kReadsMax, offset, "read set (parts of words)");
+    state.parts_limit = state.parts.end();
+    state.abandoned.reserve(d.allocated.capacity(), 0, "log of abandoned blocks");
+    state.abandoned_count = 0;
+    d.read_cursor = d.reads.begin();
+  }
+
+  static void begin_read_only(Descriptor& d) noexcept {
+    lifecycle::enter<false>(d);
+    begin(d);
+    d.mode = Mode::read_only;
+  }
+
+  static void begin_update(Descriptor& d) noexcept {
+    lifecycle::enter<true>(d);
+    begin(d);
+    d.mode = Mode::update;
+  }
+
+  // Every read was valid at the snapshot: nothing is left to check.
+  static void commit_read_only(Descriptor& d) noexcept {
+    if (d.special) [[unlikely]]
+      return lifecycle::committed_special(d, kWaitsForNobody);
+    lifecycle::committed(d);
+  }
+
+  // Returns if the attempt has committed; restarts it otherwise.
+  static void commit_update(Descriptor& d) noexcept {
+    if (d.special) return commit_special(d);
+    if (d.write_end != d.writes.begin()) commit_writes<false>(d);
+    lifecycle::committed(d);
+  }
+
+  // Leaves no trace of the attempt but the count of its cause.
+  static void rollback(Descriptor& d, AbortCause cause) noexcept {
+    redo(d).clear(d);
+    free_abandoned(d.state<State>());
+    lifecycle::aborted(d, cause);
+  }
+
+  static Savepoint save(Descriptor& d) noexcept {
+    d.special = true;  // its commit clears the history
+    return {redo(d).save(d), d.allocated_count};
+  }
+
+  // What was read since stays in the read set, and validation loads it again: blocks allocated since, which may have
+  // been read, are kept until the attempt ends.
+  static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
+    State& state = d.state<State>();
+    state.redo.restore(d, savepoint.redo);
+    while (d.allocated_count > savepoint.allocated) {
+      if (state.abandoned_count == state.abandoned.capacity()) state.abandoned.full();
+      state.abandoned.begin()[state.abandoned_count++] = d.allocated.begin()[--d.allocated_count];
+    }
+  }
+
+  // Whether nobody has committed at all: what was read may be gone, so it is not compared.
+  static bool unchanged(Descriptor& d) noexcept {
+    return norec_sequence.now.load(std::memory_order_acquire) == d.snapshot;
+  }
+
+ private:
+  // Addresses only, backed as used.
+  static constexpr std::size_t kReadsMax = std::size_t{1} << 26;
+  // A writer that holds the sequence word for longer is not running; so is the other side of a test that stops it.
+  static constexpr std::uint64_t kWriterNsMax = 50'000;
+  static constexpr std::uint64_t kWaitsForNobody = 0;
+
+  struct State {
+    WordRead* words_end;
+    WordRead* words_limit;
+    PartRead* parts_end;
+    PartRead* parts_limit;
+    RedoLog redo;
+    Log<WordRead> words;
+    Log<PartRead> parts;
+    Log<void*> abandoned;  // blocks allocated in parts that were taken back
+    std::size_t abandoned_count;
+  };
+
+  static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
+
+  // Also while a commit writes back: the snapshot is then the one before, and the first read finds that it has passed.
+  [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
+    State& state = d.state<State>();
+    d.snapshot = norec_sequence.now.load(std::memory_order_acquire) & ~std::uint64_t{1};  // P1
+    LOAM_POINT("tm.began");
+    state.words_end = state.words.begin();
+    state.parts_end = state.parts.begin();
+  }
+
+  // ---- reads --------------------------------------------------------------------------------------------------------
+
+  template <class U>
+  [[gnu::always_inline]] static U load_now(const void* address) noexcept {
+    return std::atomic_ref<U>(*static_cast<U*>(const_cast<void*>(address))).load(std::memory_order_acquire);  // P2
+  }
+
+  template <class U>
+  [[gnu::always_inline]] static U load_memory(Descriptor& d, const U* address) noexcept {
+    U value = load_now<U>(address);
+    LOAM_POINT("tm.reading");
+    if (!platform::holds(norec_sequence.now, d.snapshot)) [[unlikely]]  // relaxed: P2 orders it after the data
+      value = load_slow(d, address);
+    log(d, address, value);
+    return value;
+  }
+
+  // A word that the attempt may have written. Not a member function of the handle: that must not escape, or its field
+  // would leave its register.
+  template <class U>
+  [[gnu::noinline]] static U load_written(Descriptor& d, const U* address) noexcept {
+    return redo(d).read(d, address, [&] { return load_memory(d, address); });
+  }
+
+  // The value at a time at which all that was read is valid as well: loaded again after each validation.
+  template <class U>
+  [[gnu::noinline]] static U load_slow(Descriptor& d, const U* address) noexcept {
+    for (;;) {
+      validate(d);
+      const U value = load_now<U>(address);
+      LOAM_POINT("tm.reading");
+      if (norec_sequence.now.load(std::memory_order_relaxed) == d.snapshot) return value;  // P2 orders it
+    }
+  }
+
+  [[gnu::always_inline]] static void log(Descriptor& d, const Word* address, Word value) noexcept {
+    State& state = d.state<State>();
+    WordRead* const entry = state.words_end;
+    if (entry == state.words_limit) [[unlikely]]
+      state.words.full();
+    *entry = {address, value};
+    state.words_end = entry + 1;
+  }
+  template <class U>
+  [[gnu::always_inline]] static void log(Descriptor& d, const U* address, U value) noexcept {
+    static_assert(sizeof(U) <= sizeof(PartRead::value));
+    State& state = d.state<State>();
+    PartRead* const entry = state.parts_end;
+    if (entry == state.parts_limit) [[unlikely]]
+      state.parts.full();
+    *entry = {address, value, sizeof(U)};
+    state.parts_end = entry + 1;
+  }
+
+  // ---- validation ---------------------------------------------------------------------------------------------------
+
+  static bool holds_still(const WordRead& read) noexcept { return load_now<Word>(read.address) == read.value; }
+  static bool holds_still(const PartRead& read) noexcept {
+    switch (read.bytes) {
+      case 1:
+        return load_now<std::uint8_t>(read.address) == read.value;
+      case 2:
+        return load_now<std::uint16_t>(read.address) == read.value;
+      default:
+        return load_now<std::uint32_t>(read.address) == read.value;
+    }
+  }
+
+  // Moves the snapshot to now if everything read has the value that it had; aborts otherwise. Who commits meanwhile
+  // moves the sequence word, which the caller looks at again: values of two commits are never taken for those of one.
+  [[gnu::noinline]] static void validate(Descriptor& d) noexcept {
+    const State& state = d.state<State>();
+    const std::uint64_t now = settled_sequence(d);  // P1: before comparing
+    LOAM_POINT("tm.extending");
+    for (const WordRead* read = state.words.begin(); read != state.words_end; ++read)
+      if (!holds_still(*read)) [[unlikely]]
+        conflict(d, AbortCause::same_word);
+    for (const PartRead* read = state.parts.begin(); read != state.parts_end; ++read)
+      if (!holds_still(*read)) [[unlikely]]
+        conflict(d, AbortCause::same_word);
+    d.snapshot = now;
+  }
+
+  // The sequence word while nobody writes. Aborts if that does not come about in time.
+  static std::uint64_t settled_sequence(Descriptor& d) noexcept {
+    std::uint64_t now = norec_sequence.now.load(std::memory_order_acquire);
+    if (now % 2 == 0) [[likely]]
+      return now;
+    const std::uint64_t deadline = platform::monotonic_ns() + kWriterNsMax;
+    sync::Backoff backoff;
+    for (;;) {
+      backoff.wait();
+      now = norec_sequence.now.load(std::memory_order_acquire);
+      if (now % 2 == 0) return now;
+      if (platform::monotonic_ns() > deadline) conflict(d, AbortCause::unknown);
+    }
+  }
+
+  // ---- the end ------------------------------------------------------------------------------------------------------
+
+  template <bool kParts>
+  static void commit_writes(Descriptor& d) noexcept {
+    LOAM_POINT("tm.committing");
+    for (std::uint64_t now = d.snapshot; !norec_sequence.now.compare_exchange_strong(
+             now, d.snapshot + 1, std::memory_order_acq_rel, std::memory_order_relaxed);  // P2, P3
+         now = d.snapshot)
+      validate(d);
+    LOAM_POINT("tm.locked");
+    LOAM_POINT("tm.validated");
+    for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry)
+      if constexpr (kParts)
+        store_masked(address_of(*entry), entry->value, entry->mask);  // P2
+      else
+        std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+    LOAM_POINT("tm.written");
+    norec_sequence.now.store(d.snapshot + 2, std::memory_order_release);  // P1
+    redo(d).clear(d);
+    waiting::notify();
+  }
+
+  [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
+    if (d.write_end != d.writes.begin()) commit_writes<true>(d);
+    free_abandoned(d.state<State>());
+    lifecycle::committed_special(d, kWaitsForNobody);
+  }
+
+  static void free_abandoned(State& state) noexcept {
+    while (state.abandoned_count > 0) memory::free_counted(state.abandoned.begin()[--state.abandoned_count]);
+  }
+
+  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, AbortCause cause) noexcept {
+    rollback(d, cause);
+    lifecycle::restart(d, kRestart);
+  }
+};
+
+}  // namespace loam::tm

@@ -1,0 +1,309 @@
+// tl2: commit-time locking with a version clock.
+//   Writes go to a redo log and lock nothing; a read is valid if its record is free and not newer than the snapshot,
+//   which stays that of the begin: what is newer aborts. Commit locks the records of the write set, takes a clock
+//   value, validates unless it is the next after the snapshot, writes back and releases.
+//   Source      Dice, Shalev and Shavit, "Transactional Locking II", DISC 2006 (clock GV1).
+//   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
+//               quiescence (memory.hpp), other plain use after unlinking must wait as well. Privatization::commit makes
+//               it so, by waiting.
+//   Conflicts   show at commit: of two that write one word the later one to commit aborts. Who finds a record locked
+//               asks the contention manager, in commit and in a read; locks are tried in the order of the writes, and
+//               the manager bounds every wait, so two commits that each hold what the other needs do not block.
+//   Cost        a read in an update pays for the test of the signature, one that hits it for a lookup; the first write
+//               of a word: an entry, at commit one CAS a record, one fetch-add, a store a word and a record.
+//   When not    long transactions that write: their conflicts show last, after all the work. Transactions that begin
+//               before others' commits and read the result: no snapshot is ever extended.
+//   Two looks at a record differ from the paper: who finds that it was locked and released unchanged in between (by a
+//   commit that failed) reads again instead of aborting, and a write set may hold a record newer than the snapshot as
+//   long as no read went through it.
+// Memory orders; in brackets the failure without the pair
+//   P1 publish  record store(release) after the write-back / record load(acquire) before the data
+//               [new version, old data]
+//   P2 seqlock  data store(release) after the lock CAS / data load(acquire), then record load(relaxed) again
+//               [new data under the old version]
+//   P3 commits  lock CAS(acq_rel), clock fetch_add(acq_rel), then validation / the same in the other committer
+//               [write skew: each validates before the other's lock is visible]
+//   P4 now      the fetch_add's release / clock load(acquire) at begin
+//               [snapshot newer than what is visible]
+#pragma once
+
+#include "runtime/base/points.hpp"
+#include "runtime/tm/access.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/cause.hpp"
+#include "runtime/tm/contention.hpp"
+#include "runtime/tm/driver.hpp"
+#include "runtime/tm/lifecycle.hpp"
+#include "runtime/tm/mapped.hpp"
+#include "runtime/tm/redo_log.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+template <bool kBlame>
+struct Tl2 {
+  static constexpr AlgorithmDescription kDescription{.name = "tl2",
+                                                     .summary = "commit-time locking, redo log, no snapshot extension",
+                                                     .paper = "TL2, DISC 2006",
+                                                     .guarantees = "opacity; publication safe"};
+  static constexpr bool kExtends = false;
+
+  // Reads only, keeps no log.
+  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
+   public:
+    using Mapped::Mapped;
+
+    template <class U>
+    [[gnu::always_inline]] U load(const U* address) {
+      Orec& record = this->record_of(address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > this->d_->snapshot) [[unlikely]]
+        return load_slow<false>(*this->d_, record, address);
+      LOAM_POINT("tm.reading");
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
+        return load_slow<false>(*this->d_, record, address);
+      return value;
+    }
+  };
+
+  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  template <bool kNested>
+  class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
+   public:
+    using Mapped::Mapped;
+
+    template <class U>
+    [[gnu::always_inline]] U load(const U* address) {
+      Descriptor& d = *this->d_;
+      Orec& record = this->record_of(address);
+      if (redo(d).may_hold(word_of(address))) [[unlikely]]
+        return load_written(d, record, address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > d.snapshot) [[unlikely]]
+        return load_slow<true>(d, record, address);
+      LOAM_POINT("tm.reading");
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
+        return load_slow<true>(d, record, address);
+      log_read<kBlame>(d, record, word_of(address));
+      return value;
+    }
+
+    [[gnu::always_inline]] void store(Word* address, Word value, Word mask) {
+      Descriptor& d = *this->d_;
+      redo(d).template store<kNested>(d, address, value, mask, this->record_of(address));
+    }
+  };
+  using UpdateTx = Writing<false>;
+  using NestedTx = Writing<true>;
+
+  using Savepoint = RedoLog::Savepoint;
+
+  static void attach(Descriptor& d) noexcept {
+    State& state = d.make_state<State>();
+    state.redo.attach(d);
+    state.locked_end = d.writes.begin();
+  }
+
+  static void begin_read_only(Descriptor& d) noexcept {
+    lifecycle::enter<false>(d);
+    begin(d);
+    d.mode = Mode::read_only;
+  }
+
+  static void begin_update(Descriptor& d) noexcept {
+    lifecycle::enter<true>(d);
+    begin(d);
+    d.read_cursor = d.reads.begin();
+    d.mode = Mode::update;
+  }
+
+  // Every read was valid at the snapshot: nothing is left to check.
+  static void commit_read_only(Descriptor& d) noexcept {
+    if (d.special) [[unlikely]]
+      return lifecycle::committed_special(d, d.snapshot);
+    lifecycle::committed(d);
+  }
+
+  // Returns if the attempt has committed; restarts it otherwise.
+  static void commit_update(Descriptor& d) noexcept {
+    if (d.special) return commit_special(d);
+    if (d.write_end != d.writes.begin()) commit_writes<false>(d);
+    lifecycle::committed(d);
+  }
+
+  // Leaves no trace of the attempt but the count of its cause.
+  static void rollback(Descriptor& d, AbortCause cause) noexcept {
+    State& state = d.state<State>();
+    // Only a commit that has failed holds locks. The old version may come back: memory was never touched, so a reader
+    // that saw it before sees the same after.
+    for (const WriteEntry* entry = d.writes.begin(); entry != state.locked_end; ++entry)
+      entry->record->store(entry->old_version, std::memory_order_release);  // P1
+    state.locked_end = d.writes.begin();
+    state.redo.clear(d);
+    lifecycle::aborted(d, cause);
+  }
+
+  static Savepoint save(Descriptor& d) noexcept {
+    d.special = true;  // its commit clears the history
+    return redo(d).save(d);
+  }
+  static void restore(Descriptor& d, const Savepoint& savepoint) noexcept { redo(d).restore(d, savepoint); }
+
+  static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+
+ private:
+  struct State {
+    RedoLog redo;
+    // Behind the last entry whose record the attempt has locked; the first entry but between a failed commit and the
+    // rollback that follows.
+    WriteEntry* locked_end;
+  };
+
+  static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
+
+  [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
+    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
+    LOAM_POINT("tm.began");
+  }
+
+  // A word that the attempt may have written. Not a member function of the handle: that must not escape, or its fields
+  // would leave their registers.
+  template <class U>
+  [[gnu::noinline]] static U load_written(Descriptor& d, Orec& record, const U* address) noexcept {
+    return redo(d).read(d, address, [&] { return load_slow<true>(d, record, address); });
+  }
+
+  // The value of a word whose record was not free and old, or has changed.
+  template <bool kLogged, class U>
+  [[gnu::noinline]] static U load_slow(Descriptor& d, Orec& record, const U* address) noexcept {
+    for (;;) {
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (is_locked(before)) {
+        meet(d, record, before, word_of(address));
+        continue;
+      }
+      if (before > d.snapshot) conflict(d, record, before, word_of(address));
+      LOAM_POINT("tm.reading");
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (record.load(std::memory_order_relaxed) != before) continue;
+      if constexpr (kLogged) log_read<kBlame>(d, record, word_of(address));
+      return value;
+    }
+  }
+
+  // ---- commit -------------------------------------------------------------------------------------------------------
+
+  template <bool kParts>
+  static void commit_writes(Descriptor& d) noexcept {
+    LOAM_POINT("tm.committing");
+    for (WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) lock(d, *entry);
+    const std::uint64_t before = version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
+    // Nobody committed since the snapshot, so nothing read can have changed.
+    if (before != d.snapshot) validate(d);
+    LOAM_POINT("tm.validated");
+    d.snapshot = before + 1;
+    write_back<kParts>(d, before + 1);
+    waiting::notify();
+  }
+
+  // Locks an entry's record, unless an earlier entry has: then it joins the chain of that one. Whatever version the
+  // record has: only reads through it must be old, and validation looks after them.
+  [[gnu::always_inline]] static void lock(Descriptor& d, WriteEntry& entry) noexcept {
+    Orec& record = *entry.record;
+    for (;;) {
+      std::uint64_t version = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+      if (is_locked(version)) [[unlikely]] {
+        if (is_locked_by(version, d.slot)) return join(d, *first_entry(version), entry);
+        meet_in_commit(d, entry, version);
+        continue;
+      }
+      entry.old_version = version;
+      if (record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(&entry),
+                                         std::memory_order_acq_rel,  // P2, P3
+                                         std::memory_order_relaxed)) [[likely]] {
+        LOAM_POINT("tm.locked");
+        return;
+      }
+    }
+  }
+
+  // The first entry of a record releases it; this one, at commit and at abort, releases a word that nobody looks at.
+  static void join(Descriptor& d, WriteEntry& first, WriteEntry& entry) noexcept {
+    entry.record = &d.no_record;
+    // relaxed: a hint to those who meet the lock
+    entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    first.next.store(&entry, std::memory_order_relaxed);
+  }
+
+  // Aborts unless every record of the read set is at most as new as the snapshot, or locked by this attempt and was at
+  // that time.
+  static void validate(Descriptor& d) noexcept {
+    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
+      const std::uint64_t now = (*entry)->load(std::memory_order_acquire);  // P3
+      if (now <= d.snapshot) [[likely]]
+        continue;
+      std::uint64_t seen = now;
+      if (is_locked_by(now, d.slot)) {
+        seen = first_entry(now)->old_version;
+        if (seen <= d.snapshot) continue;
+      }
+      const Word* word = nullptr;
+      if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
+      d.state<State>().locked_end = d.write_end;
+      conflict(d, **entry, seen, word);
+    }
+  }
+
+  // From the newest entry to the oldest: the one that holds a record's lock comes last of those on it. Stripes that are
+  // still to come are locked, so a reader that sees one and needs another meets a lock. kParts: not whole words alone.
+  template <bool kParts>
+  static void write_back(Descriptor& d, std::uint64_t version) noexcept {
+    for (const WriteEntry* entry = d.write_end; entry != d.writes.begin();) {
+      --entry;
+      if constexpr (kParts)
+        store_masked(address_of(*entry), entry->value, entry->mask);  // P2
+      else
+        std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+      LOAM_POINT("tm.written");
+      if constexpr (kBlame) blame::note_write(shared.map.record(address_of(*entry)), address_of(*entry), version);
+      entry->record->store(version, std::memory_order_release);  // P1
+    }
+    redo(d).clear(d);
+  }
+
+  [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
+    if (d.write_end != d.writes.begin()) commit_writes<true>(d);
+    lifecycle::committed_special(d, d.snapshot);
+  }
+
+  // ---- conflicts ----------------------------------------------------------------------------------------------------
+
+  // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
+  [[gnu::noinline, gnu::cold]] static void meet(Descriptor& d, const Orec& record, std::uint64_t seen,
+                                                const Word* word) noexcept {
+    if (!contention::wait_for_owner(d, record, seen)) conflict(d, record, seen, word);
+  }
+
+  // The same in commit, with the records of the entries before `entry` locked.
+  [[gnu::noinline, gnu::cold]] static void meet_in_commit(Descriptor& d, WriteEntry& entry,
+                                                          std::uint64_t seen) noexcept {
+    d.state<State>().locked_end = &entry;
+    meet(d, *entry.record, seen, address_of(entry));
+    d.state<State>().locked_end = d.writes.begin();
+  }
+
+  // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
+  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
+                                                              const Word* word) noexcept {
+    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
+    contention::lost(d, record, seen);
+    rollback(d, cause);
+    lifecycle::restart(d, kRestart);
+  }
+};
+
+}  // namespace loam::tm
