@@ -15,9 +15,13 @@
 //     static void restore(Descriptor&, const Savepoint&); takes back the writes since; reads stay in the read set
 //     static bool unchanged(Descriptor&);          after rollback(): whether all that the attempt had read is still so;
 //   };                                             touches no memory of the user's, which may be gone
+// and, where it differs from what is usual:
+//     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
+//     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
 // Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
 // its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
 // validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.
+// tm.waiting, each time that an attempt looks again whether another one has ended.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -51,5 +55,16 @@ concept Algorithm = requires(Descriptor& d, AbortCause cause, const typename A::
   { A::restore(d, savepoint) } -> std::same_as<void>;
   { A::unchanged(d) } -> std::same_as<bool>;
 };
+
+template <class A>
+consteval bool readers_block_writers() {
+  if constexpr (requires { A::kReadersBlockWriters; }) return A::kReadersBlockWriters;
+  return false;
+}
+template <class A>
+consteval bool writes_in_place() {
+  if constexpr (requires { A::kWritesInPlace; }) return A::kWritesInPlace;
+  return false;
+}
 
 }  // namespace loam::tm

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "runtime/tm/algorithms/etl_wb.hpp"
+#include "runtime/tm/algorithms/swisstm.hpp"
+#include "runtime/tm/algorithms/two_phase.hpp"
 
 #include <array>
 #include <string_view>
@@ -20,6 +22,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb>;
+using Algorithms = AlgorithmList<EtlWb, SwissTm, TwoPhase>;
 
 }  // namespace loam::tm

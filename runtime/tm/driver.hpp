@@ -43,6 +43,8 @@ class Driver {
   static constexpr Hooks kHooks{&A::kDescription, &A::attach};
 
  public:
+  using Uses = A;
+
   template <class F>
   static auto read_only(F&& body) {
     using Reading = Call<std::remove_reference_t<F>, ReadOnlyTx, OnThrow::cancel>;

@@ -120,7 +120,8 @@ TEST_P(AccessTest, NothingIsVisibleBeforeCommitAndNothingAfterACancel) {
     EXPECT_THROW(Driver::update([&](auto& tx) {
                    for (auto& word : words) tx.write(word, std::uint64_t{5});
                    for (const auto& word : words) {
-                     if (word != 0) ADD_FAILURE() << "a write reached memory before commit";
+                     if (word != 0 && !writes_in_place<typename Driver::Uses>())
+                       ADD_FAILURE() << "a write reached memory before commit";
                    }
                    throw Cancel{};
                  }),
