@@ -225,6 +225,9 @@ struct SwissTm {
     d.write_end = savepoint.write_end;
   }
 
+  // After rollback().
+  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
+
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
 
  private:

@@ -217,6 +217,9 @@ struct TwoPhase {
     }
   }
 
+  // After rollback().
+  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
+
   static bool unchanged(Descriptor& d) noexcept {
     const State& state = d.state<State>();
     for (std::size_t i = 0; i < state.noted_end; ++i) {
@@ -254,7 +257,6 @@ struct TwoPhase {
     for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
       reading[stripes::indicators_of(static_cast<std::uint64_t>(*entry - base))].store(
           0, std::memory_order_release);  // T3
-    d.read_cursor = d.reads.begin();
   }
 
   static void release_writes(Descriptor& d) noexcept {
