@@ -21,9 +21,12 @@
 //     static constexpr bool kExtends = false;            an attempt's snapshot stays that of its begin
 //     static constexpr bool kReadOnlyExtends = true;     a read-only attempt keeps a log and goes on where an update
 //     would
+//     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
+//     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
 // Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
 // its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
 // validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.
+// tm.waiting, each time that an attempt looks again whether another one has ended.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -71,6 +74,16 @@ consteval bool extends() {
 template <class A>
 consteval bool read_only_extends() {
   if constexpr (requires { A::kReadOnlyExtends; }) return A::kReadOnlyExtends;
+  return false;
+}
+template <class A>
+consteval bool readers_block_writers() {
+  if constexpr (requires { A::kReadersBlockWriters; }) return A::kReadersBlockWriters;
+  return false;
+}
+template <class A>
+consteval bool writes_in_place() {
+  if constexpr (requires { A::kWritesInPlace; }) return A::kWritesInPlace;
   return false;
 }
 

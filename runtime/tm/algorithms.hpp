@@ -5,7 +5,9 @@
 #include "runtime/tm/algorithms/etl_wb.hpp"
 #include "runtime/tm/algorithms/etl_wt.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
+#include "runtime/tm/algorithms/swisstm.hpp"
 #include "runtime/tm/algorithms/tl2.hpp"
+#include "runtime/tm/algorithms/two_phase.hpp"
 
 #include <array>
 #include <string_view>
@@ -24,6 +26,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl, Tl2, Norec>;
+using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl, Tl2, Norec, SwissTm, TwoPhase>;
 
 }  // namespace loam::tm

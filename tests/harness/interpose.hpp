@@ -7,9 +7,12 @@
 #pragma once
 
 #include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/tm/algorithm.hpp"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <string_view>
 #include <thread>
@@ -81,5 +84,63 @@ bool attempt_update(unsigned attempts_max, Body&& body) {
     return false;
   }
 }
+
+// Runs body(tx) as one transaction of another thread in the middle of an attempt of the caller's that may have read
+// what it writes. It commits, unless the driver's algorithm keeps writers from what others read. returns whether it
+// committed
+template <class Driver, class Body>
+bool commit_amid(Body&& body) {
+  bool committed = false;
+  std::thread([&] {
+    if constexpr (tm::readers_block_writers<typename Driver::Uses>()) {
+      committed = attempt_update<Driver>(2, body);
+    } else {
+      Driver::update(body);
+      committed = true;
+    }
+  }).join();
+  return committed;
+}
+
+// Makes the next attempt of the calling thread that reads `word` abort once; then `word` has become `value`.
+//   Another thread changes it when the attempt has read it and is about to commit. Where nobody can change what an
+//   attempt has read, the other thread has written it already and commits when the attempt, not let in, has aborted.
+template <class Driver>
+class ChangesOnce {
+ public:
+  ChangesOnce(tm::Word& word, tm::Word value)
+      : step_(kBefore ? "tm.aborted" : "tm.committing", 0, [this, &word, value] {
+          if (kBefore)
+            let_go();
+          else
+            Driver::update([&](auto& tx) { tx.write(word, value); });
+        }) {
+    if (!kBefore) return;
+    owner_ = std::thread([this, &word, value] {
+      const Interpose parked("tm.locked", 0, [this] {
+        stage_ = kLocked;
+        while (stage_ != kLetGo) platform::yield();
+      });
+      Driver::update([&](auto& tx) { tx.write(word, value); });
+    });
+    while (stage_ != kLocked) platform::yield();
+  }
+  ~ChangesOnce() { let_go(); }
+
+  bool reached() const noexcept { return step_.reached(); }
+
+ private:
+  static constexpr bool kBefore = tm::readers_block_writers<typename Driver::Uses>();
+  static constexpr int kLocked = 1, kLetGo = 2;
+
+  void let_go() {
+    stage_ = kLetGo;
+    if (owner_.joinable()) owner_.join();
+  }
+
+  std::atomic<int> stage_{0};
+  std::thread owner_;
+  Interpose step_;
+};
 
 }  // namespace loam::tests

@@ -111,13 +111,13 @@ TEST_P(MemoryTest, AConflictUndoesWhatTheAttemptAllocated) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
     alignas(64) static std::uint64_t x = 0;
-    // Between this attempt's read of x and its commit another one changes x: the first attempt aborts.
-    tests::Interpose step("tm.committing", 0, [] { Driver::update([](auto& tx) { tx.write(x, std::uint64_t{1}); }); });
+    const tests::ChangesOnce<Driver> change(x, 1);
     alignas(64) static std::uint64_t y = 0;
     int attempts = 0;
     Node* const node = Driver::update([&](auto& tx) {
       ++attempts;
-      Node* const made = tx.template create<Node>(static_cast<std::int64_t>(tx.read(x)), nullptr);
+      Node* const made = tx.template create<Node>(0, nullptr);
+      made->key = static_cast<std::int64_t>(tx.read(x));
       tx.write(y, std::uint64_t{1});
       return made;
     });
@@ -140,15 +140,17 @@ TEST_P(MemoryTest, RecycleAnOldReaderNeverSeesTheNextLifeOfABlock) {
     Driver::update([](auto& tx) { tx.write(head, tx.template create<Node>(7, nullptr)); });
     int attempts = 0;
     std::int64_t seen[2] = {-1, -1};
+    bool unlinked = false;
+    const auto unlink = [](auto& tx) {
+      tx.destroy(tx.read(head));
+      tx.write(head, static_cast<Node*>(nullptr));
+    };
     std::thread reader([&] {
       Driver::read_only([&](auto& tx) {
         const Node* const node = tx.read(head);
         if (attempts++ > 0) return;
         std::thread([&] {
-          Driver::update([](auto& tx) {
-            tx.destroy(tx.read(head));
-            tx.write(head, static_cast<Node*>(nullptr));
-          });
+          unlinked = tests::attempt_update<Driver>(2, unlink);
           quiesce();
           // The next owners of such blocks initialise them plainly.
           for (int i = 0; i < 64; ++i) {
@@ -168,6 +170,8 @@ TEST_P(MemoryTest, RecycleAnOldReaderNeverSeesTheNextLifeOfABlock) {
     const bool goes_on = uses_records<typename Driver::Uses>();
     EXPECT_EQ(attempts, goes_on ? 1 : 2);
     EXPECT_EQ(seen[1], goes_on ? 7 : -1);
+    EXPECT_EQ(unlinked, !readers_block_writers<typename Driver::Uses>());
+    if (!unlinked) Driver::update(unlink);
     quiesce();
     EXPECT_EQ(live_blocks(), 0);
   });

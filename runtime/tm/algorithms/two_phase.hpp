@@ -1,0 +1,382 @@
+// two-phase: two-phase locking with visible readers, undo in place, starvation-free by wait-die.
+//   A read sets a bit of its thread's own for the stripe (stripes.hpp) and looks whether somebody writes it; a write
+//   locks the ownership record, looks for the bits of others, and stores in place. All is held until the attempt ends:
+//   what was read is valid because nobody can write it, so there is no clock, no snapshot and no validation.
+//   Source      2PLSF: Ramalhete, Correia and Felber, PPoPP 2023; wait-die: Rosenkrantz, Stearns and Lewis, TODS 1978.
+//   Guarantees  opacity, and more: no attempt, not even one that will abort, reads what is not committed. Publication
+//               and privatization safe without waiting: nobody still reads or writes what a commit has unlinked. (What
+//               transactions free goes through reclamation all the same: statistics and bounds are those of every
+//               algorithm, and blocks go back to the allocator in portions.)
+//   Conflicts   who meets one draws a ticket, which it keeps until it commits. It waits for those with a later ticket
+//   or
+//               none; meeting an earlier one it aborts and waits for that one to end, holding nothing. The earliest
+//               never aborts for a younger one, so a transaction restarts at most once for each thread; a wait is
+//               bounded all the same, because the other side may not be running: after kRoundsMax rounds the attempt
+//               starts anew with the ticket it has. Config::manager is not asked.
+//   Versions    a record counts the commits that wrote its stripe: what a sleeping retry() compares. Reads ignore it.
+//   Cost        first read of a stripe: one locked exchange and a log entry, afterwards a test of the bit; first write:
+//               one CAS and a look at a word of each thread; commit: a store per stripe. No line that all meet on.
+//   When not    long reads of many stripes; more readers than writers of the same data: a reader keeps writers out.
+//               Aborts by a reader's bit have the cause `unknown`: the bit does not tell the word.
+// Memory orders; in brackets the failure without the pair
+//   T1 Dekker   bit exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
+//               threads' bits [reader and writer miss each other: a dirty read, or a write under a reader]
+//   T2 write    data store, then record store(release) / record load in T1 [new version, old data]
+//   T3 read     data load, then bits store(release) / load of the bits in T1 [a value from after the reader's end]
+#pragma once
+
+#include "runtime/base/points.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/tm/access.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/blame.hpp"
+#include "runtime/tm/cause.hpp"
+#include "runtime/tm/lifecycle.hpp"
+#include "runtime/tm/mapped.hpp"
+#include "runtime/tm/stripes.hpp"
+#include "runtime/tm/words.hpp"
+#include "runtime/tm/write_set.hpp"
+
+#include <atomic>
+
+namespace loam::tm {
+
+namespace two_phase {
+
+inline constexpr std::uint64_t kNoTicket = ~0ULL;
+inline constexpr unsigned kNobody = ~0U;
+// How often an attempt that waits looks again, in pauses at first, then giving up the core: some milliseconds.
+inline constexpr unsigned kRoundsMax = 2000;
+
+inline constinit std::atomic<std::uint64_t> tickets{0};
+
+struct Noted {
+  const Orec* record;
+  std::uint64_t version;
+};
+
+struct State {
+  stripes::Indicators* reading = nullptr;
+  std::uint64_t drawn_after = 0;  // commits of the thread when it drew its ticket
+  Log<Noted> noted;               // what an attempt that asked to wait had read and written
+  std::size_t noted_end = 0;
+  // Others read it, on conflicts only. relaxed throughout: who waits looks again until it sees what it waits for.
+  std::atomic<std::uint64_t> ticket{kNoTicket};
+};
+
+inline std::uint64_t ticket_of(unsigned slot) noexcept {
+  Descriptor* const other = Descriptor::of_slot(slot);
+  return other == nullptr ? kNoTicket : other->state<State>().ticket.load(std::memory_order_relaxed);
+}
+
+// The ticket of the transaction that runs, drawn now if it has none. One left by a transaction that then ran alone
+// does not count.
+inline std::uint64_t own_ticket(Descriptor& d) noexcept {
+  State& own = d.state<State>();
+  if (own.ticket.load(std::memory_order_relaxed) == kNoTicket || own.drawn_after != d.statistics.commits) {
+    own.ticket.store(tickets.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+    own.drawn_after = d.statistics.commits;
+  }
+  return own.ticket.load(std::memory_order_relaxed);
+}
+
+inline void drop_ticket(Descriptor& d) noexcept {
+  State& own = d.state<State>();
+  if (own.ticket.load(std::memory_order_relaxed) != kNoTicket) [[unlikely]]
+    own.ticket.store(kNoTicket, std::memory_order_relaxed);
+}
+
+// A thread other than `self` that reads `stripe` (T1), or kNobody.
+[[gnu::always_inline]] inline unsigned reader_of(std::uint64_t stripe, unsigned self) noexcept {
+  const unsigned end = stripes::readers.end.load(std::memory_order_seq_cst);  // stripes.B
+  for (unsigned slot = 0; slot < end; ++slot) {
+    if (slot == self) continue;
+    const stripes::Indicators* const theirs = stripes::readers.of_slot[slot].load(std::memory_order_seq_cst);
+    if (theirs == nullptr) continue;
+    const std::uint64_t bits = theirs[stripes::indicators_of(stripe)].load(std::memory_order_seq_cst);
+    if ((bits & stripes::indicator_bit(stripe)) != 0) [[unlikely]]
+      return slot;
+  }
+  return kNobody;
+}
+
+}  // namespace two_phase
+
+template <bool kBlame>
+struct TwoPhase {
+  static constexpr AlgorithmDescription kDescription{
+      .name = "two-phase",
+      .summary = "two-phase locking with visible readers, in place; wait-die built in (manager does not apply)",
+      .paper = "2PLSF, PPoPP 2023",
+      .guarantees = "opacity; publication and privatization safe; starvation-free"};
+  static constexpr bool kWritesInPlace = true, kReadersBlockWriters = true;
+
+ private:
+  using State = two_phase::State;
+
+  // What readers and writers share: reads.
+  class Reading : public Mapped {
+   public:
+    explicit Reading(Descriptor& d) noexcept : Mapped(d), reading_(d.state<State>().reading) {}
+
+    template <class U>
+    [[gnu::always_inline]] U load(const U* address) {
+      const std::uint64_t stripe = (reinterpret_cast<std::uintptr_t>(address) >> this->shift_) & this->mask_;
+      stripes::Indicators& indicators = reading_[stripes::indicators_of(stripe)];
+      const std::uint64_t bit = stripes::indicator_bit(stripe);
+      const std::uint64_t before = indicators.load(std::memory_order_relaxed);  // relaxed: nobody else writes it
+      // Where a bit stands for several stripes, that it is set does not tell that this one was looked at.
+      if ((before & bit) == 0 || this->mask_ >> stripes::kIndicatorBits != 0) {
+        Descriptor& d = *this->d_;
+        log_read<kBlame>(d, this->base_[stripe], word_of(address));
+        if ((before & bit) == 0) indicators.exchange(before | bit, std::memory_order_seq_cst);  // T1
+        const std::uint64_t record = this->base_[stripe].load(std::memory_order_seq_cst);       // T1, T2
+        if (is_locked(record) && !is_locked_by(record, d.slot)) [[unlikely]]
+          await_writer(d, this->base_[stripe], word_of(address));
+      }
+      LOAM_POINT("tm.reading");
+      // relaxed: while the bit is set nobody but this attempt writes it (T1 to T3).
+      return std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_relaxed);
+    }
+
+   private:
+    stripes::Indicators* reading_;
+  };
+
+ public:
+  class ReadOnlyTx : public Reading, public ReadAccess<ReadOnlyTx> {
+   public:
+    using Reading::Reading;
+  };
+
+  // kNested: every write keeps what it replaces, so that restore() can put it back.
+  template <bool kNested>
+  class Writing : public Reading, public UpdateAccess<Writing<kNested>, kBlame> {
+   public:
+    using Reading::Reading;
+
+    [[gnu::always_inline]] void store(Word* address, Word value, Word mask) {
+      Descriptor& d = *this->d_;
+      Orec& record = this->record_of(address);
+      const std::uint64_t seen = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+      if (WriteEntry* const own = own_entry(d, seen); own < d.write_end) {
+        if (kNested || !holds(*own, address) || own->mask != ~Word{0}) keep<kNested>(d, *own, address, mask);
+      } else if (is_locked(seen) || !lock(d, record, seen, address, mask)) [[unlikely]] {
+        lock_slow(d, record, address, mask);
+      }
+      store_masked(address, value, mask);
+    }
+  };
+  using UpdateTx = Writing<false>;
+  using NestedTx = Writing<true>;
+
+  struct Savepoint {
+    WriteEntry* write_end;
+  };
+
+  static void attach(Descriptor& d) noexcept {
+    State& state = d.make_state<State>();
+    state.reading = stripes::make_indicators(d.slot);
+    state.noted.reserve(kNotedMax, 0, "log of versions to wait for");
+  }
+
+  static void begin_read_only(Descriptor& d) noexcept { begin<false>(d); }
+  static void begin_update(Descriptor& d) noexcept { begin<true>(d); }
+
+  static void commit_read_only(Descriptor& d) noexcept {
+    release_reads(d);
+    ended(d);
+  }
+
+  // Cannot fail: everything is locked and written.
+  static void commit_update(Descriptor& d) noexcept {
+    const bool writes = d.write_end != d.writes.begin();
+    if (writes) {
+      LOAM_POINT("tm.committing");
+      LOAM_POINT("tm.validated");
+      release_writes(d);
+    }
+    release_reads(d);
+    if (writes) waiting::notify();
+    ended(d);
+  }
+
+  static void rollback(Descriptor& d, AbortCause cause) noexcept {
+    undo(d, cause);
+    two_phase::drop_ticket(d);
+  }
+
+  static Savepoint save(Descriptor& d) noexcept { return {d.write_end}; }
+
+  // Locks taken since stay until the attempt ends (two phases); their entries have nothing to put back any more.
+  static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
+    for (WriteEntry* entry = d.write_end; entry != savepoint.write_end;) {
+      --entry;
+      store_masked(address_of(*entry), entry->value, entry->mask);
+      entry->mask = 0;
+    }
+  }
+
+  // After rollback().
+  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
+
+  static bool unchanged(Descriptor& d) noexcept {
+    const State& state = d.state<State>();
+    for (std::size_t i = 0; i < state.noted_end; ++i) {
+      const auto& [record, version] = state.noted.begin()[i];
+      if (record->load(std::memory_order_acquire) != version) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kNotedMax = std::size_t{1} << 27;  // as many as the read set holds
+
+  template <bool kUpdate>
+  [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
+    lifecycle::enter<kUpdate>(d);
+    LOAM_POINT("tm.began");
+    // No attempt fails by a version: to cause_of() none is new.
+    if constexpr (kBlame) d.snapshot = ~0ULL;
+    d.read_cursor = d.reads.begin();
+    d.mode = kUpdate ? Mode::update : Mode::read_only;
+  }
+
+  // Committed; nothing is held any more.
+  [[gnu::always_inline]] static void ended(Descriptor& d) noexcept {
+    two_phase::drop_ticket(d);
+    if (d.special) [[unlikely]]
+      return lifecycle::committed_special(d, 0);  // no attempt is older: none has seen what this one unlinked
+    lifecycle::committed(d);
+  }
+
+  static void release_reads(Descriptor& d) noexcept {
+    stripes::Indicators* const reading = d.state<State>().reading;
+    const Orec* const base = shared.map.base;
+    // All 64 of a word at once: they are this attempt's, and it ends.
+    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
+      reading[stripes::indicators_of(static_cast<std::uint64_t>(*entry - base))].store(
+          0, std::memory_order_release);  // T3
+  }
+
+  static void release_writes(Descriptor& d) noexcept {
+    for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
+      LOAM_POINT("tm.written");
+      entry->record->store(entry->old_version + 1, std::memory_order_release);  // T2
+    }
+    d.write_end = d.writes.begin();
+  }
+
+  // Leaves no trace of the attempt but the count of its cause, and its ticket.
+  static void undo(Descriptor& d, AbortCause cause) noexcept {
+    State& state = d.state<State>();
+    state.noted_end = 0;
+    const auto note = [&](const Orec* record, std::uint64_t version) {
+      if (state.noted_end == state.noted.capacity()) state.noted.full();
+      state.noted.begin()[state.noted_end++] = {record, version};
+    };
+    // From the newest to the oldest: a word written twice gets its first value back, and a stripe's first entry comes
+    // last and releases it. No version passes, because nobody has read what was written.
+    for (WriteEntry* entry = d.write_end; entry != d.writes.begin();) {
+      --entry;
+      store_masked(address_of(*entry), entry->value, entry->mask);
+      if (cause == AbortCause::explicit_ && entry->record != &d.no_record) note(entry->record, entry->old_version);
+      entry->record->store(entry->old_version, std::memory_order_release);  // T2
+    }
+    d.write_end = d.writes.begin();
+    // While the bits are set, what was read cannot change: these are the versions that were read. (A record that its
+    // next writer has locked already counts as changed.)
+    if (cause == AbortCause::explicit_)
+      for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
+        note(*entry, (*entry)->load(std::memory_order_acquire));
+    release_reads(d);
+    lifecycle::aborted(d, cause);
+  }
+
+  // Locks a record that had `version`; keeps what the bits of `mask` of `address` were. returns false if the record
+  // has changed
+  [[gnu::always_inline]] static bool lock(Descriptor& d, Orec& record, std::uint64_t version, Word* address,
+                                          Word mask) noexcept {
+    WriteEntry& entry = *d.write_end;
+    fill(entry, nullptr, address, 0, 0, record);
+    entry.old_version = version;
+    if (!record.compare_exchange_strong(version, d.locked_word | reinterpret_cast<std::uintptr_t>(&entry),
+                                        std::memory_order_seq_cst,  // T1, T3
+                                        std::memory_order_relaxed)) [[unlikely]]
+      return false;
+    added(d);
+    const auto stripe = static_cast<std::uint64_t>(&record - shared.map.base);
+    if (two_phase::reader_of(stripe, d.slot) != two_phase::kNobody) [[unlikely]]
+      await_readers(d, stripe);
+    LOAM_POINT("tm.locked");
+    entry.value = load_whole(address);
+    entry.mask = mask;
+    return true;
+  }
+
+  [[gnu::noinline]] static void lock_slow(Descriptor& d, Orec& record, Word* address, Word mask) noexcept {
+    std::uint64_t version;
+    do {
+      await_writer(d, record, address);
+      version = record.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+    } while (is_locked(version) || !lock(d, record, version, address, mask));
+  }
+
+  // Another write to a stripe that this attempt has locked: keeps what it replaces, unless that is kept already.
+  template <bool kNested>
+  [[gnu::noinline]] static void keep(Descriptor& d, WriteEntry& first, Word* address, Word mask) noexcept {
+    if constexpr (!kNested)
+      for (const WriteEntry* entry = &first; entry != nullptr; entry = entry->next.load(std::memory_order_relaxed))
+        if (holds(*entry, address) && (mask & ~entry->mask) == 0) return;  // relaxed above: own chain
+    WriteEntry& entry = *d.write_end;
+    fill(entry, first.next.load(std::memory_order_relaxed), address, load_whole(address), mask, d.no_record);
+    entry.old_version = 0;
+    first.next.store(&entry, std::memory_order_relaxed);
+    added(d);
+  }
+
+  // Returns once nobody else has `record` locked.
+  [[gnu::noinline, gnu::cold]] static void await_writer(Descriptor& d, Orec& record, const Word* word) noexcept {
+    sync::Backoff backoff;
+    std::uint64_t seen = 0;
+    for (unsigned round = 0; round < two_phase::kRoundsMax; ++round) {
+      seen = record.load(std::memory_order_seq_cst);  // T1, T2
+      if (!is_locked(seen) || is_locked_by(seen, d.slot)) return;
+      const std::uint64_t theirs = two_phase::ticket_of(owner_of(seen));
+      if (theirs < two_phase::own_ticket(d))
+        conflict(d, cause_of<kBlame>(d, record, seen, word), owner_of(seen), theirs);
+      LOAM_POINT("tm.waiting");
+      backoff.wait();
+    }
+    conflict(d, cause_of<kBlame>(d, record, seen, word), two_phase::kNobody, 0);
+  }
+
+  // Returns once nobody else reads `stripe`, which this attempt has locked: no new reader stays.
+  [[gnu::noinline, gnu::cold]] static void await_readers(Descriptor& d, std::uint64_t stripe) noexcept {
+    sync::Backoff backoff;
+    for (unsigned round = 0; round < two_phase::kRoundsMax; ++round) {
+      const unsigned reader = two_phase::reader_of(stripe, d.slot);
+      if (reader == two_phase::kNobody) return;
+      const std::uint64_t theirs = two_phase::ticket_of(reader);
+      if (theirs < two_phase::own_ticket(d)) conflict(d, AbortCause::unknown, reader, theirs);
+      LOAM_POINT("tm.waiting");
+      backoff.wait();
+    }
+    conflict(d, AbortCause::unknown, two_phase::kNobody, 0);
+  }
+
+  // Ends the attempt; starts the next one when the transaction of `slot` with `ticket` is over, or kNobody's at once.
+  [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, AbortCause cause, unsigned slot,
+                                                              std::uint64_t ticket) noexcept {
+    undo(d, cause);
+    sync::Backoff backoff;
+    for (unsigned round = 0; slot != two_phase::kNobody && round < two_phase::kRoundsMax; ++round) {
+      if (two_phase::ticket_of(slot) != ticket) break;
+      LOAM_POINT("tm.waiting");
+      backoff.wait();
+    }
+    lifecycle::restart(d, kRestart);
+  }
+};
+
+}  // namespace loam::tm
