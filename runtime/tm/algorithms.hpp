@@ -2,6 +2,8 @@
 #pragma once
 
 #include "runtime/tm/algorithms/etl_wb.hpp"
+#include "runtime/tm/algorithms/global_lock.hpp"
+#include "runtime/tm/algorithms/sequential.hpp"
 
 #include <array>
 #include <string_view>
@@ -12,6 +14,7 @@ template <template <bool kBlame> class... Each>
 struct AlgorithmList {
   static constexpr std::size_t kCount = sizeof...(Each);
   static constexpr std::array<std::string_view, kCount> kNames{Each<false>::kDescription.name...};
+  static constexpr std::array<AlgorithmDescription, kCount> kDescriptions{Each<false>::kDescription...};
 
   // Calls f.template operator()<Algorithm>() for the one of this name. returns false if there is none
   template <bool kBlame, class F>
@@ -20,6 +23,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb>;
+using Algorithms = AlgorithmList<EtlWb, GlobalLock, Sequential>;
 
 }  // namespace loam::tm
