@@ -28,7 +28,7 @@ bool wait_until(std::uint64_t limit_ns, Over&& over) noexcept {
 // returns false if the same lock was on it all the time
 bool wait_until_free(const Orec& record, std::uint64_t seen) noexcept {
   bool moved = false;
-  wait_until(kFreeWaitNs, [&] {
+  wait_until(waits.free_ns, [&] {
     // relaxed: who goes on reads the record again, with acquire
     const std::uint64_t now = record.load(std::memory_order_relaxed);
     moved |= now != seen;
@@ -67,7 +67,7 @@ bool wait_for_owner(Descriptor& d, const Orec& record, std::uint64_t seen) noexc
   // Work counts as it is done, but the others learn of it where two meet and not at every access.
   if (manager == Manager::karma) publish(d, d.contention.earned + work_of(d));
   bool changed = false;
-  wait_until(kOwnerWaitNs, [&] {
+  wait_until(waits.owner_ns, [&] {
     changed = record.load(std::memory_order_relaxed) != seen;  // relaxed: as in wait_until_free()
     return changed || !goes_before(d, owner_of(seen));
   });

@@ -9,7 +9,7 @@
 //   Nobody is killed: an attempt cannot be made to abort by another one, it can only be waited for.
 //   Waits     Inside an attempt, holding records: only for an owner of lower priority, looked at again all the time,
 //   and
-//             never longer than kOwnerWaitNs (the owner may not be running). Two that hold what the other wants see
+//             never longer than Waits::owner_ns (the owner may not be running). Two that hold what the other wants see
 //             each other's priority: the lower one aborts. Before the next try nothing is held: up to kFreeWaitNs for a
 //             record to become free, up to kBackoffNsMost at random.
 //   Alone     After Config::serialise_after aborts a transaction runs alone, whatever the manager. Not counted are
@@ -35,8 +35,12 @@ inline constexpr std::array<std::string_view, 5> kManagerNames{"suicide", "delay
 
 // Aborts in a row after which every manager waits for the record that was met, as `delay` does from the first on.
 inline constexpr unsigned kEagerRetries = 8;
-// About what it costs to give up the core and get it back a few times.
-inline constexpr std::uint64_t kOwnerWaitNs = 50'000, kFreeWaitNs = 50'000;
+// How long to wait for an owner inside an attempt, and for a record to become free before the next: about what it costs
+// to give up the core and get it back a few times. Changed by tests alone, before threads start.
+struct Waits {
+  std::uint64_t owner_ns = 50'000, free_ns = 50'000;
+};
+inline constinit Waits waits;
 // The random wait of `backoff` is below 2 x kBackoffNsLeast after the first abort, and never above kBackoffNsMost.
 inline constexpr std::uint64_t kBackoffNsLeast = 128, kBackoffNsMost = 100'000;
 

@@ -13,20 +13,25 @@
 
 namespace loam::tm {
 
-struct OneThread {
-  // Slots are given out from the lowest on, and back at thread exit: slot 1 means that two threads are there.
+class OneThread {
+ public:
+  // Slots are given out from the lowest on, and back at thread exit: a thread that gets another one is the second,
+  // unless it holds the lower ones itself, for transactions of its own that stand still meanwhile.
   static void attach(Descriptor& d) noexcept {
-    LOAM_CHECK(d.slot == 0,
+    LOAM_CHECK(d.slot == 0 || was_here,
                "tm: a transaction of a second thread under the algorithm sequential, which runs 1 thread; use another "
                "algorithm, or end the first thread before");
   }
-  static void lock() noexcept {}
+  static void lock() noexcept { was_here = true; }
   static void unlock() noexcept {}
   static bool unchanged(Descriptor&) noexcept {
     LOAM_FATAL(
         "tm: retry() under the algorithm sequential waits for ever: there is no other thread that could change "
         "anything; use another algorithm");
   }
+
+ private:
+  inline static thread_local constinit bool was_here = false;
 };
 
 template <bool kBlame>
