@@ -42,6 +42,9 @@ struct AlgorithmDescription {
   std::string_view summary;
   std::string_view paper;
   std::string_view guarantees;
+  unsigned threads_max = reclaim::Domain::kSlots;
+  // Whether attempts of two threads can be inside at once. If not, a begin waits until the other attempt has ended.
+  bool overlaps = true;
 };
 
 template <class A>

@@ -61,8 +61,10 @@ struct Handler {
 struct Contention {
   const Orec* record = nullptr;  // that it met last
   std::uint64_t seen = 0;        // and as what
+  std::uint64_t earned = 0;      // karma: the work that it has lost
+  unsigned stalls = 0;           // aborts of this transaction behind which the owner was seen standing still
   std::atomic<std::uint64_t> priority{0};
-  base::Random random{0};
+  base::Random random{0};  // a stream of the slot's own
 };
 
 // A checkpoint first: the body of an attempt is handed its address and finds the descriptor.

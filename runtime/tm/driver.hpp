@@ -156,6 +156,7 @@ class Driver {
           thrown_ = std::current_exception();
         } else {
           A::rollback(d, AbortCause::explicit_);
+          contention::settled(d);
           throw;
         }
       }
@@ -216,7 +217,9 @@ class Driver {
   template <class C>
   [[gnu::noinline]] static auto read_only_slow(Descriptor& d, C& call, int code) {
     unsigned aborts = 1;
-    for (; aborts < kReadOnlyFailuresMax && code == kRestart; ++aborts) {
+    for (; code == kRestart; ++aborts) {
+      contention::before_retry(d, aborts);
+      if (aborts == kReadOnlyFailuresMax) break;
       code = platform::run_attempt(d, &C::run, &call);
       if (code == 0) {
         settle(d, aborts);
@@ -249,15 +252,16 @@ class Driver {
   [[gnu::noinline, gnu::cold]] static auto again(Descriptor& d, C& call, int code, unsigned aborts) {
     for (; code != 0; ++aborts) {
       call.forget();
-      const unsigned limit = shared.config.serialise_after;
-      if (code == kSerial || (limit != 0 && aborts >= limit && code == kRestart)) {
+      if (code == kSerial || (code == kRestart && contention::runs_alone(d, aborts))) {
         settle(d, aborts);
         return run_serial(d, call.body());
       }
-      if (code == kWait)
+      if (code == kWait) {
         waiting::wait(&A::unchanged, d, d.generation);
-      else
+        contention::excuse(d);
+      } else {
         contention::before_retry(d, aborts);
+      }
       code = platform::run_attempt(d, &C::run, &call);
     }
     settle(d, aborts - 1);

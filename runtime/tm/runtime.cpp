@@ -64,6 +64,7 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
   d->locked_word = locked_word(slot, 0);
   d->allocated.reserve(kAllocatedMax, offset(3), "log of allocations");
   if (shared.config.blame) d->read_addresses.reserve(kReadsMax, offset(0), "read set (blame)");
+  d->contention.random = base::Random(0, slot);  // threads that wait a random time must not wait the same one
   d->handlers.reserve(kHandlersMax, 0, "log of handlers");
   algorithm.attach(*d);
   // runtime.B: release pairs with of_slot() and statistics_of_all(), which other threads may call.
@@ -162,6 +163,7 @@ Statistics statistics_of_all() noexcept {
     for (std::size_t c = 0; c < kAbortCauses; ++c) sum.aborts[c] += d->statistics.aborts[c];
     for (std::size_t b = 0; b < kAbortsBounds.size(); ++b)
       sum.commits_after_aborts[b] += d->statistics.commits_after_aborts[b];
+    sum.serialised += d->statistics.serialised;
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;
   }

@@ -73,6 +73,7 @@ struct Statistics {
   std::array<std::uint64_t, kAbortCauses> aborts{};
   // Buckets from one abort on; the first is kept at 0 and follows from commits (see Statistics::histogram).
   std::array<std::uint64_t, kAbortsBounds.size()> commits_after_aborts{};
+  std::uint64_t serialised = 0;        // transactions that ran alone because they had aborted too often
   std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
   std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included
 
@@ -104,6 +105,8 @@ enum class Manager { suicide, delay, backoff, karma, timestamp };
 //   commit    at once: each update commit waits for the attempts that began before it
 enum class Privatization { none, commit };
 
+inline constexpr unsigned kSerialiseAfter = 16;
+
 struct Config {
   Mapping mapping = Mapping::table;
   unsigned shift = 5;          // log2 of the stripe in bytes; table only (shadow records have 4)
@@ -111,7 +114,8 @@ struct Config {
   bool blame = false;          // keep what the causes of aborts need
   Manager manager = Manager::suicide;
   Privatization privatization = Privatization::none;
-  unsigned serialise_after = 0;  // aborts in a row after which a transaction runs alone; 0: never
+  // Aborts in a row after which a transaction runs alone (contention.hpp says which count); 0: never.
+  unsigned serialise_after = kSerialiseAfter;
 };
 
 inline constexpr unsigned kShiftMin = 3, kShiftMax = 12;

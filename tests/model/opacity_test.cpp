@@ -52,12 +52,14 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 
 struct OpacityTest : testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
-                         testing::ValuesIn(variants({"small_table", "shadow", "small_table_blame", "shadow_blame"})),
+                         testing::ValuesIn(variants_for(HistoryRuns<tm::Transactions>::kThreads,
+                                                        {"small_table", "shadow", "small_table_blame",
+                                                         "shadow_blame"})),
                          variant_name);
 
 TEST_P(OpacityTest, SmallRunsAreOpaque) {
   LOAM_NEEDS_POINTS();
-  in_variant(GetParam(), []<class Driver>() {
+  in_variant(GetParam(), [overlaps = description_of(GetParam()).overlaps]<class Driver>() {
     const std::uint64_t seed = number_from("LOAM_SEED", 1);
     const std::uint64_t count = number_from("LOAM_HISTORIES", 4000) * (number_from("LOAM_TEST_ALL", 0) != 0 ? 20 : 1);
     const std::uint64_t alone = number_from("LOAM_HISTORY", ~0ULL);
@@ -77,14 +79,20 @@ TEST_P(OpacityTest, SmallRunsAreOpaque) {
                   100.0 * static_cast<double>(tally->aborts) / static_cast<double>(tally->runs));
     // A checked history that holds no conflict checks little.
     EXPECT_GE((scheduled.conflicts + free.conflicts) * 100, count * 30);
-    EXPECT_GE((scheduled.aborts + free.aborts) * 100, count * 5);
+    if (overlaps)
+      EXPECT_GE((scheduled.aborts + free.aborts) * 100, count * 5);
+    else
+      EXPECT_EQ(scheduled.aborts + free.aborts, 0u) << "where one attempt runs at a time none fails";
     EXPECT_LE((scheduled.too_large + free.too_large) * 100, count) << "histories too large to check";
   });
 }
 
 TEST(OpacityTest, TheScheduleFollowsFromTheSeed) {
   LOAM_NEEDS_POINTS();
-  in_variant(variants({"small_table"}).front(), []<class Driver>() {
+  const std::vector<Variant> several = variants({"small_table"});
+  if (several.empty())
+    GTEST_SKIP() << "the chosen algorithm does not overlap: its threads wait for each other's sleeps";
+  in_variant(several.front(), []<class Driver>() {
     HistoryRuns<Driver> runs;
     for (std::uint64_t index : {0, 1, 2, 5, 6, 7}) {
       const RunShape shape(1, index);

@@ -27,7 +27,7 @@ int rounds(int few) {
 
 struct SoakTest : testing::TestWithParam<tests::Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, SoakTest,
-                         testing::ValuesIn(tests::variants({"table", "small_table", "shadow", "shadow_blame"})),
+                         testing::ValuesIn(tests::variants_for(4, {"table", "small_table", "shadow", "shadow_blame"})),
                          tests::variant_name);
 
 std::int64_t live_blocks() {
