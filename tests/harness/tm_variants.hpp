@@ -37,14 +37,17 @@ struct Configured {
   tm::Config config;
 };
 
+// privatization none: tests commit in another thread while an attempt is stopped, which under `commit` waits for it.
+// What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp).
+inline constexpr tm::Privatization kNone = tm::Privatization::none;
 inline constexpr Configured kConfigurations[] = {
-    {"table", {}},
+    {"table", {.privatization = kNone}},
     // Few records: stripes alias, so chains of several stripes on one record are common.
-    {"small_table", {.shift = 4, .records_log2 = 10}},
-    {"shadow", {.mapping = tm::Mapping::shadow}},
-    {"table_blame", {.blame = true}},
-    {"small_table_blame", {.shift = 4, .records_log2 = 10, .blame = true}},
-    {"shadow_blame", {.mapping = tm::Mapping::shadow, .blame = true}},
+    {"small_table", {.shift = 4, .records_log2 = 10, .privatization = kNone}},
+    {"shadow", {.mapping = tm::Mapping::shadow, .privatization = kNone}},
+    {"table_blame", {.blame = true, .privatization = kNone}},
+    {"small_table_blame", {.shift = 4, .records_log2 = 10, .blame = true, .privatization = kNone}},
+    {"shadow_blame", {.mapping = tm::Mapping::shadow, .blame = true, .privatization = kNone}},
 };
 
 // Every algorithm over the named configurations, or all.
