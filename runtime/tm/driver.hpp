@@ -455,7 +455,7 @@ class Driver {
         [](void* argument, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
           as<Tx>(static_cast<Descriptor&>(checkpoint), *static_cast<F*>(argument));
         },
-        &body);
+        const_cast<std::remove_const_t<F>*>(&body));  // F again, on the other side
   }
 
   // Ends the whole attempt; who runs it gets the code.
