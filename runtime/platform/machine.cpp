@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 namespace loam::platform {
 namespace {
@@ -97,8 +98,36 @@ void announce_heavy() noexcept {
 #endif
 }
 
+bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept {
+  if (reinterpret_cast<std::uintptr_t>(frame) >= reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer))
+    return false;
+#ifdef LOAM_LIBC_CHECKPOINT
+  return true;
+#else
+  return return_address_is_there(checkpoint);
+#endif
+}
+
+bool in_signal_handler(const Checkpoint& checkpoint) noexcept {
+  struct Walk {
+    std::uintptr_t end;
+    bool found;
+  } walk{reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer), false};
+  _Unwind_Backtrace(
+      [](_Unwind_Context* context, void* argument) {
+        Walk& state = *static_cast<Walk*>(argument);
+        int before_instruction = 0;  // set where a frame was interrupted instead of having called
+        _Unwind_GetIPInfo(context, &before_instruction);
+        if (before_instruction != 0) state.found = true;
+        return state.found || _Unwind_GetCFA(context) > state.end ? _URC_END_OF_STACK : _URC_NO_REASON;
+      },
+      &walk);
+  return walk.found;
+}
+
 #ifdef LOAM_LIBC_CHECKPOINT
 int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
+  checkpoint.stack_pointer = __builtin_frame_address(0);
   const int code = _setjmp(checkpoint.buffer);
   if (code == 0) body(checkpoint, argument);
   return code;

@@ -74,9 +74,8 @@ inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value
 struct Checkpoint {
 #ifdef LOAM_LIBC_CHECKPOINT
   std::jmp_buf buffer;
-#else
-  void* stack_pointer;
 #endif
+  void* stack_pointer;
 };
 
 using AttemptBody = void (*)(Checkpoint& checkpoint, void* argument);
@@ -93,7 +92,19 @@ inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument)
   return loam_run_attempt(checkpoint, argument, body);
 }
 [[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
+
+// The architecture's half of encloses(): whether the body's return address is still where the call put it.
+bool return_address_is_there(const Checkpoint& checkpoint) noexcept;
 #endif
+
+// Whether `frame` (of the caller, __builtin_frame_address(0)) lies within the body that run_attempt() called with this
+// checkpoint. False if the body was left by a jump and what called it has returned, or the stack is another one. A
+// frame below where the body was counts as within it as long as nothing has been written over run_attempt()'s own
+// return address (sanitizer builds: always).
+bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept;
+
+// Whether a signal handler runs between the caller and run_attempt(). Unwinds the stack: microseconds.
+bool in_signal_handler(const Checkpoint& checkpoint) noexcept;
 
 // ---- hardware transactions -----------------------------------------------------------------------------------------
 

@@ -39,6 +39,9 @@ loam_run_attempt:
     .cfi_adjust_cfa_offset 8
     movq %rsp, (%rdi)
     call *%rdx
+    .globl loam_body_returned
+    .hidden loam_body_returned
+loam_body_returned:
     xorl %eax, %eax
 .Lloam_attempt_return:
     addq $8, %rsp
@@ -117,6 +120,10 @@ loam_call_preserving:
 namespace loam::platform {
 namespace {
 
+#ifndef LOAM_LIBC_CHECKPOINT
+extern "C" const char loam_body_returned[];
+#endif
+
 bool rtm_listed() noexcept {
   unsigned a, b, c, d;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 11));
@@ -130,6 +137,13 @@ bool empty_transaction_commits() noexcept {
 }
 
 }  // namespace
+
+#ifndef LOAM_LIBC_CHECKPOINT
+// The word below the checkpoint, pushed by the call of the body.
+bool return_address_is_there(const Checkpoint& checkpoint) noexcept {
+  return static_cast<const void* const*>(checkpoint.stack_pointer)[-1] == loam_body_returned;
+}
+#endif
 
 RtmStatus rtm_status() noexcept {
   if (!rtm_listed()) return RtmStatus::absent;

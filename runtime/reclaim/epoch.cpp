@@ -72,7 +72,7 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
       orphans_.propose(entry.block, entry.deleter, entry.bytes);
       orphans_.accept();
     }
-    orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
+    count_orphans();
   }
   if (limbo.ring_ != nullptr) platform::unmap(limbo.ring_, limbo.reserved_ * sizeof(Retired));
   limbo = Limbo{};
@@ -138,7 +138,18 @@ void Domain::adopt_orphans(Limbo& limbo) noexcept {
     limbo.propose(entry.block, entry.deleter, entry.bytes);
     limbo.accept();
   }
-  orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);  // relaxed: a hint; the lock orders
+  count_orphans();
+}
+
+void Domain::count_orphans() noexcept {
+  // relaxed: hints; the lock orders
+  orphan_blocks_.store(orphans_.blocks(), std::memory_order_relaxed);
+  orphan_bytes_.store(orphans_.bytes(), std::memory_order_relaxed);
+}
+
+void Domain::forget_slot(unsigned slot) noexcept {
+  participants_[slot].store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
+  slots_.release(slot);
 }
 
 bool Domain::over_limit(const Limbo& limbo) const noexcept {

@@ -202,6 +202,16 @@ class Domain {
     for (unsigned slot = 0; slot < end; ++slot) call(slot);
   }
 
+  // Around a fork, which must not happen in the middle of a change. The child forgets the slots of the threads that are
+  // not there: they hold nothing back. What they held back themselves is lost to the child.
+  void lock_for_fork() noexcept { orphans_lock_.lock(); }
+  void unlock_after_fork() noexcept { orphans_lock_.unlock(); }
+  void forget_slot(unsigned slot) noexcept;
+
+  // What threads have left behind at their exit and nobody has adopted yet. A moment old.
+  std::uint64_t orphan_blocks() const noexcept { return orphan_blocks_.load(std::memory_order_relaxed); }
+  std::uint64_t orphan_bytes() const noexcept { return orphan_bytes_.load(std::memory_order_relaxed); }
+
   // Stalls that outlasted Limits::wait_ns_max, over all threads.
   std::uint64_t stalls_reported() const noexcept { return stalls_.load(std::memory_order_relaxed); }
 
@@ -223,6 +233,7 @@ class Domain {
   void settle_slow(Participant& self, Limbo& limbo) noexcept;
   bool over_limit(const Limbo& limbo) const noexcept;
   void adopt_orphans(Limbo& limbo) noexcept;
+  void count_orphans() noexcept;
 
   const Limits limits_;
   std::atomic<std::size_t> held_bytes_max_;  // grows when a stall is reported
@@ -233,6 +244,7 @@ class Domain {
   sync::SpinLock orphans_lock_;
   Limbo orphans_;                              // guarded by orphans_lock_
   std::atomic<std::size_t> orphan_blocks_{0};  // a hint, so that most scans do not take the lock
+  std::atomic<std::size_t> orphan_bytes_{0};   // for statistics
   std::atomic<std::uint64_t> stalls_{0};
 };
 

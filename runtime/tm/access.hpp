@@ -155,7 +155,8 @@ class UpdateAccess : public ReadAccess<Tx, kBlame> {
   }
 
   // Calls f() once the transaction has committed, or each time an attempt of it has aborted: after the fact, outside of
-  // the transaction, in the order of these calls. f is copied, must not throw, and may run transactions of its own.
+  // the transaction, in the order of these calls. f is copied, must not throw (that ends the program), and may run
+  // transactions of its own.
   template <class F>
   void on_commit(F f) {
     add_handler(Handler::Of::commit, f);

@@ -23,6 +23,16 @@
 //     would
 //     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
 //     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
+// An algorithm may provide besides; the driver does without what is not there:
+//     static bool has_read(Descriptor&);           after rollback(): whether the attempt had read anything. Without it,
+//                                                  retry() of an attempt that has read nothing is no error
+//     static void resume(Descriptor&, const Savepoint&);  after restore() to the same savepoint: drops the reads
+//                                                  since it and makes sure that all earlier ones are still valid
+//                                                  together, or ends the attempt. Who has it asks
+//                                                  lifecycle::restarts_part() before a conflict's rollback. Without it,
+//                                                  a conflict ends the whole attempt
+//     static void release_read(Descriptor&, const Word*);  drops one read of the word from the read set. Without it,
+//                                                  early release has no effect, which is always safe
 // Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
 // its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
 // validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.

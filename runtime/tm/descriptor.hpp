@@ -107,9 +107,11 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
 
   reclaim::Limbo limbo;
 
-  // What commits of others that wait for this attempt look at: 0, or its snapshot, doubled, and 1 if it may write. Only
-  // under Privatization::commit.
+  // What commits of others that may have to wait for this thread look at (lifecycle.hpp). Only under
+  // Privatization::commit.
   alignas(platform::kApartBytes) std::atomic<std::uint64_t> published{0};
+  // What the thread's limbo holds back, as of its last commit that freed something. Read by whoever sums up.
+  std::atomic<std::uint64_t> held_blocks{0}, held_bytes{0};
 
   // What the algorithm of the process adds; made by its attach().
   template <class State>
@@ -132,6 +134,10 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   static Descriptor& attach_thread(const Hooks& algorithm) noexcept;
   // The descriptor of a slot, or nullptr if no thread ever had it.
   static Descriptor* of_slot(unsigned slot) noexcept;
+  // Runs work(d), d the calling thread's descriptor, which stays as it is: transactions of `work` use another one.
+  static void set_aside(void (*work)(Descriptor&) noexcept) noexcept;
+  // In the child of a fork: descriptors of threads that are not there are forgotten, their slots are free.
+  static void forget_other_threads() noexcept;
 
  private:
   friend void thread_exit() noexcept;

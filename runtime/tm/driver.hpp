@@ -3,44 +3,40 @@
 //                   one that can extend its snapshot.
 //   update(f)       f(tx) with a transaction that reads and writes.
 //   irrevocable(f)  f(tx) alone: it cannot abort, so it may do what cannot be undone.
-//   closed(f)       within an update: a part that can be cancelled by itself.
-//   or_else(f, g)   within an update: f; if it retries, g in its place.
+//   closed(f)       within a transaction: a part that can be cancelled by itself. A conflict within restarts the part
+//                   where the algorithm can tell that what was read before is still valid (algorithm.hpp: resume).
+//   or_else(f, g)   within a transaction: f; if it retries, g in its place.
 //   A body is run with any of these transactions, so it accepts all (auto&). Nesting is flat unless closed() is used.
-//   An aborted attempt returns to the driver by restoring registers, 50 to 150 times cheaper than an exception, and
-//   runs no destructors: an object that lives inside the body may own transactional memory and nothing else. Results
-//   must be trivially destructible for the same reason. An exception that leaves the body cancels the transaction,
-//   unless OnThrow::commit is chosen.
-//   Source  retry and or_else: Harris, Marlow, Peyton Jones and Herlihy, PPoPP 2005.
+//   An aborted or cancelled attempt returns to the driver by restoring registers, 50 to 150 times cheaper than an
+//   exception, and runs no destructors: an object that lives inside the body may own transactional memory and nothing
+//   else, and no exception may be in flight or caught when an attempt ends early. Results must be trivially
+//   destructible for the same reason. An exception that leaves the body cancels the transaction, unless OnThrow::commit
+//   is chosen.
+//   Alone     After Config::serialise_after aborts a transaction runs as an ordinary attempt behind the gate: it may
+//   still cancel, retry and throw. One that contains irrevocable(f) is run from its start behind the
+//             gate, in place; until f begins, cancel and exceptions undo it, and retry goes back to ordinary attempts,
+//             which have a read set to wait with. After that nothing takes it back.
+//   Source    retry and or_else: Harris, Marlow, Peyton Jones and Herlihy, PPoPP 2005; closed nesting with partial
+//             abort: Moravan et al., ASPLOS 2006; irrevocable transactions: Welc, Saha and Adl-Tabatabai, SPAA 2008.
 #pragma once
 
 #include "runtime/base/check.hpp"
+#include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/call.hpp"
 #include "runtime/tm/contention.hpp"
 #include "runtime/tm/descriptor.hpp"
-#include "runtime/tm/explain.hpp"
 #include "runtime/tm/irrevocable.hpp"
 #include "runtime/tm/lifecycle.hpp"
 #include "runtime/tm/serial.hpp"
 #include "runtime/tm/types.hpp"
 #include "runtime/tm/waiting.hpp"
 
-#include <exception>
-#include <memory>
 #include <type_traits>
-#include <utility>
 
 namespace loam::tm {
 
-// What an exception that leaves a body does to its transaction.
-enum class OnThrow { cancel, commit };
-
 inline constexpr unsigned kReadOnlyFailuresMax = 2;
-
-// Whether an algorithm is a blame instantiation.
-template <class A>
-inline constexpr bool kBlames = false;
-template <template <bool> class Of>
-inline constexpr bool kBlames<Of<true>> = true;
 
 template <Algorithm A>
 class Driver {
@@ -50,8 +46,6 @@ class Driver {
   static constexpr Hooks kHooks{&A::kDescription, &A::attach};
 
  public:
-  using Uses = A;
-
   template <class F>
   static auto read_only(F&& body) {
     Descriptor& d = Descriptor::current_or_detached();
@@ -71,16 +65,27 @@ class Driver {
   template <class F>
   static auto irrevocable(F&& body) {
     Descriptor* d = &Descriptor::current_or_detached();
-    if (d->mode == Mode::serial) return as<IrrevocableTx>(*d, body);
     if (d->mode == Mode::detached) d = &Descriptor::attach_thread(kHooks);
-    if (d->mode != Mode::idle) restart(*d, kSerial);
-    return run_serial(*d, body);
+    if (d->mode != Mode::idle) {
+      lifecycle::check_nested(*d);
+      if (d->mode != Mode::serial) restart(*d, kSerial);
+      serial::irrevocable(*d);
+      return as<IrrevocableTx>(*d, body);
+    }
+    Call<std::remove_reference_t<F>, IrrevocableTx, OnThrow::commit> call(body);
+    Alone alone(*d);
+    alone.begin();
+    run_in_place(*d, call, false);
+    alone.end();
+    return call.result();
   }
 
-  // Runs body(tx) as a part of the update that runs. returns whether it was kept, that is, not cancelled
+  // Runs body(tx) as a part of the transaction that runs. returns whether it was kept, that is, not cancelled
   template <class F>
   static bool closed(F&& body) {
-    return run_part(body) == 0;
+    const int code = run_part(body);
+    if (code == kWait) wait_for_change();  // to retry is no outcome of the part alone
+    return code == 0;
   }
 
   template <class F, class G>
@@ -92,98 +97,78 @@ class Driver {
     }
   }
 
-  // Ends the innermost part without effect; the whole transaction where there is none, with Cancelled thrown.
-  [[noreturn]] static void cancel() {
-    Descriptor& d = Descriptor::current_or_detached();
-    LOAM_CHECK(d.mode == Mode::update || d.mode == Mode::nested, "tm: cancel() {}", complaint(d.mode));
-    if (d.mode == Mode::nested) platform::restart(d, kCancel);
-    throw Cancelled{};
+  // Ends the innermost part without effect; the whole transaction where there is none, with Cancelled thrown to its
+  // caller.
+  [[noreturn, gnu::noinline, gnu::cold]] static void cancel() {
+    Descriptor& d = running("cancel()");
+    if (d.part != nullptr) platform::restart(d, kCancel);
+    restart(d, kCancel);
   }
 
   // Ends the attempt, or the innermost part of or_else(), until something that it has read has changed.
   [[noreturn, gnu::noinline, gnu::cold]] static void wait_for_change() {
-    Descriptor& d = Descriptor::current_or_detached();
-    LOAM_CHECK(d.mode != Mode::serial && d.mode != Mode::idle && d.mode != Mode::detached, "tm: retry() {}",
-               complaint(d.mode));
-    if (d.mode == Mode::nested) platform::restart(d, kWait);
-    restart(d, d.mode == Mode::read_only ? kUpdate : kWait);  // to wait takes a read set
+    Descriptor& d = running("retry()");
+    if (d.part != nullptr) platform::restart(d, kWait);
+    // To wait takes a read set, which only an update has.
+    restart(d, d.mode == Mode::update ? kWait : kUpdate);
   }
+
+  // Drops a read of the object's words from the read set, where the algorithm has one that allows for it: a later
+  // change of them is no conflict.
+  static void release_read(const void* object, std::size_t bytes) noexcept {
+    Descriptor& d = Descriptor::current_or_detached();
+    LOAM_CHECK(d.mode != Mode::idle && d.mode != Mode::detached, "tm: release_read() outside of transactions");
+    if constexpr (kReleasesReads)
+      if (d.mode == Mode::update || d.mode == Mode::nested)
+        for_each_word(object, bytes, [&](const Word* word, auto...) { A::release_read(d, word); });
+  }
+  static constexpr bool kReleasesReads = requires(Descriptor& d, const Word* word) { A::release_read(d, word); };
+  // Whether a conflict within a part can restart the part alone.
+  static constexpr bool kResumesParts =
+      requires(Descriptor& d, const typename A::Savepoint& savepoint) { A::resume(d, savepoint); };
 
  private:
-  static const char* complaint(Mode mode) noexcept {
-    return mode == Mode::serial      ? "in an irrevocable transaction, which nothing can take back"
-           : mode == Mode::read_only ? "in a read-only transaction"
-                                     : "outside of transactions";
+  // The descriptor of a transaction that can still be taken back.
+  static Descriptor& running(const char* call) noexcept {
+    Descriptor& d = Descriptor::current_or_detached();
+    LOAM_CHECK(d.mode != Mode::idle && d.mode != Mode::detached, "tm: {} outside of transactions", call);
+    LOAM_CHECK(d.mode != Mode::serial || serial::revocable(),
+               "tm: {} in an irrevocable transaction, which nothing can take back", call);
+    return d;
   }
 
-  // A body, its transaction type and room for its result.
-  template <class F, class Tx, OnThrow kOnThrow>
-  struct Call {
-    using Result = std::invoke_result_t<F&, Tx&>;
-    static constexpr bool kReturns = !std::is_void_v<Result>;
-    static_assert(!kReturns || std::is_trivially_destructible_v<Result>,
-                  "a transaction's result is dropped without its destructor when the attempt aborts");
-    static_assert(!std::is_reference_v<Result>, "a transaction returns a value or a pointer");
-
-    explicit Call(F& body) noexcept : body_(body) {}
-
-    static void run(platform::Checkpoint& checkpoint, void* self) {
-      static_cast<Call*>(self)->attempt(static_cast<Descriptor&>(checkpoint));
-    }
-
-    F& body() noexcept { return body_; }
-    auto result() noexcept {
-      if constexpr (kReturns) return std::move(*std::launder(reinterpret_cast<Result*>(storage_)));
-    }
-
-   private:
-    void attempt(Descriptor& d) {
-      constexpr bool kReadOnly = std::is_same_v<Tx, ReadOnlyTx>;
-      if constexpr (kReadOnly)
-        A::begin_read_only(d);
-      else
-        A::begin_update(d);
-      if constexpr (kBlames<A>) explain::began(d);
-      try {
-        Tx tx(d);
-        if constexpr (kReturns)
-          ::new (static_cast<void*>(storage_)) Result(body_(tx));
-        else
-          body_(tx);
-      } catch (...) {
-        // A commit that fails restores registers past the handler, which would leave the exception alive.
-        if constexpr (kOnThrow == OnThrow::commit && !kReadOnly) {
-          thrown_ = std::current_exception();
-        } else {
-          A::rollback(d, AbortCause::explicit_);
-          contention::settled(d);
-          throw;
-        }
-      }
-      if constexpr (kReadOnly)
-        A::commit_read_only(d);
-      else
-        A::commit_update(d);
-      if constexpr (kBlames<A>) explain::committed(d);
-    }
-
+  // The gate, closed between begin() and end(). What was left to do until it is open again is done then.
+  class Alone {
    public:
-    // Of the attempt that committed.
-    void rethrow() {
-      if constexpr (kOnThrow == OnThrow::commit)
-        if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+    explicit Alone(Descriptor& d) noexcept : d_(d) {}
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+    ~Alone() {
+      if (alone_) end();
     }
-    void forget() noexcept {
-      if constexpr (kOnThrow == OnThrow::commit) thrown_ = nullptr;
+
+    bool is_alone() const noexcept { return alone_; }
+    void begin() noexcept {
+      if (!alone_) serial::acquire(d_);
+      alone_ = true;
+    }
+    void end() noexcept {
+      open();
+      lifecycle::after_alone(d_);
+    }
+    // Leaves the handlers to the caller.
+    void open() noexcept {
+      if (alone_) serial::release(d_);
+      alone_ = false;
     }
 
    private:
-    struct Nothing {};
-    using Stored = std::conditional_t<kReturns, Result, Nothing>;
-    F& body_;
-    [[no_unique_address]] std::conditional_t<kOnThrow == OnThrow::commit, std::exception_ptr, Nothing> thrown_;
-    alignas(Stored) std::byte storage_[sizeof(Stored)];
+    Descriptor& d_;
+    bool alone_ = false;
   };
+
+  template <class F, class Tx, OnThrow kOnThrow>
+  using Call = tm::Call<A, F, Tx, kOnThrow>;
 
   enum class Kind { read_only, update };
 
@@ -226,8 +211,9 @@ class Driver {
         return call.result();
       }
     }
-    if (code == kSerial) return run_serial(d, call.body());
-    return run_update<OnThrow::cancel>(d, call.body(), aborts);
+    if (code == kRestart || code == kUpdate) return run_update<OnThrow::cancel>(d, call.body(), aborts);
+    Call<typename C::Body, UpdateTx, OnThrow::cancel> updating(call.body());
+    return again<OnThrow::cancel>(d, updating, code, aborts);
   }
 
   template <OnThrow kOnThrow, class F>
@@ -235,7 +221,7 @@ class Driver {
     Call<F, UpdateTx, kOnThrow> call(body);
     const int code = platform::run_attempt(d, &Call<F, UpdateTx, kOnThrow>::run, &call);
     if (code != 0) [[unlikely]]
-      return again(d, call, code, aborts + 1);
+      return again<kOnThrow>(d, call, code, aborts + 1);
     if (aborts != 0) [[unlikely]]
       settle(d, aborts);
     call.rethrow();
@@ -247,16 +233,32 @@ class Driver {
     d.statistics.count_commit_after(aborts);
   }
 
-  // After `aborts` attempts, the last of which ended with `code`.
-  template <class C>
+  // After `aborts` attempts, the last of which ended with `code`. The exception of an attempt that did not commit is
+  // dropped; one that leaves here goes past `alone`, which opens the gate.
+  template <OnThrow kOnThrow, class C>
   [[gnu::noinline, gnu::cold]] static auto again(Descriptor& d, C& call, int code, unsigned aborts) {
+    Alone alone(d);
     for (; code != 0; ++aborts) {
       call.forget();
-      if (code == kSerial || (code == kRestart && contention::runs_alone(d, aborts))) {
-        settle(d, aborts);
-        return run_serial(d, call.body());
+      const bool serialised = code == kRestart && contention::runs_alone(d, aborts);
+      if (!serialised || d.handler_end != d.handler_first) alone.open();
+      lifecycle::run_handlers_aside(d);
+      if (code == kCancel) {
+        contention::settled(d);
+        throw Cancelled{};
       }
-      if (code == kWait) {
+      if (code == kSerial) {
+        Call<typename C::Body, IrrevocableTx, kOnThrow> in_place(call.body());
+        alone.begin();
+        code = run_in_place(d, in_place, true);
+        if (code != 0) continue;
+        alone.end();
+        settle(d, aborts);
+        return in_place.result();
+      }
+      if (serialised) {
+        alone.begin();
+      } else if (code == kWait) {
         waiting::wait(&A::unchanged, d, d.generation);
         contention::excuse(d);
       } else {
@@ -264,23 +266,17 @@ class Driver {
       }
       code = platform::run_attempt(d, &C::run, &call);
     }
+    if (alone.is_alone()) alone.end();
     settle(d, aborts - 1);
     call.rethrow();
     return call.result();
   }
 
-  // Alone. An exception leaves what was done.
-  template <class F>
-  [[gnu::noinline, gnu::cold]] static auto run_serial(Descriptor& d, F& body) {
-    struct Alone {
-      Descriptor& d;
-      explicit Alone(Descriptor& descriptor) : d(descriptor) { serial::acquire(d); }
-      ~Alone() {
-        serial::release(d);
-        lifecycle::finished_alone(d);
-      }
-    } const alone(d);
-    return as<IrrevocableTx>(d, body);
+  // The gate is closed. returns 0, or the code with which the body was taken back
+  template <class C>
+  static int run_in_place(Descriptor& d, C& call, bool revocable) {
+    serial::begin_in_place(d, revocable);
+    return platform::run_attempt(d, &C::run_in_place, &call);
   }
 
   template <class Tx, class F>
@@ -291,12 +287,16 @@ class Driver {
 
   template <class F>
   static auto nested_read(Descriptor& d, F& body) {
-    if (d.mode == Mode::read_only) return as<ReadOnlyTx>(d, body);
+    if (d.mode == Mode::read_only) {
+      lifecycle::check_nested(d);
+      return as<ReadOnlyTx>(d, body);
+    }
     return nested_update(d, body);
   }
 
   template <class F>
   static auto nested_update(Descriptor& d, F& body) {
+    lifecycle::check_nested(d);
     if (d.mode == Mode::read_only) restart(d, kUpdate);
     if (d.mode == Mode::nested) return as<NestedTx>(d, body);
     if (d.mode == Mode::serial) return as<IrrevocableTx>(d, body);
@@ -305,14 +305,12 @@ class Driver {
 
   // Runs a body that can be taken back. returns 0, or the code with which it came back, its writes undone
   template <class F>
-  [[gnu::noinline]] static int run_part(F& body) {
+  static int run_part(F& body) {
     Descriptor& d = Descriptor::current_or_detached();
+    LOAM_CHECK(d.mode != Mode::idle && d.mode != Mode::detached, "tm: closed() or or_else() outside of transactions");
+    lifecycle::check_nested(d);
     if (d.mode == Mode::read_only) restart(d, kUpdate);
-    if (d.mode == Mode::serial) {
-      as<IrrevocableTx>(d, body);
-      return 0;
-    }
-    LOAM_CHECK(d.mode == Mode::update || d.mode == Mode::nested, "tm: closed() or or_else() outside of transactions");
+    if (d.mode == Mode::serial) return run_part_in_place(d, body);
     const typename A::Savepoint savepoint = A::save(d);
     Part part{d, d.part, lifecycle::mark(d)};
     const Mode around = d.mode;
@@ -326,31 +324,73 @@ class Driver {
       lifecycle::take_back(d, part.mark);
       leave();
     };
+    for (;;) {
+      d.part = &part;
+      d.mode = Mode::nested;
+      int code;
+      try {
+        code = run_as<NestedTx>(d, body);
+      } catch (...) {
+        undo();
+        throw;
+      }
+      if (code == 0) {
+        leave();
+        return 0;
+      }
+      undo();
+      if (code != kRestart) return code;
+      if constexpr (kResumesParts) A::resume(d, savepoint);
+      contention::before_retry(d, part.conflicts);
+    }
+  }
+
+  // The same of a body that runs alone, in place. From its first irrevocable part on it stays, whatever leaves it.
+  template <class F>
+  static int run_part_in_place(Descriptor& d, F& body) {
+    WriteEntry* const written = d.write_end;
+    Part part{d, d.part, lifecycle::mark(d)};
+    const auto leave = [&](bool undo) {
+      if (undo && serial::revocable()) {
+        serial::undo_to(d, written);
+        lifecycle::take_back(d, part.mark);
+      }
+      static_cast<platform::Checkpoint&>(d) = part.outer;
+      d.part = part.around;
+    };
     d.part = &part;
-    d.mode = Mode::nested;
     int code;
     try {
-      code = platform::run_attempt(
-          d,
-          [](platform::Checkpoint& checkpoint, void* argument) {
-            as<NestedTx>(static_cast<Descriptor&>(checkpoint), *static_cast<std::remove_reference_t<F>*>(argument));
-          },
-          &body);
+      code = run_as<IrrevocableTx>(d, body);
     } catch (...) {
-      undo();
+      leave(true);
       throw;
     }
-    if (code == 0)
-      leave();
-    else
-      undo();
+    leave(code != 0);
     return code;
   }
 
-  // Ends the whole attempt; run_update() and the like get the code.
+  template <class Tx, class F>
+  static int run_as(Descriptor& d, F& body) {
+    return platform::run_attempt(
+        d,
+        [](platform::Checkpoint& checkpoint, void* argument) {
+          as<Tx>(static_cast<Descriptor&>(checkpoint), *static_cast<F*>(argument));
+        },
+        const_cast<std::remove_const_t<F>*>(&body));  // F again, on the other side
+  }
+
+  // Ends the whole attempt; who runs it gets the code.
   [[noreturn, gnu::cold, gnu::noinline]] static void restart(Descriptor& d, int code) noexcept {
-    d.generation = serial::generation();
-    A::rollback(d, AbortCause::explicit_);
+    if (d.mode == Mode::serial) {
+      lifecycle::aborted_in_place(d);
+    } else {
+      d.generation = serial::generation();
+      A::rollback(d, AbortCause::explicit_);
+      if constexpr (requires { A::has_read(d); })
+        LOAM_CHECK(code != kWait || A::has_read(d),
+                   "tm: retry() in a transaction that has read nothing: nothing could ever wake it");
+    }
     lifecycle::restart(d, code);
   }
 };

@@ -1,8 +1,10 @@
-// irrevocable: the transaction of an attempt that runs alone: plain accesses, nothing to undo.
+// irrevocable: the transaction of a body that runs alone, in place: plain accesses.
+//   While it may still be taken back, the old values are noted; from the first irrevocable part on nothing is.
 #pragma once
 
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/serial.hpp"
 #include "runtime/tm/words.hpp"
 
 #include <atomic>
@@ -19,7 +21,10 @@ class IrrevocableTx : public UpdateAccess<IrrevocableTx, false> {
   U load(const U* address) noexcept {
     return std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_relaxed);
   }
-  void store(Word* address, Word value, Word mask) noexcept { store_masked(address, value, mask); }
+  void store(Word* address, Word value, Word mask) noexcept {
+    if (serial::revocable()) serial::note(*d_, address, mask);
+    store_masked(address, value, mask);
+  }
 
  private:
   Descriptor* d_;

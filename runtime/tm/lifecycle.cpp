@@ -1,25 +1,45 @@
 #include "runtime/tm/lifecycle.hpp"
 
+#include "runtime/base/check.hpp"
 #include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/serial.hpp"
+
+#include <exception>
+
+#include <cxxabi.h>
 
 namespace loam::tm::lifecycle {
 namespace {
 
-// Calls the handlers of one outcome and forgets all. They may run transactions, whose own handlers go behind these.
-void call_handlers(Descriptor& d, Handler::Of outcome) noexcept {
-  const std::size_t first = d.handler_first, end = d.handler_end;
-  d.handler_first = end;
-  for (std::size_t i = first; i < end; ++i) {
-    Handler& handler = d.handlers.begin()[i];
-    if (handler.of == outcome) handler.call(handler.argument);
-  }
-  d.handler_first = d.handler_end = first;
+constexpr unsigned kPartRestartsMax = 4;
+
+// The outcome is known: forgets the handlers of the other one.
+void keep_handlers(Descriptor& d, Handler::Of outcome) noexcept {
+  Handler* const log = d.handlers.begin();
+  std::size_t kept = d.handler_first;
+  for (std::size_t i = d.handler_first; i < d.handler_end; ++i)
+    if (log[i].of == outcome) {
+      if (kept != i) log[kept] = log[i];
+      ++kept;
+    }
+  d.handler_end = kept;
 }
 
-// Waits for the attempts of others that began before `version`; of readers only if they are waited for too.
-void wait_for_older(const Descriptor& self, std::uint64_t version, bool readers_too) noexcept {
+void settle_limbo(Descriptor& d) noexcept {
+  domain.settle(d.participant, d.limbo);
+  memory::count_held(d);
+}
+
+// Whether a commit at `version`, of an update or of a read-only transaction, waits for who has published this.
+bool waits_for(std::uint64_t published, std::uint64_t version, bool update) noexcept {
+  if (published == 0) return false;
+  if ((published & kWaits) != 0) return !update && (published & ~kWaits) <= version;
+  return published / 2 < version && (update || published % 2 == 1);
+}
+
+void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) noexcept {
   domain.for_each_slot([&](unsigned slot) {
     const Descriptor* const other = Descriptor::of_slot(slot);
     if (other == nullptr || other == &self) return;
@@ -27,15 +47,14 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool readers_
     for (;;) {
       // lifecycle.B: seq_cst, with the exchange in enter_slowly(): either it is seen here, or that attempt sees what
       // this one has committed. acquire pairs with the release stores of 0: what that attempt did is over.
-      const std::uint64_t published = other->published.load(std::memory_order_seq_cst);
-      if (published == 0 || published / 2 >= version || (published % 2 == 0 && !readers_too)) return;
+      if (!waits_for(other->published.load(std::memory_order_seq_cst), version, update)) return;
       backoff.wait();
     }
   });
 }
 
 void enter_slowly(Descriptor& d, bool update) noexcept {
-  if (serial::closed()) serial::wait_until_open(d);
+  if (serial::closed() && !serial::holds(d)) serial::wait_until_open(d);
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
   // The clock is looked at before this is published: the attempt is held for older than it is, never for younger.
   const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
@@ -55,12 +74,21 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   const std::uint64_t published = d.published.load(std::memory_order_relaxed);  // relaxed: own
   committed(d);
   if (published != 0) {
-    d.published.store(0, std::memory_order_release);  // lifecycle.B
+    const bool update = published % 2 == 1;
+    // lifecycle.B: an exchange, so that what was committed is visible before others are looked at. There is no moment
+    // in between at which a read-only transaction that sees this commit would not wait for its wait.
+    if (update)
+      d.published.exchange(kWaits | version, std::memory_order_seq_cst);
+    else
+      d.published.store(0, std::memory_order_release);
     LOAM_POINT("tm.privatizing");
-    wait_for_older(d, version, published % 2 == 1);
+    wait_for_older(d, version, update);
+    if (update) d.published.store(0, std::memory_order_release);  // lifecycle.B
   }
-  if (releases) domain.settle(d.participant, d.limbo);
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::commit);
+  if (releases) settle_limbo(d);
+  if (d.handler_end == d.handler_first) return;
+  keep_handlers(d, Handler::Of::commit);
+  if (!serial::holds(d)) run_handlers(d);
 }
 
 void aborted(Descriptor& d, AbortCause cause) noexcept {
@@ -70,19 +98,69 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   d.mode = Mode::idle;
   if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.B
   domain.leave(d.participant);
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::abort);
+  keep_handlers(d, Handler::Of::abort);
   LOAM_POINT("tm.aborted");
 }
 
-void finished_alone(Descriptor& d) noexcept {
+void committed_in_place(Descriptor& d) noexcept {
+  serial::end_in_place(d);
   ++d.statistics.commits;
   d.allocated_count = 0;
   d.special = false;
-  if (d.limbo.has_proposals()) {
-    domain.accept(d.limbo);
-    domain.settle(d.participant, d.limbo);
+  domain.accept(d.limbo);
+  d.mode = Mode::idle;
+  keep_handlers(d, Handler::Of::commit);
+}
+
+void aborted_in_place(Descriptor& d) noexcept {
+  serial::undo_to(d, d.writes.begin());
+  serial::end_in_place(d);
+  memory::undo(d);
+  d.special = false;
+  ++d.statistics.aborts[static_cast<std::size_t>(AbortCause::explicit_)];
+  d.mode = Mode::idle;
+  keep_handlers(d, Handler::Of::abort);
+}
+
+void after_alone(Descriptor& d) noexcept {
+  settle_limbo(d);
+  run_handlers(d);
+}
+
+void run_handlers(Descriptor& d) noexcept {
+  if (d.handler_end == d.handler_first) return;
+  const std::size_t first = d.handler_first, end = d.handler_end;
+  d.handler_first = end;  // the handlers of their transactions go behind
+  for (std::size_t i = first; i < end; ++i) {
+    Handler& handler = d.handlers.begin()[i];
+    try {
+      handler.call(handler.argument);
+    } catch (const std::exception& error) {
+      LOAM_FATAL("tm: a handler threw an exception ({}); the transaction is over, so nobody can catch it",
+                 error.what());
+    } catch (const abi::__forced_unwind&) {
+      LOAM_FATAL("tm: a thread ended within a handler; let it end after the transaction");
+    } catch (...) {
+      LOAM_FATAL("tm: a handler threw an exception; the transaction is over, so nobody can catch it");
+    }
   }
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::commit);
+  d.handler_first = d.handler_end = first;
+}
+
+void run_handlers_aside(Descriptor& d) noexcept {
+  if (d.handler_end != d.handler_first) Descriptor::set_aside(run_handlers);
+}
+
+bool restarts_part(Descriptor& d) noexcept { return d.mode == Mode::nested && d.part->conflicts++ < kPartRestartsMax; }
+
+[[gnu::noinline]] void check_nested(const Descriptor& d) noexcept {
+  LOAM_CHECK(platform::encloses(d, __builtin_frame_address(0)),
+             "tm: a transaction begins inside one whose body is not on this stack any more: it was left by longjmp, or "
+             "this is a signal handler or a coroutine; leave a body by returning, by an exception or by cancel()");
+#ifdef LOAM_CHECKED
+  LOAM_CHECK(!platform::in_signal_handler(d),
+             "tm: a signal handler begins a transaction inside the one that the signal interrupted; let it set a flag");
+#endif
 }
 
 Mark mark(const Descriptor& d) noexcept { return {d.allocated_count, d.limbo.proposals(), d.handler_end}; }

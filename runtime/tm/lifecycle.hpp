@@ -1,9 +1,11 @@
 // lifecycle: what begins and ends an attempt whatever the algorithm: the announcement that keeps freed memory readable,
 // the gate of serial transactions, privatization, the fate of memory and handlers, statistics.
 //   Privatization (Config::privatization = commit)
-//     Before it reads, an attempt publishes its snapshot; an update that has committed waits for every attempt whose
-//     snapshot is older, a read-only one for older updates, which may still be writing back what it has seen unlinked.
-//     Nobody is published while it waits.
+//     Before it reads, an attempt publishes its snapshot. An update that has committed waits for every running attempt
+//     whose snapshot is older: one that will abort may still read what was unlinked, one that has committed before may
+//     still be writing it back. A read-only transaction may have learnt from another that something was unlinked
+//     (proxy privatization), so it waits for older updates as well, and for those whose own wait is not over.
+//     No circle: only attempts that run are waited for by updates, and nobody runs while it waits.
 //   Source    quiescence: Spear et al., "Privatization techniques for software transactional memory", PODC 2007 (brief
 //             announcement), URCS TR 915; asymmetric announcement: machine.hpp.
 #pragma once
@@ -28,6 +30,10 @@ template <bool kUpdate>
     platform::call_preserving(kUpdate ? enter_update_slowly : enter_reading_slowly, &d);
 }
 
+// Descriptor::published: 0 outside; (snapshot << 1 | may write) of an attempt; kWaits | version of an update that has
+// committed and waits for older attempts.
+inline constexpr std::uint64_t kWaits = 1ULL << 63;
+
 // The attempt has committed and has nothing to hand over.
 [[gnu::always_inline]] inline void committed_reading(Descriptor& d) noexcept {
   ++d.statistics.commits;
@@ -46,8 +52,17 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept;
 // The algorithm has taken all effects back. Frees what was allocated, forgets what was released, counts the cause.
 void aborted(Descriptor& d, AbortCause cause) noexcept;
 
-// After a transaction that ran alone, which has committed whatever happened.
-void finished_alone(Descriptor& d) noexcept;
+// The end of a body that ran in place. The gate is still closed: handlers and freed memory are left to after_alone().
+void committed_in_place(Descriptor& d) noexcept;
+void aborted_in_place(Descriptor& d) noexcept;
+
+// Once the gate is open again.
+void after_alone(Descriptor& d) noexcept;
+
+// Calls what the ended attempt has left to handlers of its outcome. They may run transactions, also in between.
+void run_handlers(Descriptor& d) noexcept;
+// The same while the transaction goes on: what it keeps for its next attempt, or to wait, is not touched.
+void run_handlers_aside(Descriptor& d) noexcept;
 
 // What a part that can be taken back has allocated, released and left to handlers begins here.
 struct Mark {
@@ -57,6 +72,14 @@ struct Mark {
 };
 Mark mark(const Descriptor& d) noexcept;
 void take_back(Descriptor& d, const Mark& mark) noexcept;
+
+// Whether a conflict of the running attempt ends only its innermost part, which the caller then restarts. Not for ever:
+// two attempts may each hold what the other's part needs.
+bool restarts_part(Descriptor& d) noexcept;
+
+// Of a transaction that begins within another: ends the program if that one was left by longjmp, or, in checked builds,
+// if it was interrupted by a signal whose handler begins this one.
+void check_nested(const Descriptor& d) noexcept;
 
 // Back to the driver, from within any part.
 [[noreturn]] void restart(Descriptor& d, int code) noexcept;
@@ -73,6 +96,7 @@ struct Part {
   platform::Checkpoint outer;  // where the attempt, or the part around this one, restarts
   Part* around;
   lifecycle::Mark mark;
+  unsigned conflicts = 0;  // how often it was restarted by itself
 };
 
 }  // namespace loam::tm

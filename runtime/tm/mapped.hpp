@@ -35,6 +35,18 @@ template <bool kBlame>
   d.read_cursor = cursor + 1;
 }
 
+// What the read set holds in place of a read that was released early: free, and older than every snapshot.
+inline constinit Orec released_read{0};
+
+// Drops one read of this record, the newest: others of it, made for other words, go on to count.
+inline void forget_read(Descriptor& d, const Orec& record) noexcept {
+  for (Orec** entry = d.read_cursor; entry != d.reads.begin();)
+    if (*--entry == &record) {
+      *entry = &released_read;
+      return;
+    }
+}
+
 // Whether every record that was read is free and has a version of at most `snapshot`.
 inline bool read_set_unchanged(Descriptor& d, std::uint64_t snapshot) noexcept {
   for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)

@@ -3,6 +3,9 @@
 //             it). Requests are rounded up to 16 bytes, the granule of shadow records.
 //   release   takes effect if and when the attempt commits, and then after quiescence: until the last attempt that was
 //             running at the commit has ended, its reads must find the block's memory readable and not reused.
+//   Policy    under a stalled attempt: what a thread holds back is bounded (reclaim/epoch.hpp, Limits: 64 MiB); over
+//             the bound it waits after its commit, for at most a second; then it reports the stall, and the bound
+//             doubles. Nothing is freed early.
 //   Source    the commit hooks of TinySTM, PPoPP 2008, with the epochs of reclaim/epoch.hpp instead of clock stamps.
 #pragma once
 
@@ -53,5 +56,23 @@ void undo_to(Descriptor& d, std::uint64_t count) noexcept;
 
 // At abort: frees the blocks allocated by the attempt and forgets those it released.
 void undo(Descriptor& d) noexcept;
+
+// Brings the descriptor's published counts up to date with its limbo.
+inline void count_held(Descriptor& d) noexcept {
+  // relaxed: counts, which order nothing
+  d.held_blocks.store(d.limbo.blocks(), std::memory_order_relaxed);
+  d.held_bytes.store(d.limbo.bytes(), std::memory_order_relaxed);
+}
+
+// Memory that was released by commits and not given back to the allocator yet.
+struct HeldBack {
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;  // of the blocks as far as their sizes are known (destroy), and of the lists that keep them
+};
+
+// By this thread; by all threads, those included that have ended. Call at any time: a moment old, and exact for threads
+// that do not run transactions.
+HeldBack held_back() noexcept;
+HeldBack held_back_of_all() noexcept;
 
 }  // namespace loam::tm::memory

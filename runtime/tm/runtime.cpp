@@ -6,6 +6,8 @@
 #include "runtime/tm/algorithm.hpp"
 #include "runtime/tm/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/memory.hpp"
+#include "runtime/tm/process.hpp"
 #include "runtime/tm/serial.hpp"
 
 #include <mutex>
@@ -27,6 +29,21 @@ constinit sync::SpinLock setup_lock;
 constinit std::atomic<bool> configured{false};
 constinit std::atomic<bool> in_use{false};
 constinit std::array<std::atomic<Descriptor*>, reclaim::Domain::kSlots> descriptors{};
+
+// The calling thread's descriptors that are set aside, innermost first.
+struct Aside {
+  const Descriptor* descriptor;
+  const Aside* around;
+};
+thread_local constinit const Aside* asides = nullptr;
+
+bool is_own(unsigned slot, const Descriptor& current) noexcept {
+  const Descriptor* const d = Descriptor::of_slot(slot);
+  if (d == &current) return true;
+  for (const Aside* aside = asides; aside != nullptr; aside = aside->around)
+    if (d == aside->descriptor) return true;
+  return false;
+}
 
 // Addresses of the logs of one thread, in entries. Backed as used: an attempt that reads 4000 words uses 32 KiB.
 constexpr std::size_t kReadsMax = std::size_t{1} << 27;
@@ -87,7 +104,11 @@ pthread_key_t exit_key() noexcept {
 void agree_on(const Hooks& algorithm) noexcept {
   const Hooks* first = nullptr;
   // runtime.D: the constant that the pointer names needs no publishing
-  if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) return;
+  if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
+    exit_key();  // made now: a fork must not find another thread in the middle of it
+    process::watch();
+    return;
+  }
   LOAM_CHECK(first->description->name == algorithm.description->name,
              "tm: a transaction of algorithm {} in a process whose transactions run under {}; use one for all",
              algorithm.description->name, first->description->name);
@@ -127,6 +148,29 @@ Descriptor& Descriptor::attach_thread(const Hooks& algorithm) noexcept {
   return *current_;
 }
 
+void Descriptor::set_aside(void (*work)(Descriptor&) noexcept) noexcept {
+  Descriptor* const own = current_;
+  const Aside aside{own, asides};
+  asides = &aside;
+  current_ = &nobody_;
+  work(*own);
+  thread_exit();
+  current_ = own;
+  asides = aside.around;
+}
+
+void Descriptor::forget_other_threads() noexcept {
+  domain.for_each_slot([](unsigned slot) {
+    if (is_own(slot, *current_)) return;
+    // Its logs and what it held back stay mapped, and lost: their owner may have been in the middle of a change.
+    descriptors[slot].store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
+    domain.forget_slot(slot);
+  });
+}
+
+void lock_setup() noexcept { setup_lock.lock(); }
+void unlock_setup() noexcept { setup_lock.unlock(); }
+
 Descriptor& Descriptor::current() noexcept {
   if (current_->mode != Mode::detached) return *current_;
   const Hooks* const algorithm = shared.algorithm.load(std::memory_order_relaxed);  // runtime.D
@@ -138,6 +182,7 @@ void thread_exit() noexcept {
   if (d->mode == Mode::detached) return;
   LOAM_CHECK(d->mode == Mode::idle, "tm: a thread ended, or called thread_exit(), inside a transaction");
   domain.release_slot(d->slot, d->limbo);
+  memory::count_held(*d);
   Descriptor::current_ = &Descriptor::nobody_;
 }
 
@@ -145,7 +190,9 @@ std::size_t quiesce() noexcept {
   Descriptor& d = Descriptor::current();
   if (d.mode == Mode::detached) return 0;  // nobody has freed anything
   LOAM_CHECK(d.mode == Mode::idle, "tm: quiesce() inside a transaction");
-  return domain.reclaim(d.participant, d.limbo);
+  const std::size_t held = domain.reclaim(d.participant, d.limbo);
+  memory::count_held(d);
+  return held;
 }
 
 Statistics statistics() noexcept {

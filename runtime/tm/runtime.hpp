@@ -41,6 +41,10 @@ void configure(const Config& config) noexcept;
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
 
+// configure() waits in between. For fork, which must not happen in the middle of it.
+void lock_setup() noexcept;
+void unlock_setup() noexcept;
+
 // Frees everything that transactions have freed and nobody can read any more, also what exited threads left. Call
 // outside of transactions. returns how many blocks of the caller are still held back
 std::size_t quiesce() noexcept;

@@ -4,40 +4,56 @@
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/runtime.hpp"
 #include "runtime/tm/waiting.hpp"
+#include "runtime/tm/write_set.hpp"
 
 namespace loam::tm::serial {
 namespace {
 
-constinit std::atomic<std::uint32_t> token{0};  // 1: taken
-constinit std::atomic<std::uint64_t> past{0};   // serial transactions
+constinit std::atomic<std::uint32_t> token{0};             // 1: taken
+constinit std::atomic<const Descriptor*> holder{nullptr};  // whose the token is; nobody's during a fork
+constinit std::atomic<std::uint64_t> past{0};              // transactions that ran in place
+constinit bool can_be_undone = false;                      // guarded by the token
 constexpr unsigned kEverybody = 1U << 30;
+
+void close_gate(const reclaim::Participant& self) noexcept {
+  // serial.B: acquire pairs with the release in open_gate(): serial transactions see one another.
+  while (token.exchange(1, std::memory_order_acquire) != 0) platform::futex_wait(token, 1);
+  shared.slow_begin.fetch_or(kGateClosed, std::memory_order_seq_cst);
+  platform::announce_heavy();  // serial.A
+  LOAM_POINT("tm.gate_closed");
+  domain.wait_for_idle(self);
+}
+
+void open_gate() noexcept {
+  // serial.C: release pairs with the load in enter() and closed(): who finds the gate open sees what was done alone.
+  shared.slow_begin.fetch_and(~kGateClosed, std::memory_order_release);
+  token.store(0, std::memory_order_release);  // serial.B
+  platform::futex_wake(token, kEverybody);
+}
 
 }  // namespace
 
 bool closed() noexcept { return (shared.slow_begin.load(std::memory_order_seq_cst) & kGateClosed) != 0; }  // serial.A
 
+// relaxed: only the thread itself makes it equal, or different
+bool holds(const Descriptor& d) noexcept { return holder.load(std::memory_order_relaxed) == &d; }
+
 // relaxed: inside an announcement no serial transaction runs, and serial.C orders it before.
 std::uint64_t generation() noexcept { return past.load(std::memory_order_relaxed); }
 
 void acquire(Descriptor& d) noexcept {
-  // serial.B: acquire pairs with the release in release(): serial transactions see one another.
-  while (token.exchange(1, std::memory_order_acquire) != 0) platform::futex_wait(token, 1);
-  shared.slow_begin.fetch_or(kGateClosed, std::memory_order_seq_cst);
-  platform::announce_heavy();  // serial.A
-  LOAM_POINT("tm.gate_closed");
-  domain.wait_for_idle(d.participant);
-  d.mode = Mode::serial;
+  close_gate(d.participant);
+  holder.store(&d, std::memory_order_relaxed);  // relaxed: see holds()
 }
 
-void release(Descriptor& d) noexcept {
-  d.mode = Mode::idle;
-  past.fetch_add(1, std::memory_order_relaxed);
-  // serial.C: release pairs with the load in enter() and closed(): who finds the gate open sees what was done alone.
-  shared.slow_begin.fetch_and(~kGateClosed, std::memory_order_release);
-  token.store(0, std::memory_order_release);  // serial.B
-  platform::futex_wake(token, kEverybody);
+void release(Descriptor&) noexcept {
+  holder.store(nullptr, std::memory_order_relaxed);  // relaxed: see holds()
+  open_gate();
   waiting::notify();
 }
+
+void acquire_for_fork(const Descriptor& current) noexcept { close_gate(current.participant); }
+void release_after_fork() noexcept { open_gate(); }
 
 void wait_until_open(Descriptor& d) noexcept {
   do {
@@ -45,6 +61,36 @@ void wait_until_open(Descriptor& d) noexcept {
     while (closed()) platform::futex_wait(token, 1, 1'000'000);
     domain.enter(d.participant);
   } while (closed());
+}
+
+void begin_in_place(Descriptor& d, bool revocable) noexcept {
+  can_be_undone = revocable;
+  d.mode = Mode::serial;
+}
+
+bool revocable() noexcept { return can_be_undone; }
+
+void irrevocable(Descriptor& d) noexcept {
+  can_be_undone = false;
+  d.write_end = d.writes.begin();
+}
+
+void note(Descriptor& d, Word* address, Word mask) noexcept {
+  fill(*d.write_end, nullptr, address, load_whole(address), mask, d.no_record);
+  added(d);
+}
+
+void undo_to(Descriptor& d, WriteEntry* mark) noexcept {
+  while (d.write_end != mark) {
+    const WriteEntry& entry = *--d.write_end;
+    store_masked(address_of(entry), entry.value, entry.mask);
+  }
+}
+
+void end_in_place(Descriptor& d) noexcept {
+  can_be_undone = false;
+  d.write_end = d.writes.begin();
+  past.fetch_add(1, std::memory_order_relaxed);  // relaxed: serial.C publishes it
 }
 
 }  // namespace loam::tm::serial

@@ -12,12 +12,14 @@
 //   tx.on_commit(f), tx.on_abort(f)   what follows the outcome
 //   tm::retry(tx), tm::or_else(tx, f, g), tm::closed(tx, f), tm::cancel(tx)   waiting, and parts that can be taken back
 //   tm::atomically(tm::read_only | tm::irrevocable | tm::commit_on_throw, f)
+//   tm::release_read(tx, field)   early release: unsafe unless the program knows why it is right
 //   Var<T>   a variable that can only be reached through a transaction
 //
 // Caveats   The body may run several times: it must have no effect but through tx. An attempt that aborts runs no
-//           destructors. Nested transactions join the outer one, unless
-//           run by closed(). Shared data is accessed through tx by everybody; data
-//           unlinked in a transaction may be used plainly only after every attempt that was running has ended.
+//           destructors. Nested transactions join the outer one, unless run by closed(). While data is shared everybody
+//           accesses it through tx; what a transaction has unlinked may be used plainly once it has returned, since it
+//           waits for older attempts (Config::privatization; `none` is cheaper and leaves that to the program). So a
+//           body must not wait for another thread's transaction. docs/transactions.md has it all.
 // Speed     a transaction is a handle of four words. A body too large for GCC to inline had better take it by value
 //           (auto tx): a copy stays in registers, what lies behind a reference is loaded again at every access.
 // When not  long critical sections that nearly always conflict: a lock waits more cheaply. I/O.
@@ -63,14 +65,15 @@ auto atomically(ReadOnly, F&& body) {
 
 // For a body that does what cannot be undone (I/O, a call to code without tx). It runs once, and no other transaction
 // runs meanwhile; one that runs already is waited for, so it must not wait for this thread. Inside another transaction
-// that one is run again from its start, alone. An exception leaves what was done.
+// that one is run again from its start, alone; from here on neither cancel() nor retry() can take it back, and calling
+// them ends the program. An exception leaves what was done.
 template <class F>
 auto atomically(Irrevocable, F&& body) {
   return Transactions::irrevocable(body);
 }
 
 // Inside a transaction: gives up and runs it again once something that it has read has been changed by another one.
-// Meanwhile the thread sleeps. A transaction that has read nothing waits for ever.
+// Meanwhile the thread sleeps. Ends the program if the transaction has read nothing.
 template <class Tx>
 [[noreturn]] void retry(Tx&) {
   Transactions::wait_for_change();
@@ -83,8 +86,8 @@ void or_else(Tx&, F&& first, G&& second) {
   Transactions::or_else(first, second);
 }
 
-// Inside a transaction: runs body(tx) as a part that cancel() or an exception takes back without the rest.
-// returns false if it was cancelled
+// Inside a transaction: runs body(tx) as a part that cancel() or an exception takes back without the rest: writes,
+// allocations, releases, handlers. returns false if it was cancelled
 template <class Tx, class F>
 bool closed(Tx&, F&& body) {
   return Transactions::closed(body);
@@ -95,6 +98,15 @@ bool closed(Tx&, F&& body) {
 template <class Tx>
 [[noreturn]] void cancel(Tx&) {
   Transactions::cancel();
+}
+
+// Drops a read of `field` from what the transaction depends on: a later change of it by others is no conflict. Unsafe:
+// the transaction is no longer atomic with respect to it. One call takes back one tx.read(field). For hand-over-hand
+// walks whose author knows what still protects them; without effect under algorithms whose reads cannot be dropped
+// singly (Driver<A>::kReleasesReads), and in read-only transactions, which keep no read set.
+template <class Tx, class T>
+void release_read(Tx&, const T& field) {
+  Transactions::release_read(&field, sizeof(T));
 }
 
 // A shared variable of a trivially copyable type.

@@ -43,6 +43,7 @@ static_assert(is_locked_by(locked_word(1023, 5), 1023) && entry_of(locked_word(1
 // The codes with which an attempt, or a part of one, comes back to the driver.
 //   restart  it aborted      update  it has to write       wait    until something that it has read changes
 //   cancel   without effect  serial  it has to run alone
+// A part that comes back with `restart` has met a conflict that may concern it alone (algorithm.hpp: resume).
 inline constexpr int kRestart = 1, kUpdate = 2, kWait = 3, kCancel = 4, kSerial = 5;
 
 // Thrown to the caller of a transaction that was cancelled as a whole.
@@ -101,8 +102,8 @@ enum class Mapping { table, shadow };
 enum class Manager { suicide, delay, backoff, karma, timestamp };
 
 // Whether data that a transaction has unlinked may be used plainly once it has committed.
-//   none      only after tm::quiesce(): an older attempt may still read it, or write it back
-//   commit    at once: each update commit waits for the attempts that began before it
+//   none      only once every attempt that was running has ended: an older one may still read it, or write it back
+//   commit    at once: each update commit waits for the attempts that began before it (docs/adr/0008)
 enum class Privatization { none, commit };
 
 inline constexpr unsigned kSerialiseAfter = 16;
@@ -113,7 +114,7 @@ struct Config {
   unsigned records_log2 = 20;  // log2 of the number of records; table only
   bool blame = false;          // keep what the causes of aborts need
   Manager manager = Manager::suicide;
-  Privatization privatization = Privatization::none;
+  Privatization privatization = Privatization::commit;
   // Aborts in a row after which a transaction runs alone (contention.hpp says which count); 0: never.
   unsigned serialise_after = kSerialiseAfter;
 };

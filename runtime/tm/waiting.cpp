@@ -4,15 +4,16 @@
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/serial.hpp"
 
+#include <algorithm>
+
 namespace loam::tm::waiting {
 namespace {
 
 constexpr unsigned kSleepersMax = 1U << 30;
-// A waiter looks by itself this often after it was woken for nothing, and this many times before it sleeps again.
-constexpr std::uint64_t kPollNs = 700'000;
+// A waiter that was woken for nothing looks by itself this often, and this many times before it sleeps again. Less
+// often if a look takes long: it uses one part in kShare of a core for looking, whatever it has read.
+constexpr std::uint64_t kPollNs = 800'000, kShare = 256;
 constexpr unsigned kPolls = 64;
-// And this often without being woken: what changes without a commit (a serial transaction) is seen late, not never.
-constexpr std::uint64_t kSleepNs = 20'000'000;
 
 }  // namespace
 
@@ -28,10 +29,11 @@ void wait(bool (*unchanged)(Descriptor&), Descriptor& argument, std::uint64_t ge
     platform::announce_heavy();  // waiting.A
     LOAM_POINT("tm.registered");
     if (!still()) return;
-    platform::futex_wait(shared.sleepers, 1, kSleepNs);
+    platform::futex_wait(shared.sleepers, 1);
     for (unsigned poll = 0; poll < kPolls; ++poll) {
+      const std::uint64_t before = platform::monotonic_ns();
       if (!still()) return;
-      platform::sleep_ns(kPollNs);
+      platform::sleep_ns(std::max(kPollNs, (platform::monotonic_ns() - before) * kShare));
     }
   }
 }

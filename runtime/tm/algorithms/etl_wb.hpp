@@ -134,6 +134,7 @@ struct EtlWbWith {
   struct Savepoint {
     WriteEntry* write_end;
     std::size_t history;
+    std::size_t reads;
   };
 
   static void attach(Descriptor& d) noexcept { d.make_state<WriteHistory>().reserve(); }
@@ -172,8 +173,12 @@ struct EtlWbWith {
   // Leaves no trace of the attempt but the count of its cause.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
-    for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry)
+    for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
+      // Words beside those written were read under the lock, without a trace: whoever waits, waits for these as well.
+      if (cause == AbortCause::explicit_ && entry->record != &d.no_record)
+        log_read<kBlame>(d, *entry->record, address_of(*entry));
       entry->record->store(entry->old_version, std::memory_order_release);  // P1
+    }
     d.write_end = d.writes.begin();
     d.state<WriteHistory>().clear();
     lifecycle::aborted(d, cause);
@@ -184,7 +189,7 @@ struct EtlWbWith {
 
   static Savepoint save(Descriptor& d) noexcept {
     d.special = true;  // its commit clears the history
-    return {d.write_end, d.state<WriteHistory>().size()};
+    return {d.write_end, d.state<WriteHistory>().size(), static_cast<std::size_t>(d.read_cursor - d.reads.begin())};
   }
 
   // Stripes locked since are free again; that they were still old when they were locked is kept as a read.
@@ -198,7 +203,20 @@ struct EtlWbWith {
     d.write_end = savepoint.write_end;
   }
 
+  // Behind restore(): only the part is run again, if all that was read before it is valid now.
+  static void resume(Descriptor& d, const Savepoint& savepoint) noexcept {
+    d.read_cursor = d.reads.begin() + savepoint.reads;
+    extend(d);
+  }
+
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
+
+  // A word whose record this attempt has locked is not in the read set by its own reads since: nothing to drop.
+  static void release_read(Descriptor& d, const Word* word) noexcept {
+    const Orec& record = shared.map.record(word);
+    if (!is_locked_by(record.load(std::memory_order_relaxed), d.slot)) forget_read(d, record);  // relaxed: own lock
+  }
 
  private:
   // Locks a record that had `version` and makes `address` its first entry. returns false if the record has changed
@@ -353,6 +371,7 @@ struct EtlWbWith {
     if (!is_locked(seen)) ClockOf::reach(seen);  // the next attempt's snapshot covers it
     const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
     contention::lost(d, record, seen);
+    if (lifecycle::restarts_part(d)) platform::restart(d, kRestart);
     rollback(d, cause);
     renew(d);
     lifecycle::restart(d, kRestart);

@@ -1,0 +1,53 @@
+#include "runtime/tm/process.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
+#include "runtime/tm/serial.hpp"
+
+#include <cstdlib>
+
+#include <pthread.h>
+
+namespace loam::tm::process {
+namespace {
+
+// An irrevocable transaction has closed the gate already.
+bool runs_alone() noexcept { return Descriptor::current_or_detached().mode == Mode::serial; }
+
+void before_fork() noexcept {
+  const Descriptor& d = Descriptor::current_or_detached();
+  LOAM_CHECK(d.mode == Mode::idle || d.mode == Mode::detached || d.mode == Mode::serial,
+             "tm: fork() inside a transaction, whose locks the child would keep; fork outside, or in "
+             "atomically(irrevocable, ...)");
+  if (!runs_alone()) serial::acquire_for_fork(d);
+  lock_setup();
+  domain.lock_for_fork();
+}
+
+void release_all() noexcept {
+  domain.unlock_after_fork();
+  unlock_setup();
+  if (!runs_alone()) serial::release_after_fork();
+}
+
+void in_child() noexcept {
+  Descriptor::forget_other_threads();
+  shared.sleepers.store(0, std::memory_order_relaxed);  // relaxed: the process has one thread
+  release_all();
+}
+
+void at_exit() noexcept {
+  const Mode mode = Descriptor::current_or_detached().mode;
+  LOAM_CHECK(mode == Mode::idle || mode == Mode::detached || mode == Mode::serial,
+             "tm: exit() inside a transaction, which would be lost; exit outside, or in atomically(irrevocable, ...)");
+}
+
+}  // namespace
+
+void watch() noexcept {
+  LOAM_CHECK(pthread_atfork(before_fork, release_all, in_child) == 0, "tm: no memory for the handlers of fork()");
+  LOAM_CHECK(std::atexit(at_exit) == 0, "tm: no memory for the handler of exit()");
+}
+
+}  // namespace loam::tm::process

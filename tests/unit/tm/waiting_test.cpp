@@ -1,0 +1,374 @@
+// retry() and or_else(): who waits costs next to nothing, wakes soon, and never sleeps through a change.
+#include "tests/harness/interpose.hpp"
+#include "tests/harness/tm_variants.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace loam::tm {
+namespace {
+
+struct WaitingTest : testing::TestWithParam<tests::Variant> {};
+INSTANTIATE_TEST_SUITE_P(All, WaitingTest, testing::ValuesIn(tests::variants({"table", "small_table", "shadow"})),
+                         tests::variant_name);
+// What is measured is measured once per algorithm.
+struct WaitingCostTest : testing::TestWithParam<tests::Variant> {};
+INSTANTIATE_TEST_SUITE_P(All, WaitingCostTest, testing::ValuesIn(tests::variants({"table"})), tests::variant_name);
+
+alignas(1024) Word words[64];
+Word& x = words[0];
+Word& beside_x = words[1];
+Word& y = words[16];
+Word& z = words[32];
+
+template <class Driver>
+void set(Word& word, Word value) {
+  Driver::update([&](auto& tx) { tx.write(word, value); });
+}
+
+// A thread that waits until `word` is at least `value`.
+template <class Driver>
+std::thread waiter_for(Word& word, Word value, std::atomic<int>& attempts) {
+  return std::thread([&word, value, &attempts] {
+    Driver::update([&](auto& tx) {
+      ++attempts;
+      if (tx.read(word) < value) Driver::wait_for_change();
+    });
+  });
+}
+
+void wait_until(const std::atomic<int>& count, int value) {
+  while (count.load() < value) platform::yield();
+}
+
+// Long enough for a thread that has counted its attempt to have gone to sleep, mostly. No test depends on it.
+void let_it_sleep() { platform::sleep_ns(3'000'000); }
+
+TEST_P(WaitingTest, ItRunsAgainAfterAChangeAndNotBefore) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::thread waiter = waiter_for<Driver>(x, 2, attempts);
+    wait_until(attempts, 1);
+    for (int i = 0; i < 20; ++i) set<Driver>(y, i);  // wakes it, but changes nothing that it has read
+    let_it_sleep();
+    EXPECT_EQ(attempts.load(), 1);
+    set<Driver>(x, 1);
+    wait_until(attempts, 2);
+    set<Driver>(x, 2);
+    waiter.join();
+    EXPECT_EQ(attempts.load(), 3);
+  });
+}
+
+TEST_P(WaitingTest, TheWritesOfTheAttemptThatWaitsVanish) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::thread waiter([&] {
+      Driver::update([&](auto& tx) {
+        ++attempts;
+        tx.write(y, Word{9});
+        tx.destroy(tx.template create<Word>(1u));
+        if (tx.read(x) == 0) Driver::wait_for_change();
+        tx.write(y, Word{1});
+      });
+    });
+    wait_until(attempts, 1);
+    let_it_sleep();
+    EXPECT_EQ(Driver::read_only([](auto& tx) { return tx.read(y); }), 0u);
+    set<Driver>(x, 1);
+    waiter.join();
+    EXPECT_EQ(y, 1u);
+    quiesce();
+    const Statistics all = statistics_of_all();
+    EXPECT_EQ(all.blocks_allocated, all.blocks_freed);
+  });
+}
+
+TEST_P(WaitingTest, AWordReadBesideAWordWrittenIsWaitedFor) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // Once its stripe is locked by the attempt itself, an algorithm may read a word without a trace.
+    std::atomic<int> attempts{0};
+    std::thread waiter([&] {
+      Driver::update([&](auto& tx) {
+        ++attempts;
+        tx.write(x, Word{9});
+        if (tx.read(beside_x) == 0) Driver::wait_for_change();
+      });
+    });
+    wait_until(attempts, 1);
+    let_it_sleep();
+    set<Driver>(beside_x, 1);
+    waiter.join();
+    EXPECT_EQ(x, 9u);
+  });
+}
+
+TEST_P(WaitingTest, NoWakeUpIsLostBetweenTheLastLookAndTheSleep) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // The only change there will ever be comes once the waiter has registered.
+    tests::Interpose step("tm.registered", 0, [] { set<Driver>(x, 1); });
+    Driver::update([](auto& tx) {
+      if (tx.read(x) == 0) Driver::wait_for_change();
+    });
+    EXPECT_TRUE(step.reached());
+  });
+}
+
+TEST_P(WaitingTest, NoWakeUpIsLostBetweenTheRollbackAndTheRegistration) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    tests::Interpose step("tm.aborted", 0, [] { set<Driver>(x, 1); });
+    Driver::update([](auto& tx) {
+      if (tx.read(x) == 0) Driver::wait_for_change();
+    });
+    EXPECT_TRUE(step.reached());
+  });
+}
+
+TEST_P(WaitingTest, NoWakeUpIsLostBetweenTwoThatWaitForEachOther) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    constexpr Word kTurns = 300;
+    const auto play = [](Word parity) {
+      for (Word turn = parity; turn < kTurns; turn += 2)
+        Driver::update([&](auto& tx) {
+          if (tx.read(x) != turn) Driver::wait_for_change();
+          tx.write(x, turn + 1);
+        });
+    };
+    std::thread even([&] { play(0); }), odd([&] { play(1); });
+    even.join();
+    odd.join();
+    EXPECT_EQ(x, kTurns);
+  });
+}
+
+TEST_P(WaitingTest, AReadOnlyTransactionWaits) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::thread waiter([&] {
+      EXPECT_EQ(Driver::read_only([&](auto& tx) {
+                  ++attempts;
+                  const Word seen = tx.read(x);
+                  if (seen == 0) Driver::wait_for_change();
+                  return seen;
+                }),
+                7u);
+    });
+    wait_until(attempts, 2);  // the second one has a read set
+    set<Driver>(x, 7);
+    waiter.join();
+  });
+}
+
+TEST_P(WaitingTest, WhatRanAloneInPlaceWakes) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::thread waiter = waiter_for<Driver>(x, 1, attempts);
+    wait_until(attempts, 1);
+    let_it_sleep();
+    Driver::irrevocable([](auto& tx) { tx.write(x, Word{1}); });
+    waiter.join();
+  });
+}
+
+TEST_P(WaitingTest, AbortHandlersRunBeforeTheWaitAndLeaveItsReadSetAlone) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // What the handler commits is unrelated: only the attempt's own reads may wake it.
+    std::atomic<int> attempts{0};
+    std::thread waiter([&] {
+      Driver::update([&](auto& tx) {
+        ++attempts;
+        tx.on_abort([] { Driver::update([](auto& own) { own.write(z, own.read(z) + 1); }); });
+        if (tx.read(x) == 0) Driver::wait_for_change();
+      });
+    });
+    while (Driver::read_only([](auto& tx) { return tx.read(z); }) == 0) platform::yield();
+    let_it_sleep();
+    set<Driver>(z, 5);
+    let_it_sleep();
+    EXPECT_EQ(attempts.load(), 1);
+    set<Driver>(x, 1);
+    waiter.join();
+    EXPECT_EQ(attempts.load(), 2);
+    EXPECT_EQ(z, 5u);
+  });
+}
+
+// ---- or_else
+
+TEST_P(WaitingTest, TheSecondBranchRunsAsIfTheFirstHadNot) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    Driver::update([](auto& tx) {
+      tx.write(z, Word{1});
+      Driver::or_else(
+          [](auto& first) {
+            first.write(z, Word{2});
+            first.write(y, Word{2});
+            if (first.read(x) == 0) Driver::wait_for_change();
+          },
+          [](auto& second) {
+            EXPECT_EQ(second.read(z), 1u);
+            EXPECT_EQ(second.read(y), 0u);
+            second.write(y, Word{3});
+          });
+      EXPECT_EQ(tx.read(z), 1u);
+    });
+    EXPECT_EQ(y, 3u);
+    Driver::update([](auto&) {
+      Driver::or_else([](auto& first) { first.write(y, Word{4}); },
+                      [](auto&) { ADD_FAILURE() << "the first branch has not retried"; });
+    });
+    EXPECT_EQ(y, 4u);
+    EXPECT_EQ(statistics().aborts_total(), 0u);
+  });
+}
+
+TEST_P(WaitingTest, WhenBothBranchesRetryAChangeOfEitherWakes) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    for (Word* const changed : {&x, &y}) {
+      x = y = 0;
+      std::atomic<int> attempts{0};
+      int taken = 0;
+      std::thread waiter([&] {
+        Driver::update([&](auto&) {
+          ++attempts;
+          Driver::or_else(
+              [&](auto& first) {
+                first.write(words[2], Word{1});
+                if (first.read(x) == 0) Driver::wait_for_change();
+                taken = 1;
+              },
+              [&](auto& second) {
+                if (second.read(y) == 0) Driver::wait_for_change();
+                taken = 2;
+              });
+        });
+      });
+      wait_until(attempts, 1);
+      let_it_sleep();
+      set<Driver>(*changed, 1);
+      waiter.join();
+      EXPECT_EQ(taken, changed == &x ? 1 : 2);
+      EXPECT_EQ(attempts.load(), 2);
+    }
+  });
+}
+
+TEST_P(WaitingTest, OrElseNestsAndRetryPassesClosedParts) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    int branch = 0;
+    Driver::update([&](auto&) {
+      Driver::or_else(
+          [&](auto&) {
+            Driver::or_else(
+                [](auto& tx) {
+                  if (tx.read(x) == 0) Driver::wait_for_change();
+                },
+                [](auto&) {
+                  // A closed part that retries is not a cancelled one: who is around it retries.
+                  Driver::closed([](auto& part) {
+                    part.write(z, Word{1});
+                    if (part.read(y) == 0) Driver::wait_for_change();
+                  });
+                  ADD_FAILURE() << "retry() ended the closed part alone";
+                });
+          },
+          [&](auto& tx) {
+            EXPECT_EQ(tx.read(z), 0u);
+            branch = 3;
+          });
+    });
+    EXPECT_EQ(branch, 3);
+  });
+}
+
+TEST_P(WaitingTest, ToWaitForNothingIsAnError) {
+  tests::with_variant(GetParam(), []<class Driver>() {
+    EXPECT_DEATH(Driver::update([](auto&) { Driver::wait_for_change(); }),
+                 "retry\\(\\) in a transaction that has read");
+    EXPECT_DEATH(Driver::wait_for_change(), "retry\\(\\) outside of transactions");
+  });
+}
+
+// ---- cost
+
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+constexpr double kSlack = 8;
+#else
+constexpr double kSlack = 2;  // for a machine that does other things as well
+#endif
+
+TEST_P(WaitingCostTest, AWaiterUsesLittleTimeWhileOthersCommit) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::atomic<bool> stop{false};
+    std::uint64_t used = 0, lasted = 0;
+    std::thread waiter([&] {
+      const std::uint64_t cpu = platform::thread_cpu_ns(), start = platform::monotonic_ns();
+      Driver::update([&](auto& tx) {
+        ++attempts;
+        if (tx.read(x) == 0) Driver::wait_for_change();
+      });
+      used = platform::thread_cpu_ns() - cpu;
+      lasted = platform::monotonic_ns() - start;
+    });
+    std::thread other([&] {
+      for (Word i = 0; !stop.load(std::memory_order_relaxed); ++i) set<Driver>(y, i);
+    });
+    wait_until(attempts, 1);
+    platform::sleep_ns(1'000'000'000);
+    set<Driver>(x, 1);
+    waiter.join();
+    stop.store(true);
+    other.join();
+    const double share = static_cast<double>(used) / static_cast<double>(lasted);
+    RecordProperty("waiter_share_of_a_core", std::to_string(share));
+    std::printf("waiter: %.2f %% of a core\n", share * 100);
+    EXPECT_LE(share, 0.01 * kSlack);
+    EXPECT_EQ(attempts.load(), 2);
+  });
+}
+
+TEST_P(WaitingCostTest, AWaiterWakesWithinAMillisecond) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // With unrelated commits all the time, which is the slower case: the waiter then looks by itself.
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      for (Word i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+        set<Driver>(y, i);
+        platform::sleep_ns(100'000);
+      }
+    });
+    std::vector<std::uint64_t> delays;
+    for (Word round = 1; round <= 41; ++round) {
+      std::atomic<int> attempts{0};
+      std::atomic<std::uint64_t> woken{0};
+      std::thread waiter([&] {
+        Driver::update([&](auto& tx) {
+          ++attempts;
+          if (tx.read(x) < round) Driver::wait_for_change();
+        });
+        woken = platform::monotonic_ns();
+      });
+      wait_until(attempts, 1);
+      let_it_sleep();
+      const std::uint64_t start = platform::monotonic_ns();
+      set<Driver>(x, round);
+      waiter.join();
+      delays.push_back(woken.load() - std::min(start, woken.load()));
+    }
+    stop.store(true);
+    other.join();
+    std::nth_element(delays.begin(), delays.begin() + 20, delays.end());
+    std::printf("median time to wake: %.0f us\n", static_cast<double>(delays[20]) / 1000);
+    EXPECT_LE(delays[20], 1'000'000 * kSlack);
+  });
+}
+
+}  // namespace
+}  // namespace loam::tm
