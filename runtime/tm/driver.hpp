@@ -46,6 +46,8 @@ class Driver {
   static constexpr Hooks kHooks{&A::kDescription, &A::attach};
 
  public:
+  using Uses = A;
+
   template <class F>
   static auto read_only(F&& body) {
     Descriptor& d = Descriptor::current_or_detached();

@@ -19,6 +19,18 @@
 
 namespace loam::tests {
 
+// A test is compiled for each algorithm, which is most of the time that tests take. LOAM_TEST_ALGORITHMS names fewer
+// (the sanitizers' builds, and mutants, of which each concerns one); LOAM_TEST_BLAME those to be compiled with blame.
+#ifdef LOAM_TEST_ALGORITHMS
+using Tested = tm::AlgorithmList<LOAM_TEST_ALGORITHMS>;
+#else
+using Tested = tm::Algorithms;
+#endif
+#ifndef LOAM_TEST_BLAME
+#define LOAM_TEST_BLAME tm::EtlWb
+#endif
+using TestedWithBlame = tm::AlgorithmList<LOAM_TEST_BLAME>;
+
 struct Variant {
   std::string_view algorithm;
   std::string_view mapping;  // and with it the rest of the configuration
@@ -62,13 +74,15 @@ inline std::vector<Variant> variants_for(unsigned threads,
                                          std::initializer_list<std::string_view> configurations = {}) {
   const char* const only = std::getenv("LOAM_ALGORITHM");
   std::vector<Variant> all;
-  for (const tm::AlgorithmDescription& algorithm : tm::Algorithms::kDescriptions) {
+  const auto& blamed = TestedWithBlame::kNames;
+  for (const tm::AlgorithmDescription& algorithm : Tested::kDescriptions) {
     if ((only != nullptr && algorithm.name != only) || algorithm.threads_max < threads) continue;
     bool seen[2] = {};
     for (const Configured& each : kConfigurations) {
       if (configurations.size() != 0 &&
           std::find(configurations.begin(), configurations.end(), each.name) == configurations.end())
         continue;
+      if (each.config.blame && std::find(blamed.begin(), blamed.end(), algorithm.name) == blamed.end()) continue;
       if (!algorithm.overlaps && std::exchange(seen[each.config.blame], true)) continue;
       all.push_back({algorithm.name, each.name, each.config});
     }
@@ -77,7 +91,7 @@ inline std::vector<Variant> variants_for(unsigned threads,
 }
 
 inline const tm::AlgorithmDescription& description_of(const Variant& variant) {
-  return *std::find_if(tm::Algorithms::kDescriptions.begin(), tm::Algorithms::kDescriptions.end(),
+  return *std::find_if(Tested::kDescriptions.begin(), Tested::kDescriptions.end(),
                        [&](const auto& each) { return each.name == variant.algorithm; });
 }
 
@@ -95,8 +109,8 @@ template <class Body>
 void with_variant(const Variant& variant, Body&& body) {
   tm::configure(variant.config);
   const auto run = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
-  const bool found = variant.config.blame ? tm::Algorithms::with<true>(variant.algorithm, run)
-                                          : tm::Algorithms::with<false>(variant.algorithm, run);
+  const bool found = variant.config.blame ? TestedWithBlame::with<true>(variant.algorithm, run)
+                                          : Tested::with<false>(variant.algorithm, run);
   ASSERT_TRUE(found) << variant.algorithm;
 }
 

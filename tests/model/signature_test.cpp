@@ -213,7 +213,7 @@ Pair run_schedule(std::size_t number) {
 }
 
 struct SignatureTest : testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(All, SignatureTest, testing::ValuesIn(tm::Algorithms::kNames), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, SignatureTest, testing::ValuesIn(Tested::kNames), [](const auto& info) {
   std::string text(info.param);
   for (char& c : text)
     if (c == '-') c = '_';

@@ -6,6 +6,9 @@ A mutant is a file <name>.toml:
     preset     "checked" (default) or "asan": the flags to compile with
     edit       one or more of {file, old, new}: exact text replacements; `old` must occur exactly once
 
+Tests run over every transactional algorithm; here they are compiled for those alone whose file an edit touches or whose
+name the filter holds (etl-wb where there is none).
+
 The edits are applied to a copy of runtime/; what they touch is compiled again, the rest is shared. A mutant is killed if
 its test fails, crashes or does not end. The same test on the unmutated copy must pass.
 
@@ -23,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +35,11 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 LAYERS = ("base", "platform", "sync", "reclaim", "tm")
 TIMEOUT_S = 30
+# Files of runtime/tm/algorithms/, and the algorithm's class.
+ALGORITHMS = {
+    "etl_wb": "EtlWb", "etl_wt": "EtlWt", "dctl": "Dctl", "tl2": "Tl2", "norec": "Norec", "swisstm": "SwissTm",
+    "two_phase": "TwoPhase", "global_lock": "GlobalLock", "sequential": "Sequential",
+}  # fmt: skip
 COMPILER = os.environ.get("CXX") or "g++"
 
 COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread"]
@@ -55,6 +64,13 @@ class Mutant:
     preset: str
     edits: list[dict[str, str]]
 
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """The classes that its test is compiled for."""
+        touched = {Path(edit["file"]).stem for edit in self.edits if "tm/algorithms/" in edit["file"]}
+        named = {name for name in ALGORITHMS if name in self.filter}
+        return tuple(sorted(ALGORITHMS[name] for name in touched | named)) or ("EtlWb",)
+
 
 @dataclass
 class Base:
@@ -64,6 +80,10 @@ class Base:
     folder: Path
     objects: dict[Path, Path] = field(default_factory=dict)
     headers: dict[Path, set[str]] = field(default_factory=dict)
+
+    def test(self, name: str, algorithms: Sequence[str]) -> Path:
+        """Where a test is that was compiled for some algorithms; its object has the suffix .o."""
+        return self.folder / f"{name}-{'-'.join(algorithms)}"
 
 
 def read_mutants(names: list[str]) -> list[Mutant]:
@@ -107,8 +127,13 @@ def flags(preset: str, base: Path) -> list[str]:
     return [*FLAGS[preset], "-include", str(base / "gtest_first.hpp")]
 
 
-def compile_one(preset: str, base: Path, copy: Path, source: Path, target: Path) -> None:
-    call([COMPILER, *flags(preset, base), f"-I{copy}", f"-I{ROOT}", "-MMD", "-c", str(source), "-o", str(target)])
+def compile_one(
+    preset: str, base: Path, copy: Path, source: Path, target: Path, algorithms: Sequence[str] = ()
+) -> None:
+    chosen = [f"-DLOAM_TEST_ALGORITHMS={','.join(f'::loam::tm::{name}' for name in algorithms)}"] if algorithms else []
+    call([
+        COMPILER, *flags(preset, base), *chosen, f"-I{copy}", f"-I{ROOT}", "-MMD", "-c", str(source), "-o", str(target)
+    ])  # fmt: skip
 
 
 def depends_on(target: Path, copy: Path) -> set[str]:
@@ -138,10 +163,11 @@ def link(preset: str, objects: list[Path], target: Path) -> Path:
     return target
 
 
-def build_unmutated(base: Base, test: str) -> Path:
-    target = base.folder / f"{test}.o"
-    compile_one(base.preset, base.folder, base.folder / "copy", source_of_test(test), target)
-    return link(base.preset, [target, *base.objects.values()], base.folder / test)
+def build_unmutated(base: Base, test: str, algorithms: Sequence[str]) -> Path:
+    program = base.test(test, algorithms)
+    target = program.with_name(f"{program.name}.o")
+    compile_one(base.preset, base.folder, base.folder / "copy", source_of_test(test), target, algorithms)
+    return link(base.preset, [target, *base.objects.values()], program)
 
 
 def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
@@ -164,10 +190,11 @@ def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
         target = folder / unmutated.name
         compile_one(base.preset, base.folder, copy, copy / source.relative_to(base.folder / "copy"), target)
         objects.append(target)
-    test = base.folder / f"{mutant.test}.o"
+    program = base.test(mutant.test, mutant.algorithms)
+    test = program.with_name(f"{program.name}.o")
     if not depends_on(test, base.folder / "copy").isdisjoint(touched):
         test = folder / f"{mutant.test}.o"
-        compile_one(base.preset, base.folder, copy, source_of_test(mutant.test), test)
+        compile_one(base.preset, base.folder, copy, source_of_test(mutant.test), test, mutant.algorithms)
     return link(base.preset, [test, *objects], folder / mutant.test)
 
 
@@ -188,10 +215,10 @@ def passes(program: Path, wanted: str) -> tuple[bool, str]:
     return process.returncode == 0, f"status {process.returncode}\n{output[-3000:]}"
 
 
-def unmutated_passes(base: Base, test: str, wanted: str, repeat: int) -> str:
+def unmutated_passes(program: Path, wanted: str, repeat: int) -> str:
     """Nothing ("") if the unmutated test passes each time, else what happened."""
     for _ in range(repeat):
-        good, how = passes(base.folder / test, wanted)
+        good, how = passes(program, wanted)
         if not good:
             return how
     return ""
@@ -222,19 +249,20 @@ def main() -> int:
     ):
         top = Path(temporary)
         bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in mutants})}
-        tests = sorted({(mutant.preset, mutant.test) for mutant in mutants})
-        list(pool.map(lambda pair: build_unmutated(bases[pair[0]], pair[1]), tests))
+        tests = sorted({(mutant.preset, mutant.test, mutant.algorithms) for mutant in mutants})
+        list(pool.map(lambda test: build_unmutated(bases[test[0]], *test[1:]), tests))
 
         def guarded(work: str, mutant: Mutant) -> str:
             try:
                 if work == "unmutated":
                     turns = 4 * options.repeat if options.repeat > 1 else 1
-                    return unmutated_passes(bases[mutant.preset], mutant.test, mutant.filter, turns)
+                    program = bases[mutant.preset].test(mutant.test, mutant.algorithms)
+                    return unmutated_passes(program, mutant.filter, turns)
                 return examine(bases[mutant.preset], mutant, top / f"mutant-{mutant.name}", options.repeat)
             except Broken as problem:
                 return str(problem)
 
-        kinds = {(mutant.preset, mutant.test, mutant.filter): mutant for mutant in mutants}
+        kinds = {(mutant.preset, mutant.test, mutant.filter, mutant.algorithms): mutant for mutant in mutants}
         jobs = [("unmutated", mutant) for mutant in kinds.values()] + [("mutant", mutant) for mutant in mutants]
         for (work, mutant), problem in zip(jobs, pool.map(lambda job: guarded(*job), jobs), strict=True):
             killer = f"{mutant.test} {mutant.filter}"

@@ -206,7 +206,7 @@ struct EtlWbWith {
   // Behind restore(): only the part is run again, if all that was read before it is valid now.
   static void resume(Descriptor& d, const Savepoint& savepoint) noexcept {
     d.read_cursor = d.reads.begin() + savepoint.reads;
-    extend(d);
+    extend(d, d.snapshot);
   }
 
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }

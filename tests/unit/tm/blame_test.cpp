@@ -1,4 +1,5 @@
 // Each abort cause, one by one: addresses that are a word, a block, a stripe, a record apart.
+#define LOAM_TEST_BLAME tm::EtlWb, tm::EtlWt, tm::Dctl, tm::Tl2
 #include "runtime/sync/barrier.hpp"
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
