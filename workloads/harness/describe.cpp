@@ -76,6 +76,7 @@ void describe(const SyncDescription& sync) {
       .field("summary", sync.summary)
       .field("threads_max", sync.threads_max)
       .field("paper", sync.paper)
+      .field("guarantees", sync.guarantees)
       .field("blame", sync.blame);
   put_parameters(line, sync.parameters);
   line.end()

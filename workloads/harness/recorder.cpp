@@ -61,7 +61,8 @@ base::JsonLine& Recorder::add_attempts(const Counters& counters, std::uint64_t o
       .field("aborts_reprovision", known.aborts_reprovision)
       .field("aborts_interrupt", known.aborts_interrupt)
       .field("aborts_explicit", known.aborts_explicit)
-      .field("aborts_unknown", known.aborts_unknown);
+      .field("aborts_unknown", known.aborts_unknown)
+      .field("serialised", known.serialised);
   if (known.attempts != 0)
     line_.field("aborts_per_attempt", static_cast<double>(aborts) / static_cast<double>(known.attempts));
   return line_;

@@ -36,6 +36,7 @@ struct SyncDescription {
   enum class Aborts { never, counted, unknown };
 
   std::string_view name, summary, paper;
+  std::string_view guarantees = "";  // what a program may rely on, in the field's terms
   unsigned threads_max = kThreadsMax;
   bool blame = false;
   Aborts aborts = Aborts::never;
@@ -47,6 +48,7 @@ struct Counters {
   std::uint64_t aborts_same_word = 0, aborts_same_block = 0, aborts_other_block = 0, aborts_other_stripe = 0;
   std::uint64_t aborts_capacity = 0, aborts_reprovision = 0, aborts_interrupt = 0, aborts_explicit = 0;
   std::uint64_t aborts_unknown = 0;
+  std::uint64_t serialised = 0;  // transactions that ran alone after too many aborts: no parallelism, hence shown
 
   std::uint64_t aborts() const noexcept {
     return aborts_same_word + aborts_same_block + aborts_other_block + aborts_other_stripe + aborts_capacity +
@@ -60,7 +62,7 @@ struct Counters {
         &Counters::commits,           &Counters::attempts,           &Counters::aborts_same_word,
         &Counters::aborts_same_block, &Counters::aborts_other_block, &Counters::aborts_other_stripe,
         &Counters::aborts_capacity,   &Counters::aborts_reprovision, &Counters::aborts_interrupt,
-        &Counters::aborts_explicit,   &Counters::aborts_unknown};
+        &Counters::aborts_explicit,   &Counters::aborts_unknown,     &Counters::serialised};
     static_assert(sizeof kFields / sizeof *kFields * sizeof(std::uint64_t) == sizeof(Counters), "every field");
     for (const auto field : kFields) this->*field = combine(this->*field, other.*field);
     return *this;

@@ -47,6 +47,7 @@ constexpr MetricSpec kMetrics[] = {
     {"aborts_interrupt", "1", Better::lower, Kind::count},
     {"aborts_explicit", "1", Better::lower, Kind::count},
     {"aborts_unknown", "1", Better::lower, Kind::count},
+    {"serialised", "1", Better::lower, Kind::count},
     {"aborts_per_attempt", "1", Better::lower, Kind::ratio, "aborts", "attempts"},
     {"thread_cpu_s", "s", Better::neither, Kind::time},
     {"run_delay_s", "s", Better::lower, Kind::time},

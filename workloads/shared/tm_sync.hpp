@@ -40,14 +40,18 @@ struct TmSync {
                               "who gives way where two meet, and what the loser does before it tries again"),
         ParameterSpec::choice("privatization", kPrivatizations,
                               "commit: what a transaction unlinks may be used plainly after it; each commit waits"),
-        ParameterSpec::integer("serialise_after", tm::Config{}.serialise_after, 0, 1'000'000, "",
-                               "aborts in a row after which a transaction runs alone; 0: never"),
+        ParameterSpec::integer(
+            "serialise_after", tm::Config{}.serialise_after, 0, 1'000'000, "",
+            "aborts in a row after which a transaction runs alone, those behind an owner that stands "
+            "still not counted; 0: never"),
     };
     static constexpr SyncDescription kDescription{
         .name = Algorithm::kDescription.name,
         .summary = Algorithm::kDescription.summary,
         .paper = Algorithm::kDescription.paper,
-        .threads_max = kThreadsMax - 1,  // the main thread, which fills the structures, holds a slot too
+        .guarantees = Algorithm::kDescription.guarantees,
+        // The main thread, which fills the structures, holds a slot too.
+        .threads_max = std::min(kThreadsMax - 1, Algorithm::kDescription.threads_max),
         .blame = true,
         .aborts = SyncDescription::Aborts::counted,
         .parameters = std::span(kParameters).subspan(kUsesRecords ? 0 : kOfTheMapping)};
@@ -90,7 +94,8 @@ struct TmSync {
             .aborts_other_block = aborts(tm::AbortCause::other_block),
             .aborts_other_stripe = aborts(tm::AbortCause::other_stripe),
             .aborts_explicit = aborts(tm::AbortCause::explicit_),
-            .aborts_unknown = aborts(tm::AbortCause::unknown)};
+            .aborts_unknown = aborts(tm::AbortCause::unknown),
+            .serialised = s.serialised};
   }
 
   static AbortHistogram abort_histogram() {

@@ -13,8 +13,10 @@ namespace loam::workloads {
 
 struct Sync {
   static const SyncDescription& description() {
-    static constexpr SyncDescription kDescription{
-        .name = "global-lock", .summary = "one mutex around every operation", .paper = ""};
+    static constexpr SyncDescription kDescription{.name = "global-lock",
+                                                  .summary = "one mutex around every operation",
+                                                  .paper = "",
+                                                  .guarantees = "mutual exclusion; nothing is taken back"};
     return kDescription;
   }
 

@@ -9,8 +9,11 @@ namespace loam::workloads {
 
 struct Sync {
   static const SyncDescription& description() {
-    static constexpr SyncDescription kDescription{
-        .name = "sequential", .summary = "one thread, plain accesses", .paper = "", .threads_max = 1};
+    static constexpr SyncDescription kDescription{.name = "sequential",
+                                                  .summary = "one thread, plain accesses",
+                                                  .paper = "",
+                                                  .guarantees = "none",
+                                                  .threads_max = 1};
     return kDescription;
   }
 

@@ -103,7 +103,8 @@ def _syncs(as_json: bool) -> int:
 
     rows = [
         (f"[command]{escape(d.sync.name)}[/command]", str(d.sync.threads_max), "yes" if d.sync.blame else "no",
-         escape(d.sync.summary + (f" ({d.sync.paper})" if d.sync.paper else "")))
+         escape(d.sync.summary + (f" ({d.sync.paper})" if d.sync.paper else ""))
+         + f"\n[aside]guarantees: {escape(d.sync.guarantees or 'not stated')}[/aside]")
         for d in descriptions
     ]  # fmt: skip
     console.out().print(console.table(["sync", "threads", "blame", "what it is"], rows, numeric=["threads"]))

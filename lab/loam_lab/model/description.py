@@ -84,6 +84,7 @@ class Sync(BaseModel):
     summary: str = ""
     threads_max: int = Field(ge=1)
     paper: str = ""
+    guarantees: str = ""
     blame: bool = False
     parameters: tuple[Parameter, ...] = ()
 

@@ -1,99 +1,18 @@
-// Contention managers: each ends a scripted conflict as its definition says, all end crowds, nobody starves.
-//   On etl-wb, which asks them at every lock that it meets.
+// Contention managers: each ends a scripted conflict as its definition says, and all end crowds.
 #include "runtime/tm/contention.hpp"
 #include "runtime/base/random.hpp"
-#include "tests/harness/child.hpp"
-#include "tests/harness/interpose.hpp"
-#include "tests/harness/stepper.hpp"
-
-#include "runtime/tm/algorithms/etl_wb.hpp"
-#include "runtime/tm/driver.hpp"
+#include "tests/unit/tm/contended.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <memory>
-#include <numeric>
-#include <string>
 #include <thread>
 #include <vector>
 
 namespace loam::tm {
 namespace {
 
-using Txs = Driver<EtlWb<false>>;
-using Holder = tests::Stepper<Txs>;
-constexpr Manager kManagers[] = {Manager::suicide, Manager::delay, Manager::backoff, Manager::karma,
-                                 Manager::timestamp};
-constexpr std::uint64_t kForEver = 20'000'000'000;
-
-// Words on records of their own.
-struct alignas(64) Apart {
-  Word word = 0;
-};
-Apart words[64];
-Word &x = words[0].word, &y = words[1].word;
-
-// Calls body() in a process of its own under `manager`.
-template <class Body>
-void under(Manager manager, unsigned serialise_after, Body&& body, contention::Waits waits = {}) {
-  tests::in_child([&] {
-    contention::waits = waits;
-    SCOPED_TRACE(contention::kManagerNames[static_cast<std::size_t>(manager)]);
-    configure({.manager = manager, .privatization = Privatization::none, .serialise_after = serialise_after});
-    body();
-  });
-}
-
-// The test points that the calling thread passes, with an action at the n-th of a name (from 1).
-class Trace {
- public:
-  using Action = std::function<void(std::string_view point, unsigned nth)>;
-
-  explicit Trace(Action action = {}) : action_(std::move(action)) {
-    current() = this;
-#ifdef LOAM_CHECKED
-    base::point_hook.store(&Trace::reach, std::memory_order_release);
-#endif
-  }
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
-  ~Trace() { current() = nullptr; }
-
-  unsigned count(std::string_view point) const {
-    return static_cast<unsigned>(std::count(points_.begin(), points_.end(), point));
-  }
-  // Of waits, those between the begin of an attempt and its end.
-  unsigned waits_inside() const { return waits(true); }
-  unsigned waits_outside() const { return waits(false); }
-
- private:
-  static Trace*& current() {
-    thread_local Trace* trace = nullptr;
-    return trace;
-  }
-  [[maybe_unused]] static void reach(const char* name) {
-    Trace* const trace = current();
-    if (trace == nullptr) return;
-    trace->points_.emplace_back(name);
-    if (trace->action_) trace->action_(name, trace->count(name));
-  }
-  unsigned waits(bool wanted) const {
-    bool inside = false;
-    unsigned found = 0;
-    for (const std::string& point : points_) {
-      if (point == "tm.began") inside = true;
-      if (point == "tm.aborted") inside = false;
-      found += point == "tm.waiting" && inside == wanted;
-    }
-    return found;
-  }
-
-  std::vector<std::string> points_;
-  Action action_;
-};
+using tests::Trace;
 
 // A door that one thread opens for others.
 class Gate {
@@ -109,26 +28,6 @@ class Gate {
  private:
   std::atomic<std::uint32_t> open_{0};
 };
-
-void hold(Holder& holder, Word& word) {
-  holder.begin();
-  holder.write(word, 1);
-}
-
-Contention& owner_state(const Word& word) {
-  return Descriptor::of_slot(owner_of(shared.map.record(&word).load()))->contention;
-}
-
-// Adds one to `word`. returns the attempts
-unsigned attempts_to_add(Word& word, unsigned reads_before = 0) {
-  unsigned attempts = 0;
-  Txs::update([&](auto& tx) {
-    ++attempts;
-    for (unsigned i = 0; i < reads_before; ++i) tx.read(words[32 + i].word);
-    tx.write(word, tx.read(word) + 1);
-  });
-  return attempts;
-}
 
 // ---- what each does in a conflict
 
@@ -381,136 +280,6 @@ TEST(ContentionTest, EightThreadsOnFewWordsEndUnderEveryManager) {
         for (auto& thread : threads) thread.join();
         EXPECT_EQ(words[0].word + words[1].word + words[2].word, 2u * kThreads * kRounds);
       });
-}
-
-// ---- nobody starves
-
-TEST(StarvationTest, AnOldWriterGetsPastTheLocksOfYoungerOnesInOneAttempt) {
-  LOAM_NEEDS_POINTS();
-  under(Manager::timestamp, 0,
-        [] {
-          constexpr unsigned kHolders = 8;
-          std::vector<std::unique_ptr<Holder>> holders;
-          for (unsigned i = 0; i < kHolders; ++i) {
-            holders.push_back(std::make_unique<Holder>(tests::Kind::update));
-            hold(*holders.back(), words[i].word);
-          }
-          unsigned next = 0;
-          const Trace trace([&](std::string_view point, unsigned) {
-            if (point == "tm.waiting" && next < kHolders) holders[next++]->commit();
-          });
-          unsigned attempts = 0;
-          Txs::update([&](auto& tx) {
-            ++attempts;
-            for (unsigned i = 0; i < kHolders; ++i) tx.write(words[i].word, Word{7});
-          });
-          EXPECT_EQ(attempts, 2u);
-          for (unsigned i = 0; i < kHolders; ++i) EXPECT_EQ(words[i].word, 7u);
-        },
-        {.owner_ns = kForEver});
-}
-
-// A body that finds what it has read changed at each of its first `failures` tries.
-template <class Tx>
-void fail_until(Tx& tx, unsigned attempt, unsigned failures) {
-  const Word before = tx.read(x);
-  if (attempt <= failures)
-    std::thread([] {
-      Txs::update([](auto& other) {
-        other.write(x, other.read(x) + 1);
-        other.write(y, other.read(y) + 1);
-      });
-    }).join();
-  EXPECT_EQ(tx.read(y), before);
-}
-
-TEST(StarvationTest, AReaderThatAlwaysLosesRunsAloneAfterItsLimit) {
-  for (const Manager manager : kManagers)
-    under(manager, kSerialiseAfter, [] {
-      unsigned attempts = 0;
-      Txs::update([&](auto& tx) {
-        fail_until(tx, ++attempts, kSerialiseAfter);
-        tx.write(words[2].word, Word{1});
-      });
-      EXPECT_EQ(attempts, kSerialiseAfter + 1);
-      EXPECT_EQ(words[2].word, 1u);
-      EXPECT_EQ(statistics().serialised, 1u);
-      EXPECT_EQ(statistics_of_all().serialised, 1u);
-    });
-  under(Manager::suicide, 0, [] {
-    unsigned attempts = 0;
-    Txs::update([&](auto& tx) { fail_until(tx, ++attempts, 100); });
-    EXPECT_EQ(attempts, 101u);
-    EXPECT_EQ(statistics().serialised, 0u) << "0: never";
-  });
-}
-
-TEST(StarvationTest, AbortsBehindAnOwnerThatStandsStillDoNotCount) {
-  for (const Manager manager : {Manager::suicide, Manager::delay, Manager::backoff})
-    under(manager, kSerialiseAfter,
-          [] {
-            Holder a(tests::Kind::update);
-            hold(a, x);
-            EXPECT_FALSE(tests::attempt_update<Txs>(3 * kSerialiseAfter, [](auto& tx) { tx.write(x, Word{2}); }));
-            EXPECT_EQ(statistics().serialised, 0u) << "alone it would have to wait for the same owner";
-            EXPECT_EQ(statistics().aborts_total(), 3u * kSerialiseAfter + 1);
-          },
-          {.free_ns = 100'000});
-}
-
-TEST(StarvationTest, TriesThatEndedInRetryDoNotCount) {
-  constexpr unsigned kLimit = 4, kWaits = 12;
-  under(Manager::suicide, kLimit, [] {
-    static std::atomic<unsigned> attempts{0};
-    std::thread consumer([] {
-      Txs::update([](auto& tx) {
-        const unsigned attempt = ++attempts;
-        if (tx.read(words[3].word) < kWaits) Txs::wait_for_change();
-        if (attempt == kWaits + 1) fail_until(tx, 1, 1);
-      });
-      EXPECT_EQ(statistics().serialised, 0u);
-    });
-    for (unsigned i = 1; i <= kWaits; ++i) {
-      while (attempts.load() < i) platform::sleep_ns(100'000);
-      platform::sleep_ns(2'000'000);  // it has gone to sleep, or sees the change anyway
-      Txs::update([](auto& tx) { tx.write(words[3].word, tx.read(words[3].word) + 1); });
-    }
-    consumer.join();
-    EXPECT_GE(attempts.load(), kWaits + 2);
-  });
-}
-
-TEST(StarvationTest, ALongTransactionAmongShortOnesCommitsWithinItsLimit) {
-  constexpr unsigned kShort = 3, kLong = 4;
-  for (const Manager manager : kManagers)
-    under(manager, kSerialiseAfter, [] {
-      std::atomic<bool> stop{false};
-      std::vector<std::thread> threads;
-      for (unsigned t = 0; t < kShort; ++t)
-        threads.emplace_back([&, t] {
-          base::Random random(9, t);
-          while (!stop.load(std::memory_order_relaxed)) {
-            Word& word = words[random.below(64)].word;
-            Txs::update([&](auto& tx) { tx.write(word, tx.read(word) + 1); });
-          }
-        });
-      for (unsigned i = 0; i < kLong; ++i) {
-        unsigned attempts = 0, stalls = 0;
-        Txs::update([&](auto& tx) {
-          if (Descriptor::current().mode == Mode::update) stalls = Descriptor::current().contention.stalls;
-          // The last abort may be a stall that is not seen here.
-          EXPECT_LE(++attempts, kSerialiseAfter + stalls + 2);
-          Word sum = 0;
-          for (unsigned i = 0; i < std::size(words); ++i) {
-            sum += tx.read(words[i].word);
-            if (i % 16 == 0) platform::yield();
-          }
-          tx.write(words[0].word, sum);
-        });
-      }
-      stop.store(true);
-      for (auto& thread : threads) thread.join();
-    });
 }
 
 }  // namespace

@@ -23,6 +23,14 @@ TEST(Describe, EveryExecutableMatchesTheSchema) {
   }
 }
 
+TEST(Describe, ASynchronisationSaysWhatItGuaranteesAndHowManyThreadsItRuns) {
+  const auto sync_of = [](const char* name) { return Json::parse(run(executable(name) + " --describe").out)["sync"]; };
+  EXPECT_NE(sync_of("etl-wb")["guarantees"].string().find("opacity"), std::string::npos);
+  EXPECT_EQ(sync_of("etl-wb")["threads_max"].number(), 1023);
+  for (const char* name : {"sequential", "global-lock", "plain"}) EXPECT_NE(sync_of(name)["guarantees"].string(), "");
+  EXPECT_EQ(sync_of("sequential")["threads_max"].number(), 1);
+}
+
 TEST(Describe, RatiosAreMadeOfMetricsThatExist) {
   const Json description = Json::parse(run(executable("etl-wb") + " --describe").out);
   for (const auto& workload : description["workloads"].array()) {

@@ -63,6 +63,7 @@ struct Sync {
     static constexpr SyncDescription kDescription{.name = "libitm",
                                                   .summary = "GCC's transactional memory, g++ -fgnu-tm",
                                                   .paper = "GCC, libitm",
+                                                  .guarantees = "publication and privatization safe",
                                                   .aborts = SyncDescription::Aborts::unknown,
                                                   .parameters = kParameters};
     return kDescription;

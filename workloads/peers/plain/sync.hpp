@@ -8,8 +8,11 @@ namespace loam::workloads {
 
 struct Sync {
   static const SyncDescription& description() {
-    static constexpr SyncDescription kDescription{
-        .name = "plain", .summary = "one thread, written by hand without policies", .paper = "", .threads_max = 1};
+    static constexpr SyncDescription kDescription{.name = "plain",
+                                                  .summary = "one thread, written by hand without policies",
+                                                  .paper = "",
+                                                  .guarantees = "none",
+                                                  .threads_max = 1};
     return kDescription;
   }
   static void configure(const ParameterValues&, bool) {}
