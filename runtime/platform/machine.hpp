@@ -13,10 +13,13 @@
 #if defined(LOAM_ASAN) || defined(LOAM_TSAN)
 #define LOAM_LIBC_CHECKPOINT 1
 #include <csetjmp>
+#include <cstring>
 #endif
 
 #if defined(__x86_64__)
 #include "runtime/platform/machine_x86_64.hpp"
+#elif defined(__aarch64__)
+#include "runtime/platform/machine_aarch64.hpp"
 #else
 #error "Loam: no machine_<architecture>.hpp for this processor; machine_x86_64.hpp shows what one has to define"
 #endif
@@ -95,6 +98,31 @@ inline int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument)
 }
 [[noreturn]] inline void restart(Checkpoint& checkpoint, int code) noexcept { loam_restart(&checkpoint, code); }
 #endif
+
+// ---- attempts whose body is the code behind a call ------------------------------------------------------------------
+// For languages that cannot hand over a body: a function saves its caller, returns, and returns again after restart(),
+// as setjmp() does. LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(entry, target) defines that function; return_again() makes
+// its Caller the place that `checkpoint` stands for. On restart() the saved registers come back and resume(caller,
+// code) runs in the place of the function, on the stack of its caller; what it returns, the function returns once more.
+// The caller must not have returned meanwhile. With the sanitizers' checkpoints the caller's own _setjmp() is what
+// returns again.
+
+#ifdef LOAM_LIBC_CHECKPOINT
+struct Caller {
+  std::jmp_buf buffer;
+};
+inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*)(Caller*, int)) noexcept {
+  std::memcpy(&checkpoint.buffer, &caller.buffer, sizeof checkpoint.buffer);
+}
+#else
+inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*resume)(Caller*, int)) noexcept {
+  caller.resume = resume;
+  checkpoint.stack_pointer = reinterpret_cast<std::byte*>(&caller) + 1;  // a stack pointer is even
+}
+#endif
+
+// Where the stack of the calling function's caller ended at the call: the same for all calls that one function makes.
+#define LOAM_STACK_OF_CALLER() reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa())
 
 // ---- hardware transactions -----------------------------------------------------------------------------------------
 

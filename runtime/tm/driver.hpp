@@ -19,6 +19,7 @@
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/irrevocable.hpp"
 #include "runtime/tm/lifecycle.hpp"
+#include "runtime/tm/runtime.hpp"
 #include "runtime/tm/serial.hpp"
 #include "runtime/tm/types.hpp"
 #include "runtime/tm/waiting.hpp"
@@ -51,6 +52,9 @@ class Driver {
       if (d->mode != Mode::detached) return nested_read(*d, body);
       d = &Descriptor::attach_thread(kHooks);
     }
+#ifdef LOAM_CHECKED
+    check_algorithm();
+#endif
     Reading call(body);
     const int code = platform::run_attempt(*d, &Reading::run, &call);
     if (code == 0) [[likely]]
@@ -65,6 +69,9 @@ class Driver {
       if (d->mode != Mode::detached) return nested_update(*d, body);
       d = &Descriptor::attach_thread(kHooks);
     }
+#ifdef LOAM_CHECKED
+    check_algorithm();
+#endif
     return run_update<kOnThrow>(*d, body, 0);
   }
 
@@ -256,12 +263,14 @@ class Driver {
 
   template <class F>
   static auto nested_read(Descriptor& d, F& body) {
+    check_algorithm();
     if (d.mode == Mode::read_only) return as<ReadOnlyTx>(d, body);
     return nested_update(d, body);
   }
 
   template <class F>
   static auto nested_update(Descriptor& d, F& body) {
+    check_algorithm();
     if (d.mode == Mode::read_only) restart(d, kUpdate);
     if (d.mode == Mode::nested) return as<NestedTx>(d, body);
     if (d.mode == Mode::serial) return as<IrrevocableTx>(d, body);
@@ -310,6 +319,14 @@ class Driver {
     else
       undo();
     return code;
+  }
+
+  // The transaction around may be another driver's, or the C interface's.
+  static void check_algorithm() noexcept {
+    const Hooks* const hooks =
+        shared.algorithm.load(std::memory_order_relaxed);  // relaxed: set once, before this thread
+    if (hooks != &kHooks) [[unlikely]]
+      check_same_algorithm(*hooks->description, A::kDescription);
   }
 
   // Ends the whole attempt; run_update() and the like get the code.

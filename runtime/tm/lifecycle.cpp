@@ -4,6 +4,8 @@
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/serial.hpp"
 
+#include <utility>
+
 namespace loam::tm::lifecycle {
 namespace {
 
@@ -67,7 +69,14 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   d.mode = Mode::idle;
   if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.B
   domain.leave(d.participant);
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::abort);
+  if (d.handler_end != d.handler_first) {
+    // A transaction of a handler's would leave its own checkpoint where this attempt is about to restart.
+    const platform::Checkpoint checkpoint = d;
+    Part* const part = std::exchange(d.part, nullptr);
+    call_handlers(d, Handler::Of::abort);
+    d.part = part;
+    static_cast<platform::Checkpoint&>(d) = checkpoint;
+  }
   LOAM_POINT("tm.aborted");
 }
 

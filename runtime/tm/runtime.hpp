@@ -11,6 +11,7 @@
 
 namespace loam::tm {
 
+struct AlgorithmDescription;
 struct Hooks;
 
 // What is read at every begin or commit and hardly ever written.
@@ -40,6 +41,10 @@ void configure(const Config& config) noexcept;
 
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
+
+// Fatal if a transaction of the algorithm `wanted` begins where those of `used` run: neither would see what the other
+// does.
+void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescription& wanted) noexcept;
 
 // Frees everything that transactions have freed and nobody can read any more, also what exited threads left. Call
 // outside of transactions. returns how many blocks of the caller are still held back

@@ -1,0 +1,261 @@
+// open: transactions of the C interface, under any algorithm. Two forms:
+//   a body      atomically(): as Driver, for functions of C that can neither throw nor be inlined
+//   open        begin() returns to its caller, which runs the transaction and calls commit(); an attempt that aborts
+//               makes begin() return again (platform::Caller)
+//   Both end a cancelled transaction with a code and not with an exception, which could not cross frames of C.
+//   Nesting is flat. Parts, or_else and retry are Driver's; a transaction of one form may contain the other, and those
+//   of C++ both. Guards  A frame knows whether it is begun, the outermost one how many inside it are; a call whose
+//   stack lies above
+//           that of the outermost one proves that a function returned, or jumped, out of its transaction.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/driver.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+namespace loam::tm::open {
+
+enum class Kind : std::uint8_t { read_only, update, serial };
+
+// What the outermost transaction of a thread is, from its first attempt to its end.
+struct Transaction {
+  std::uintptr_t stack;       // where the stack of the function that began it ended
+  unsigned aborts = 0;        // in a row
+  unsigned begun_inside = 0;  // frames inside it that are begun and not committed
+  Kind kind;
+  bool is_open;  // the open form
+};
+
+// loam_tx_frame, seen from inside.
+struct Frame {
+  static constexpr std::uint64_t kBegun = 0x6265'6775'6e21'6c6d;  // unlikely on a stack that nobody has written
+
+  platform::Caller caller;  // first: the assembly that saves it gets the frame's address
+  Transaction transaction;  // of the outermost frame
+  std::uint64_t mark;       // kBegun or something else
+  bool outermost;
+  bool counted;  // in begun_inside
+
+  bool is_begun() const noexcept { return mark == kBegun; }
+};
+
+// The outermost transaction of this thread, if it is of this interface and its body runs.
+extern thread_local constinit Transaction* running;
+
+using Body = void (*)(Descriptor& tx, void* argument);
+
+// Fatal if the code at `stack` is not inside the transaction that seems to run.
+void check_stack(std::uintptr_t stack, const char* call) noexcept;
+
+// Fatal inside a transaction of GCC's transactional memory, which knows nothing of these.
+void check_foreign() noexcept;
+
+// Fatal unless `frame` is begun and nothing inside it is. `stack`: of the caller of commit
+void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack) noexcept;
+
+template <Algorithm A>
+class OpenDriver {
+  static constexpr Hooks kHooks{&A::kDescription, &A::attach};
+
+ public:
+  // returns the number of the attempt
+  static int begin(Frame& frame, Descriptor** tx, Kind kind, std::uintptr_t stack) {
+    Descriptor& d = attached();
+    *tx = &d;
+    if (d.mode != Mode::idle) return begin_inside(d, frame, kind, stack);
+    check_foreign();
+    frame.transaction = {.stack = stack, .kind = kind, .is_open = true};
+    frame.mark = Frame::kBegun;
+    frame.outermost = true;
+    return start(d, frame);
+  }
+
+  // begin() again, after an attempt has come back with `code`. returns the number of the next attempt, or 0: cancelled
+  static int again(platform::Caller* caller, int code) {
+    Frame& frame = *reinterpret_cast<Frame*>(caller);
+    Descriptor& d = Descriptor::current_or_detached();
+    if (!prepare(d, frame.transaction, code)) {
+      frame.mark = 0;
+      return 0;
+    }
+    return start(d, frame);
+  }
+
+  static void commit(Frame& frame, std::uintptr_t stack) {
+    Descriptor& d = Descriptor::current_or_detached();
+    check_commit(d, frame, stack);
+    if (!frame.outermost) {
+      frame.mark = 0;
+      if (frame.counted && running != nullptr) --running->begun_inside;
+      return;
+    }
+    finish(d, frame.transaction);
+    frame.mark = 0;
+  }
+
+  // returns whether it was kept, that is, not cancelled
+  static bool atomically(Body body, void* argument, Kind kind, std::uintptr_t stack) {
+    Descriptor& d = attached();
+    if (d.mode != Mode::idle) {
+      check_stack(stack, "loam_atomically()");
+      if (kind == Kind::serial) become_irrevocable();
+      body(d, argument);
+      return true;
+    }
+    check_foreign();
+    Call call{{.stack = stack, .kind = kind, .is_open = false}, body, argument};
+    for (int code = call.attempt(d); code != 0; code = call.attempt(d))
+      if (!prepare(d, call.transaction, code)) return false;
+    return true;
+  }
+
+  // In a read-only transaction; does not return: the attempt becomes an update.
+  static void write_in_read_only() {
+    Driver<A>::update([](auto&) {});
+  }
+
+  static void become_irrevocable() {
+    Driver<A>::irrevocable([](auto&) {});
+  }
+
+  [[noreturn]] static void cancel(Descriptor& d) {
+    const bool whole = d.mode == Mode::update || d.mode == Mode::read_only;
+    if (!whole || running == nullptr) Driver<A>::cancel();
+    A::rollback(d, AbortCause::explicit_);
+    lifecycle::restart(d, kCancel);
+  }
+
+  static bool closed(Body body, void* argument) {
+    return Driver<A>::closed([&](auto& tx) { body(tx.descriptor(), argument); });
+  }
+
+  static void or_else(Body first, Body second, void* argument) {
+    Driver<A>::or_else([&](auto& tx) { first(tx.descriptor(), argument); },
+                       [&](auto& tx) { second(tx.descriptor(), argument); });
+  }
+
+  [[noreturn]] static void retry() { Driver<A>::wait_for_change(); }
+
+ private:
+  static Descriptor& attached() noexcept {
+    Descriptor* d = &Descriptor::current_or_detached();
+    if (d->mode == Mode::detached) d = &Descriptor::attach_thread(kHooks);
+    // relaxed: set once, before this thread was attached
+    const Hooks* const hooks = shared.algorithm.load(std::memory_order_relaxed);
+    if (hooks != &kHooks) check_same_algorithm(*hooks->description, A::kDescription);
+    return *d;
+  }
+
+  static int begin_inside(Descriptor& d, Frame& frame, Kind kind, std::uintptr_t stack) {
+    check_stack(stack, "loam_tx_begin()");
+    LOAM_CHECK(running != &frame.transaction, "tm: loam_tx_begin() twice with one frame, without loam_tx_commit()");
+    if (kind == Kind::serial) become_irrevocable();
+    frame.mark = Frame::kBegun;
+    frame.outermost = false;
+    // One inside a part may vanish with it.
+    frame.counted = running != nullptr && d.part == nullptr;
+    if (frame.counted) ++running->begun_inside;
+    return 1;
+  }
+
+  static int start(Descriptor& d, Frame& frame) {
+    platform::return_again(d, frame.caller, &OpenDriver::again);
+    enter(d, frame.transaction);
+    return static_cast<int>(frame.transaction.aborts) + 1;
+  }
+
+  // Begins an attempt.
+  static void enter(Descriptor& d, Transaction& transaction) {
+    transaction.begun_inside = 0;
+    running = &transaction;
+    if (transaction.kind == Kind::serial)
+      serial::acquire(d);
+    else if (transaction.kind == Kind::read_only)
+      A::begin_read_only(d);
+    else
+      A::begin_update(d);
+  }
+
+  // Commits. Restarts the attempt if it cannot. Handlers may run transactions of their own.
+  static void finish(Descriptor& d, Transaction& transaction) {
+    running = nullptr;
+    if (transaction.kind == Kind::serial) {
+      serial::release(d);
+      lifecycle::finished_alone(d);
+    } else if (transaction.kind == Kind::read_only) {
+      A::commit_read_only(d);
+    } else {
+      A::commit_update(d);
+    }
+    settle(d, transaction);
+  }
+
+  static void settle(Descriptor& d, const Transaction& transaction) noexcept {
+    if (transaction.aborts == 0) return;
+    contention::settled(d);
+    d.statistics.count_commit_after(transaction.aborts);
+  }
+
+  // Between two attempts, the first of which came back with `code`. returns false if there is to be no other
+  static bool prepare(Descriptor& d, Transaction& transaction, int code) {
+    running = nullptr;
+    if (code == kCancel) {
+      contention::settled(d);
+      return false;
+    }
+    const unsigned aborts = ++transaction.aborts;
+    const unsigned limit = shared.config.serialise_after;
+    if (code == kSerial || (limit != 0 && aborts >= limit && code == kRestart)) {
+      transaction.kind = Kind::serial;
+      return true;
+    }
+    if (code == kUpdate || aborts >= kReadOnlyFailuresMax) transaction.kind = Kind::update;
+    if (code == kWait)
+      waiting::wait(&A::unchanged, d, d.generation);
+    else if (code == kRestart)
+      contention::before_retry(d, aborts);
+    return true;
+  }
+
+  struct Call {
+    Transaction transaction;
+    Body body;
+    void* argument;
+
+    int attempt(Descriptor& d) {
+      // Alone nothing comes back: no checkpoint.
+      if (transaction.kind == Kind::serial) return run(d), 0;
+      return platform::run_attempt(
+          d,
+          [](void* self, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
+            static_cast<Call*>(self)->run(static_cast<Descriptor&>(checkpoint));
+          },
+          this);
+    }
+
+    void run(Descriptor& d) {
+      enter(d, transaction);
+      try {
+        body(d, argument);
+      } catch (...) {
+        // A body in C++. Alone, an exception leaves what was done.
+        if (transaction.kind == Kind::serial) {
+          finish(d, transaction);
+        } else {
+          running = nullptr;
+          A::rollback(d, AbortCause::explicit_);
+        }
+        throw;
+      }
+      LOAM_CHECK(transaction.begun_inside == 0,
+                 "tm: a body of loam_atomically() returned between loam_tx_begin() and loam_tx_commit()");
+      finish(d, transaction);
+    }
+  };
+};
+
+}  // namespace loam::tm::open
