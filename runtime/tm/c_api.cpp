@@ -27,7 +27,7 @@ loam_tx* handle(Descriptor& d) noexcept { return reinterpret_cast<loam_tx*>(&d);
 open::Frame& frame_of(loam_tx_frame* frame) noexcept { return *reinterpret_cast<open::Frame*>(frame); }
 
 // relaxed: the tables are constants
-const Operations& operations() noexcept { return *open::chosen.load(std::memory_order_relaxed); }
+const open::Operations& operations() noexcept { return *open::chosen.load(std::memory_order_relaxed); }
 
 open::Kind kind_of(unsigned flags) noexcept {
   LOAM_CHECK((flags & ~(LOAM_READ_ONLY | LOAM_IRREVOCABLE)) == 0,
@@ -228,7 +228,7 @@ int loam_configure(const loam_config* config) {
   if (!in_range("shift", config->shift, kShiftMin, kShiftMax) ||
       !in_range("records_log2", config->records_log2, kRecordsLog2Min, kRecordsLog2Max))
     return LOAM_OUT_OF_RANGE;
-  if (!open::choose(*operations_of(config->algorithm)))
+  if (!open::choose(*open::operations_of(config->algorithm)))
     return complain(LOAM_TOO_LATE, "loam_configure() after the first transaction of the process");
   Config wanted;
   wanted.mapping = static_cast<Mapping>(*mapping);

@@ -8,7 +8,7 @@
 #include <new>
 #include <type_traits>
 
-namespace loam::tm {
+namespace loam::open {
 namespace {
 
 // ---- what the accesses of one type of transaction do ----------------------------------------------------------------
@@ -96,7 +96,7 @@ struct Accesses {
 
   static void add_handler(Descriptor& d, Handler::Of outcome, void (*call)(void*), void* argument) {
     const auto handler = [call, argument] {
-      open::running = nullptr;  // the attempt is over
+      running = nullptr;  // the attempt is over
       call(argument);
     };
     writing(d, [&](auto& tx) {
@@ -114,7 +114,7 @@ struct Accesses {
       Tx tx(d);
       f(tx);
     } else {
-      open::OpenDriver<A>::write_in_read_only();
+      OpenDriver<A>::write_in_read_only();
     }
   }
 };
@@ -189,7 +189,7 @@ constexpr Operations operations() {
   fill<A>(o.allocate, LOAM_PICK(allocate));
   fill<A>(o.release, LOAM_PICK(release));
   fill<A>(o.add_handler, LOAM_PICK(add_handler));
-  using Driver = open::OpenDriver<A>;
+  using Driver = OpenDriver<A>;
   o.description = &A::kDescription;
   o.begin = &Driver::begin;
   o.again = &Driver::again;
@@ -217,8 +217,6 @@ const Operations* operations_of(std::string_view algorithm) noexcept {
   return found;
 }
 
-namespace open {
-
 constinit std::atomic<const Operations*> chosen{&kComplaints};
 
 const Operations& choose() noexcept {
@@ -237,5 +235,4 @@ bool choose(const Operations& operations) noexcept {
   return true;
 }
 
-}  // namespace open
-}  // namespace loam::tm
+}  // namespace loam::open

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace loam::tm {
+namespace loam::open {
 
 // One function per Mode.
 template <class Function>
@@ -51,12 +51,12 @@ struct Operations {
   ByMode<void (*)(Descriptor&, void* block)> release;
   ByMode<void (*)(Descriptor&, Handler::Of outcome, void (*call)(void*), void* argument)> add_handler;
 
-  int (*begin)(open::Frame&, Descriptor** tx, open::Kind, std::uintptr_t stack);
+  int (*begin)(Frame&, Descriptor** tx, Kind, std::uintptr_t stack);
   int (*again)(platform::Caller*, int code);
-  void (*commit)(open::Frame&, std::uintptr_t stack);
-  bool (*atomically)(open::Body, void* argument, open::Kind, std::uintptr_t stack);
-  bool (*closed)(open::Body, void* argument);
-  void (*or_else)(open::Body first, open::Body second, void* argument);
+  void (*commit)(Frame&, std::uintptr_t stack);
+  bool (*atomically)(Body, void* argument, Kind, std::uintptr_t stack);
+  bool (*closed)(Body, void* argument);
+  void (*or_else)(Body first, Body second, void* argument);
   void (*become_irrevocable)();
   void (*cancel)(Descriptor&);
   void (*retry)();
@@ -64,8 +64,6 @@ struct Operations {
 
 // The tables of an algorithm, or nullptr if there is none of that name.
 const Operations* operations_of(std::string_view algorithm) noexcept;
-
-namespace open {
 
 // Not a null pointer before the first choice: accesses then meet a table that only complains.
 extern constinit std::atomic<const Operations*> chosen;
@@ -77,5 +75,4 @@ const Operations& choose() noexcept;
 // Makes the choice, if there is none and no transaction has run. returns false otherwise
 bool choose(const Operations& operations) noexcept;
 
-}  // namespace open
-}  // namespace loam::tm
+}  // namespace loam::open

@@ -3,7 +3,7 @@
 // GCC's transactional memory, where the program has it.
 extern "C" [[gnu::weak]] int _ITM_inTransaction() noexcept;
 
-namespace loam::tm::open {
+namespace loam::open {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit Transaction* running = nullptr;
 
@@ -36,4 +36,4 @@ void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack)
              frame.transaction.begun_inside);
 }
 
-}  // namespace loam::tm::open
+}  // namespace loam::open

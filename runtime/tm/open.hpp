@@ -1,8 +1,8 @@
 // open: transactions of the C interface, under any algorithm. Two forms:
-//   a body      atomically(): as Driver, for functions of C that can neither throw nor be inlined
+//   a body      atomically(): Driver's, which gets a function and a pointer
 //   open        begin() returns to its caller, which runs the transaction and calls commit(); an attempt that aborts
 //               makes begin() return again (platform::Caller)
-//   Both end a cancelled transaction with a code and not with an exception, which could not cross frames of C.
+//   Both end a cancelled transaction with a code and not with an exception.
 //   Nesting is flat. Parts, or_else and retry are Driver's; a transaction of one form may contain the other, and those
 //   of C++ both. Guards  A frame knows whether it is begun, the outermost one how many inside it are; a call whose
 //   stack lies above
@@ -17,7 +17,10 @@
 #include <cstdint>
 #include <string_view>
 
-namespace loam::tm::open {
+// Beside namespace tm: what is in there, the shared library shows (cmake/loam-tm.map).
+namespace loam::open {
+
+using namespace tm;
 
 enum class Kind : std::uint8_t { read_only, update, serial };
 
@@ -107,9 +110,29 @@ class OpenDriver {
       return true;
     }
     check_foreign();
-    Call call{{.stack = stack, .kind = kind, .is_open = false}, body, argument};
-    for (int code = call.attempt(d); code != 0; code = call.attempt(d))
-      if (!prepare(d, call.transaction, code)) return false;
+    Transaction transaction{.stack = stack, .kind = kind, .is_open = false};
+    const auto run = [&](auto& tx) {
+      transaction.begun_inside = 0;
+      running = &transaction;
+      body(tx.descriptor(), argument);
+      LOAM_CHECK(transaction.begun_inside == 0,
+                 "tm: a body of loam_atomically() returned between loam_tx_begin() and loam_tx_commit()");
+      running = nullptr;
+    };
+    try {
+      if (kind == Kind::serial)
+        Driver<A>::irrevocable(run);
+      else if (kind == Kind::read_only)
+        Driver<A>::read_only(run);
+      else
+        Driver<A>::update(run);
+    } catch (const Cancelled&) {
+      running = nullptr;
+      return false;
+    } catch (...) {  // from a body in C++
+      running = nullptr;
+      throw;
+    }
     return true;
   }
 
@@ -123,10 +146,12 @@ class OpenDriver {
   }
 
   [[noreturn]] static void cancel(Descriptor& d) {
-    const bool whole = d.mode == Mode::update || d.mode == Mode::read_only;
-    if (!whole || running == nullptr) Driver<A>::cancel();
-    A::rollback(d, AbortCause::explicit_);
-    lifecycle::restart(d, kCancel);
+    if (d.mode == Mode::read_only) write_in_read_only();  // what can be cancelled is an update
+    if (d.mode == Mode::update && running != nullptr && running->is_open) {
+      A::rollback(d, AbortCause::explicit_);
+      lifecycle::restart(d, kCancel);
+    }
+    Driver<A>::cancel();
   }
 
   static bool closed(Body body, void* argument) {
@@ -220,42 +245,6 @@ class OpenDriver {
       contention::before_retry(d, aborts);
     return true;
   }
-
-  struct Call {
-    Transaction transaction;
-    Body body;
-    void* argument;
-
-    int attempt(Descriptor& d) {
-      // Alone nothing comes back: no checkpoint.
-      if (transaction.kind == Kind::serial) return run(d), 0;
-      return platform::run_attempt(
-          d,
-          [](void* self, platform::AttemptSelf, platform::Checkpoint& checkpoint) {
-            static_cast<Call*>(self)->run(static_cast<Descriptor&>(checkpoint));
-          },
-          this);
-    }
-
-    void run(Descriptor& d) {
-      enter(d, transaction);
-      try {
-        body(d, argument);
-      } catch (...) {
-        // A body in C++. Alone, an exception leaves what was done.
-        if (transaction.kind == Kind::serial) {
-          finish(d, transaction);
-        } else {
-          running = nullptr;
-          A::rollback(d, AbortCause::explicit_);
-        }
-        throw;
-      }
-      LOAM_CHECK(transaction.begun_inside == 0,
-                 "tm: a body of loam_atomically() returned between loam_tx_begin() and loam_tx_commit()");
-      finish(d, transaction);
-    }
-  };
 };
 
-}  // namespace loam::tm::open
+}  // namespace loam::open
