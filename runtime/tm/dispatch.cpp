@@ -96,7 +96,7 @@ struct Accesses {
 
   static void add_handler(Descriptor& d, Handler::Of outcome, void (*call)(void*), void* argument) {
     const auto handler = [call, argument] {
-      running = nullptr;  // the attempt is over
+      running.transaction = nullptr;  // the attempt is over
       call(argument);
     };
     writing(d, [&](auto& tx) {

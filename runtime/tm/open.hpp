@@ -24,11 +24,10 @@ using namespace tm;
 
 enum class Kind : std::uint8_t { read_only, update, serial };
 
-// What the outermost transaction of a thread is, from its first attempt to its end.
+// The outermost transaction of a thread, from its first attempt to its end.
 struct Transaction {
-  std::uintptr_t stack;       // where the stack of the function that began it ended
-  unsigned aborts = 0;        // in a row
-  unsigned begun_inside = 0;  // frames inside it that are begun and not committed
+  std::uintptr_t stack;  // where the stack of the function that began it ended
+  unsigned aborts = 0;   // in a row
   Kind kind;
   bool is_open;  // the open form
 };
@@ -46,8 +45,15 @@ struct Frame {
   bool is_begun() const noexcept { return mark == kBegun; }
 };
 
-// The outermost transaction of this thread, if it is of this interface and its body runs.
-extern thread_local constinit Transaction* running;
+// Of this thread's outermost transaction, while its body runs, if it is of this interface. What the checks need is
+// copied: the transaction lies on the stack of a function that may have returned.
+struct Running {
+  const Transaction* transaction = nullptr;
+  std::uintptr_t stack = 0;
+  unsigned begun_inside = 0;  // frames inside it that are begun and not committed
+  bool is_open = false;
+};
+extern thread_local constinit Running running;
 
 using Body = void (*)(Descriptor& tx, void* argument);
 
@@ -93,7 +99,7 @@ class OpenDriver {
     check_commit(d, frame, stack);
     if (!frame.outermost) {
       frame.mark = 0;
-      if (frame.counted && running != nullptr) --running->begun_inside;
+      if (frame.counted && running.transaction != nullptr) --running.begun_inside;
       return;
     }
     finish(d, frame.transaction);
@@ -112,12 +118,11 @@ class OpenDriver {
     check_foreign();
     Transaction transaction{.stack = stack, .kind = kind, .is_open = false};
     const auto run = [&](auto& tx) {
-      transaction.begun_inside = 0;
-      running = &transaction;
+      enter(transaction);
       body(tx.descriptor(), argument);
-      LOAM_CHECK(transaction.begun_inside == 0,
+      LOAM_CHECK(running.begun_inside == 0,
                  "tm: a body of loam_atomically() returned between loam_tx_begin() and loam_tx_commit()");
-      running = nullptr;
+      running.transaction = nullptr;
     };
     try {
       if (kind == Kind::serial)
@@ -127,10 +132,10 @@ class OpenDriver {
       else
         Driver<A>::update(run);
     } catch (const Cancelled&) {
-      running = nullptr;
+      running.transaction = nullptr;
       return false;
     } catch (...) {  // from a body in C++
-      running = nullptr;
+      running.transaction = nullptr;
       throw;
     }
     return true;
@@ -147,7 +152,7 @@ class OpenDriver {
 
   [[noreturn]] static void cancel(Descriptor& d) {
     if (d.mode == Mode::read_only) write_in_read_only();  // what can be cancelled is an update
-    if (d.mode == Mode::update && running != nullptr && running->is_open) {
+    if (d.mode == Mode::update && running.transaction != nullptr && running.is_open) {
       A::rollback(d, AbortCause::explicit_);
       lifecycle::restart(d, kCancel);
     }
@@ -177,14 +182,19 @@ class OpenDriver {
 
   static int begin_inside(Descriptor& d, Frame& frame, Kind kind, std::uintptr_t stack) {
     check_stack(stack, "loam_tx_begin()");
-    LOAM_CHECK(running != &frame.transaction, "tm: loam_tx_begin() twice with one frame, without loam_tx_commit()");
+    LOAM_CHECK(running.transaction != &frame.transaction,
+               "tm: loam_tx_begin() twice with one frame, without loam_tx_commit()");
     if (kind == Kind::serial) become_irrevocable();
     frame.mark = Frame::kBegun;
     frame.outermost = false;
     // One inside a part may vanish with it.
-    frame.counted = running != nullptr && d.part == nullptr;
-    if (frame.counted) ++running->begun_inside;
+    frame.counted = running.transaction != nullptr && d.part == nullptr;
+    if (frame.counted) ++running.begun_inside;
     return 1;
+  }
+
+  static void enter(const Transaction& transaction) noexcept {
+    running = {.transaction = &transaction, .stack = transaction.stack, .is_open = transaction.is_open};
   }
 
   static int start(Descriptor& d, Frame& frame) {
@@ -195,8 +205,7 @@ class OpenDriver {
 
   // Begins an attempt.
   static void enter(Descriptor& d, Transaction& transaction) {
-    transaction.begun_inside = 0;
-    running = &transaction;
+    enter(transaction);
     if (transaction.kind == Kind::serial)
       serial::acquire(d);
     else if (transaction.kind == Kind::read_only)
@@ -207,7 +216,7 @@ class OpenDriver {
 
   // Commits. Restarts the attempt if it cannot. Handlers may run transactions of their own.
   static void finish(Descriptor& d, Transaction& transaction) {
-    running = nullptr;
+    running.transaction = nullptr;
     if (transaction.kind == Kind::serial) {
       serial::release(d);
       lifecycle::finished_alone(d);
@@ -227,7 +236,7 @@ class OpenDriver {
 
   // Between two attempts, the first of which came back with `code`. returns false if there is to be no other
   static bool prepare(Descriptor& d, Transaction& transaction, int code) {
-    running = nullptr;
+    running.transaction = nullptr;
     if (code == kCancel) {
       contention::settled(d);
       return false;

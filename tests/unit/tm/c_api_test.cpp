@@ -298,8 +298,10 @@ TEST_P(CApi, MemoryAndHandlersFollowTheOutcome) {
     for (const std::uint64_t count : s.aborts) aborts += count;
     EXPECT_EQ(s.attempts, s.commits + aborts);
     EXPECT_EQ(aborts, 1u);
+#ifndef LOAM_TSAN  // whose malloc ends the program instead
     // More than there is.
     atomically([](loam_tx* tx) { EXPECT_EQ(loam_tx_malloc(tx, ~std::size_t{0} / 4), nullptr); });
+#endif
   });
 }
 
@@ -534,9 +536,10 @@ TEST_F(CApiDeathTest, TheFunctionThatBeganHasReturned) {
 TEST_F(CApiDeathTest, ALongjmpOutOfABodyIsFoundByTheNextTransaction) {
   EXPECT_DEATH(
       {
+        // Both calls by one function: a deeper one is not told from one inside the body.
         static std::jmp_buf out;
-        if (setjmp(out) == 0) atomically([](loam_tx*) { std::longjmp(out, 1); });
-        atomically([](loam_tx*) {});
+        if (setjmp(out) == 0) loam_atomically([](loam_tx*, void*) { std::longjmp(out, 1); }, nullptr, 0);
+        loam_atomically([](loam_tx*, void*) {}, nullptr, 0);
       },
       "longjmp");
 }
