@@ -37,8 +37,12 @@ bool register_membarrier() noexcept {
 
 // Where membarrier is refused (old kernels, seccomp, valgrind): taking away a right from a page that was just written
 // makes the kernel interrupt every core that runs this process, to drop its cached translation. An interrupt drains the
-// store buffer, which is all that is asked for. x86 only: elsewhere translations are dropped without interrupts.
+// store buffer, which is all that is asked for. Where processors drop translations by broadcast there is no such way.
 void interrupt_all_cores() noexcept {
+  LOAM_CHECK(kLostRightsInterrupt,
+             "announce_heavy: the kernel refuses membarrier (errno {}), which Loam cannot do "
+             "without on this processor; allow it in the seccomp filter, or use Linux 4.14 or later",
+             errno);
   static void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   LOAM_CHECK(page != MAP_FAILED, "announce_heavy: no page for the fallback of membarrier (errno {})", errno);
   LOAM_CHECK(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0, "announce_heavy: mprotect failed (errno {})", errno);
@@ -99,6 +103,7 @@ void announce_heavy() noexcept {
 }
 
 bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept {
+  if (returns_again(checkpoint)) return true;
   if (reinterpret_cast<std::uintptr_t>(frame) >= reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer))
     return false;
 #ifdef LOAM_LIBC_CHECKPOINT
@@ -109,6 +114,7 @@ bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept {
 }
 
 bool in_signal_handler(const Checkpoint& checkpoint) noexcept {
+  if (returns_again(checkpoint)) return false;
   struct Walk {
     std::uintptr_t end;
     bool found;

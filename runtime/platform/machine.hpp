@@ -13,10 +13,13 @@
 #if defined(LOAM_ASAN) || defined(LOAM_TSAN)
 #define LOAM_LIBC_CHECKPOINT 1
 #include <csetjmp>
+#include <cstring>
 #endif
 
 #if defined(__x86_64__)
 #include "runtime/platform/machine_x86_64.hpp"
+#elif defined(__aarch64__)
+#include "runtime/platform/machine_aarch64.hpp"
 #else
 #error "Loam: no machine_<architecture>.hpp for this processor; machine_x86_64.hpp shows what one has to define"
 #endif
@@ -104,7 +107,38 @@ bool return_address_is_there(const Checkpoint& checkpoint) noexcept;
 bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept;
 
 // Whether a signal handler runs between the caller and run_attempt(). Unwinds the stack: microseconds.
+// Neither says anything of a checkpoint that makes its caller return again: that one has no body.
 bool in_signal_handler(const Checkpoint& checkpoint) noexcept;
+
+// ---- attempts whose body is the code behind a call ------------------------------------------------------------------
+// For languages that cannot hand over a body: a function saves its caller, returns, and returns again after restart(),
+// as setjmp() does. LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(entry, target) defines that function; return_again() makes
+// its Caller the place that `checkpoint` stands for. On restart() the saved registers come back and resume(caller,
+// code) runs in the place of the function, on the stack of its caller; what it returns, the function returns once more.
+// The caller must not have returned meanwhile. With the sanitizers' checkpoints the caller's own _setjmp() is what
+// returns again.
+
+#ifdef LOAM_LIBC_CHECKPOINT
+struct Caller {
+  std::jmp_buf buffer;
+};
+inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*)(Caller*, int)) noexcept {
+  std::memcpy(&checkpoint.buffer, &caller.buffer, sizeof checkpoint.buffer);
+  checkpoint.stack_pointer = nullptr;
+}
+inline bool returns_again(const Checkpoint& checkpoint) noexcept { return checkpoint.stack_pointer == nullptr; }
+#else
+inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*resume)(Caller*, int)) noexcept {
+  caller.resume = resume;
+  checkpoint.stack_pointer = reinterpret_cast<std::byte*>(&caller) + 1;  // a stack pointer is even
+}
+inline bool returns_again(const Checkpoint& checkpoint) noexcept {
+  return reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer) % 2 != 0;
+}
+#endif
+
+// Where the stack of the calling function's caller ended at the call: the same for all calls that one function makes.
+#define LOAM_STACK_OF_CALLER() reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa())
 
 // ---- hardware transactions -----------------------------------------------------------------------------------------
 

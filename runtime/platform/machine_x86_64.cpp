@@ -9,11 +9,12 @@
 // System V ABI: rbx, rbp, r12-r15 and rsp belong to the caller. They are pushed, the stack pointer is the checkpoint,
 // and both ways out pop them. The call-frame directives let an exception, a debugger and a profiler pass.
 //   rdi = Checkpoint*, rsi = argument, rdx = body; six pushes and the return address leave rsp 8 off a multiple of 16.
+// A checkpoint with its lowest bit set is the address of a Caller (machine_x86_64.hpp), plus 1: its registers come
+// back, and its function `resume` runs as if the code behind loam_tx_begin() had called it: rdi = Caller*, esi = code.
 asm(R"(
     .text
     .p2align 4
     .globl loam_run_attempt
-    .hidden loam_run_attempt
     .type loam_run_attempt, @function
 loam_run_attempt:
     .cfi_startproc
@@ -70,12 +71,25 @@ loam_body_returned:
 
     .p2align 4
     .globl loam_restart
-    .hidden loam_restart
     .type loam_restart, @function
 loam_restart:
-    movq (%rdi), %rsp
+    movq (%rdi), %rax
+    testb $1, %al
+    jne .Lloam_return_again
+    movq %rax, %rsp
     movl %esi, %eax
     jmp .Lloam_attempt_return
+.Lloam_return_again:
+    leaq -1(%rax), %rdi
+    movq 0(%rdi), %rbx
+    movq 8(%rdi), %rbp
+    movq 16(%rdi), %r12
+    movq 24(%rdi), %r13
+    movq 32(%rdi), %r14
+    movq 40(%rdi), %r15
+    movq 48(%rdi), %rsp
+    pushq 56(%rdi)
+    jmp *64(%rdi)
     .size loam_restart, . - loam_restart
 
 # rdi = argument, rax = function. Every register but the vector ones comes back as it was.

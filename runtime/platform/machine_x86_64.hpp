@@ -72,4 +72,30 @@ inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected
 #endif
 }
 
+// Whether taking a right from a page interrupts every core that runs this process (machine.cpp).
+inline constexpr bool kLostRightsInterrupt = true;
+
+#ifndef LOAM_LIBC_CHECKPOINT
+// What a function has to find again when a call of its returns once more. The assembly knows the offsets.
+struct Caller {
+  std::uint64_t callee_saved[6];  // rbx, rbp, r12 to r15
+  std::uint64_t stack_pointer;    // behind the call
+  std::uint64_t return_address;
+  int (*resume)(Caller*, int code);
+};
+#endif
+
 }  // namespace loam::platform
+
+// Defines the function `entry(Caller*, ...)`: it saves its caller and goes on in the function `target` with the same
+// arguments, which returns in its place.
+#define LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(entry, target)                             \
+  asm(".text\n.p2align 4\n.globl " #entry "\n.type " #entry ", @function\n" #entry         \
+      ":\n"                                                                                \
+      ".cfi_startproc\n"                                                                   \
+      "movq %rbx, 0(%rdi)\nmovq %rbp, 8(%rdi)\nmovq %r12, 16(%rdi)\nmovq %r13, 24(%rdi)\n" \
+      "movq %r14, 32(%rdi)\nmovq %r15, 40(%rdi)\n"                                         \
+      "leaq 8(%rsp), %rax\nmovq %rax, 48(%rdi)\nmovq (%rsp), %rax\nmovq %rax, 56(%rdi)\n"  \
+      "jmp " #target                                                                       \
+      "\n"                                                                                 \
+      ".cfi_endproc\n.size " #entry ", . - " #entry "\n")

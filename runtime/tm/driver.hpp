@@ -28,6 +28,7 @@
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/irrevocable.hpp"
 #include "runtime/tm/lifecycle.hpp"
+#include "runtime/tm/runtime.hpp"
 #include "runtime/tm/serial.hpp"
 #include "runtime/tm/types.hpp"
 #include "runtime/tm/waiting.hpp"
@@ -53,6 +54,9 @@ class Driver {
     Descriptor& d = Descriptor::current_or_detached();
     if (d.mode != Mode::idle) [[unlikely]]
       return not_idle<Kind::read_only, OnThrow::cancel>(d, body);
+#ifdef LOAM_CHECKED
+    check_algorithm();
+#endif
     return run_read_only(d, body);
   }
 
@@ -61,6 +65,9 @@ class Driver {
     Descriptor& d = Descriptor::current_or_detached();
     if (d.mode != Mode::idle) [[unlikely]]
       return not_idle<Kind::update, kOnThrow>(d, body);
+#ifdef LOAM_CHECKED
+    check_algorithm();
+#endif
     return run_update<kOnThrow>(d, body, 0);
   }
 
@@ -289,6 +296,7 @@ class Driver {
 
   template <class F>
   static auto nested_read(Descriptor& d, F& body) {
+    check_algorithm();
     if (d.mode == Mode::read_only) {
       lifecycle::check_nested(d);
       return as<ReadOnlyTx>(d, body);
@@ -299,6 +307,7 @@ class Driver {
   template <class F>
   static auto nested_update(Descriptor& d, F& body) {
     lifecycle::check_nested(d);
+    check_algorithm();
     if (d.mode == Mode::read_only) restart(d, kUpdate);
     if (d.mode == Mode::nested) return as<NestedTx>(d, body);
     if (d.mode == Mode::serial) return as<IrrevocableTx>(d, body);
@@ -380,6 +389,14 @@ class Driver {
           as<Tx>(static_cast<Descriptor&>(checkpoint), *static_cast<F*>(argument));
         },
         const_cast<std::remove_const_t<F>*>(&body));  // F again, on the other side
+  }
+
+  // The transaction around may be another driver's, or the C interface's.
+  static void check_algorithm() noexcept {
+    const Hooks* const hooks =
+        shared.algorithm.load(std::memory_order_relaxed);  // relaxed: set once, before this thread
+    if (hooks != &kHooks) [[unlikely]]
+      check_same_algorithm(*hooks->description, A::kDescription);
   }
 
   // Ends the whole attempt; who runs it gets the code.

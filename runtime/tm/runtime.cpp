@@ -109,12 +109,16 @@ void agree_on(const Hooks& algorithm) noexcept {
     process::watch();
     return;
   }
-  LOAM_CHECK(first->description->name == algorithm.description->name,
-             "tm: a transaction of algorithm {} in a process whose transactions run under {}; use one for all",
-             algorithm.description->name, first->description->name);
+  check_same_algorithm(*first->description, *algorithm.description);
 }
 
 }  // namespace
+
+void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescription& wanted) noexcept {
+  LOAM_CHECK(used.name == wanted.name,
+             "tm: a transaction of algorithm {} in a process whose transactions run under {}; use one for all",
+             wanted.name, used.name);
+}
 
 void configure(const Config& config) noexcept {
   const std::lock_guard guard(setup_lock);

@@ -11,6 +11,7 @@
 
 namespace loam::tm {
 
+struct AlgorithmDescription;
 struct Hooks;
 
 // What is read at every begin or commit and hardly ever written.
@@ -44,6 +45,10 @@ void configure_once() noexcept;
 // configure() waits in between. For fork, which must not happen in the middle of it.
 void lock_setup() noexcept;
 void unlock_setup() noexcept;
+
+// Fatal if a transaction of the algorithm `wanted` begins where those of `used` run: neither would see what the other
+// does.
+void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescription& wanted) noexcept;
 
 // Frees everything that transactions have freed and nobody can read any more, also what exited threads left. Call
 // outside of transactions. returns how many blocks of the caller are still held back

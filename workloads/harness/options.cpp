@@ -1,7 +1,7 @@
 #include "workloads/harness/options.hpp"
 
 #include "runtime/base/format.hpp"
-#include "workloads/harness/nearest.hpp"
+#include "runtime/base/nearest.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -37,7 +37,8 @@ const Workload* workload_of(std::string_view name) {
     text.put(' ');
     text.put(workload.name);
   }
-  const auto near = nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
+  const auto near =
+      base::nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
   reject("WORKLOAD", name, text.text(),
          near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
 }
@@ -139,7 +140,7 @@ void parse_options(std::span<char* const> arguments, const SyncDescription& sync
     }
     if (std::ranges::find(kFlags, flag) == std::end(kFlags) || flag == "--describe") {
       char hint[96];
-      const auto near = nearest(flag, kFlags, [](std::string_view known) { return known; });
+      const auto near = base::nearest(flag, kFlags, [](std::string_view known) { return known; });
       reject(flag, "", "no such option here",
              near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
     }

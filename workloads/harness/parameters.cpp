@@ -2,7 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/format.hpp"
-#include "workloads/harness/nearest.hpp"
+#include "runtime/base/nearest.hpp"
 
 #include <charconv>
 
@@ -53,7 +53,7 @@ bool ParameterValues::set(std::string_view name, std::string_view text, Refusal&
         }
       const auto self = [](std::string_view choice) { return choice; };
       say(refusal.limit, "must be one of {}", join(list, spec.choices, self));
-      const auto near = nearest(text, spec.choices, self);
+      const auto near = base::nearest(text, spec.choices, self);
       if (!near.empty()) say(refusal.hint, "did you mean {}?", near);
       return false;
     }
@@ -69,7 +69,7 @@ bool ParameterValues::set(std::string_view name, std::string_view text, Refusal&
     return true;
   }
   say(refusal.limit, "no such parameter; known: {}", join(list, items(), name_of_item));
-  const auto near = nearest(name, items(), name_of_item);
+  const auto near = base::nearest(name, items(), name_of_item);
   if (!near.empty()) say(refusal.hint, "did you mean {}?", near);
   return false;
 }

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace loam::workloads {
+namespace loam::base {
 
 inline constexpr std::size_t kNameMax = 40;  // longer words are compared by their first 40 characters
 
@@ -43,4 +43,4 @@ std::string_view nearest(std::string_view word, const Entries& entries, NameOf n
   return best;
 }
 
-}  // namespace loam::workloads
+}  // namespace loam::base

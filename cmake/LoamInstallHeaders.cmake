@@ -1,0 +1,31 @@
+# Run by `cmake --install`, with variables of LoamInstall.cmake: copies the headers, and makes their includes those of the
+# installed tree.
+foreach(pattern IN LISTS loam_header_patterns)
+  file(GLOB_RECURSE found RELATIVE "${loam_source}" "${loam_source}/${pattern}")
+  list(APPEND loam_internal_headers ${found})
+endforeach()
+
+function(loam_install_header source target)
+  set(target "${CMAKE_INSTALL_PREFIX}/${loam_include}/${target}")
+  file(READ "${source}" text)
+  string(REPLACE "#include \"runtime/" "#include \"loam/runtime/" text "${text}")
+  # Not written again if it is there already: what was compiled with it stays up to date.
+  set(before "")
+  if(EXISTS "$ENV{DESTDIR}${target}")
+    file(READ "$ENV{DESTDIR}${target}" before)
+  endif()
+  if(text STREQUAL before)
+    message(STATUS "Up-to-date: ${target}")
+  else()
+    message(STATUS "Installing: ${target}")
+    file(WRITE "$ENV{DESTDIR}${target}" "${text}")
+  endif()
+  set(CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_MANIFEST_FILES};${target}" PARENT_SCOPE)
+endfunction()
+
+foreach(header IN LISTS loam_public_headers)
+  loam_install_header("${loam_source}/include/${header}" "${header}")
+endforeach()
+foreach(header IN LISTS loam_internal_headers)
+  loam_install_header("${loam_source}/${header}" "loam/${header}")
+endforeach()

@@ -1,0 +1,54 @@
+// The AArch64 half of machine.hpp that must be inline.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace loam::platform {
+
+// isb and not yield, which most cores treat as nothing: isb drains the pipeline, tens of cycles as x86's pause.
+inline void pause() noexcept { asm volatile("isb" ::: "memory"); }
+
+// Keeps the compiler, not the processor, from moving memory accesses across.
+inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
+
+// word |= 1 << 63, for a word that only the caller writes, ordered as a release store.
+inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
+  word.store(word.load(std::memory_order_relaxed) | 1ULL << 63, std::memory_order_release);  // relaxed: own word
+}
+
+// word.load(relaxed) == expected: a load and a comparison, which compilers find by themselves.
+inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected) noexcept {
+  return word.load(std::memory_order_relaxed) == expected;  // relaxed: as in machine_x86_64.hpp, the caller orders it
+}
+
+// Whether taking a right from a page interrupts every core that runs this process (machine.cpp).
+inline constexpr bool kLostRightsInterrupt = false;  // tlbi is broadcast
+
+#ifndef LOAM_LIBC_CHECKPOINT
+// What a function has to find again when a call of its returns once more. The assembly knows the offsets.
+struct Caller {
+  std::uint64_t callee_saved[11];   // x19 to x29
+  std::uint64_t return_address;     // x30
+  std::uint64_t floating_point[8];  // d8 to d15
+  std::uint64_t stack_pointer;
+  int (*resume)(Caller*, int code);
+};
+#endif
+
+}  // namespace loam::platform
+
+// Defines the function `entry(Caller*, ...)`: it saves its caller and goes on in the function `target` with the same
+// arguments, which returns in its place.
+#define LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(entry, target)                                                \
+  asm(".text\n.p2align 4\n.globl " #entry "\n.type " #entry ", %function\n" #entry                            \
+      ":\n"                                                                                                   \
+      ".cfi_startproc\n"                                                                                      \
+      "hint #34\n"                                                                                            \
+      "stp x19, x20, [x0, #0]\nstp x21, x22, [x0, #16]\nstp x23, x24, [x0, #32]\nstp x25, x26, [x0, #48]\n"   \
+      "stp x27, x28, [x0, #64]\nstp x29, x30, [x0, #80]\n"                                                    \
+      "stp d8, d9, [x0, #96]\nstp d10, d11, [x0, #112]\nstp d12, d13, [x0, #128]\nstp d14, d15, [x0, #144]\n" \
+      "mov x9, sp\nstr x9, [x0, #160]\n"                                                                      \
+      "b " #target                                                                                            \
+      "\n"                                                                                                    \
+      ".cfi_endproc\n.size " #entry ", . - " #entry "\n")

@@ -1,0 +1,259 @@
+// open: transactions of the C interface, under any algorithm. Two forms:
+//   a body      atomically(): Driver's, which gets a function and a pointer
+//   open        begin() returns to its caller, which runs the transaction and calls commit(); an attempt that aborts
+//               makes begin() return again (platform::Caller)
+//   Both end a cancelled transaction with a code and not with an exception.
+//   Nesting is flat. Parts, or_else and retry are Driver's; a transaction of one form may contain the other, and those
+//   of C++ both. Guards  A frame knows whether it is begun, the outermost one how many inside it are; a call whose
+//   stack lies above
+//           that of the outermost one proves that a function returned, or jumped, out of its transaction.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/driver.hpp"
+
+#include <cstdint>
+#include <string_view>
+
+// Beside namespace tm: what is in there, the shared library shows (cmake/loam-tm.map).
+namespace loam::open {
+
+using namespace tm;
+
+enum class Kind : std::uint8_t { read_only, update, serial };
+
+// The outermost transaction of a thread, from its first attempt to its end.
+struct Transaction {
+  std::uintptr_t stack;  // where the stack of the function that began it ended
+  unsigned aborts = 0;   // in a row
+  Kind kind;
+  bool is_open;  // the open form
+};
+
+// loam_tx_frame, seen from inside.
+struct Frame {
+  static constexpr std::uint64_t kBegun = 0x6265'6775'6e21'6c6d;  // unlikely on a stack that nobody has written
+
+  platform::Caller caller;  // first: the assembly that saves it gets the frame's address
+  Transaction transaction;  // of the outermost frame
+  std::uint64_t mark;       // kBegun or something else
+  bool outermost;
+  bool counted;  // in begun_inside
+
+  bool is_begun() const noexcept { return mark == kBegun; }
+};
+
+// Of this thread's outermost transaction, while its body runs, if it is of this interface. What the checks need is
+// copied: the transaction lies on the stack of a function that may have returned.
+struct Running {
+  const Transaction* transaction = nullptr;
+  std::uintptr_t stack = 0;
+  unsigned begun_inside = 0;  // frames inside it that are begun and not committed
+  bool is_open = false;
+};
+extern thread_local constinit Running running;
+
+using Body = void (*)(Descriptor& tx, void* argument);
+
+// Fatal if the code at `stack` is not inside the transaction that seems to run.
+void check_stack(std::uintptr_t stack, const char* call) noexcept;
+
+// Fatal inside a transaction of GCC's transactional memory, which knows nothing of these.
+void check_foreign() noexcept;
+
+// Fatal unless `frame` is begun and nothing inside it is. `stack`: of the caller of commit
+void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack) noexcept;
+
+template <Algorithm A>
+class OpenDriver {
+  static constexpr Hooks kHooks{&A::kDescription, &A::attach};
+
+ public:
+  // returns the number of the attempt
+  static int begin(Frame& frame, Descriptor** tx, Kind kind, std::uintptr_t stack) {
+    Descriptor& d = attached();
+    *tx = &d;
+    if (d.mode != Mode::idle) return begin_inside(d, frame, kind, stack);
+    check_foreign();
+    frame.transaction = {.stack = stack, .kind = kind, .is_open = true};
+    frame.mark = Frame::kBegun;
+    frame.outermost = true;
+    return start(d, frame);
+  }
+
+  // begin() again, after an attempt has come back with `code`. returns the number of the next attempt, or 0: cancelled
+  static int again(platform::Caller* caller, int code) {
+    Frame& frame = *reinterpret_cast<Frame*>(caller);
+    Descriptor& d = Descriptor::current_or_detached();
+    if (!prepare(d, frame.transaction, code)) {
+      frame.mark = 0;
+      return 0;
+    }
+    return start(d, frame);
+  }
+
+  static void commit(Frame& frame, std::uintptr_t stack) {
+    Descriptor& d = Descriptor::current_or_detached();
+    check_commit(d, frame, stack);
+    if (!frame.outermost) {
+      frame.mark = 0;
+      if (frame.counted && running.transaction != nullptr) --running.begun_inside;
+      return;
+    }
+    finish(d, frame.transaction);
+    frame.mark = 0;
+  }
+
+  // returns whether it was kept, that is, not cancelled
+  static bool atomically(Body body, void* argument, Kind kind, std::uintptr_t stack) {
+    Descriptor& d = attached();
+    if (d.mode != Mode::idle) {
+      check_stack(stack, "loam_atomically()");
+      if (kind == Kind::serial) become_irrevocable();
+      body(d, argument);
+      return true;
+    }
+    check_foreign();
+    Transaction transaction{.stack = stack, .kind = kind, .is_open = false};
+    const auto run = [&](auto& tx) {
+      enter(transaction);
+      body(tx.descriptor(), argument);
+      LOAM_CHECK(running.begun_inside == 0,
+                 "tm: a body of loam_atomically() returned between loam_tx_begin() and loam_tx_commit()");
+      running.transaction = nullptr;
+    };
+    try {
+      if (kind == Kind::serial)
+        Driver<A>::irrevocable(run);
+      else if (kind == Kind::read_only)
+        Driver<A>::read_only(run);
+      else
+        Driver<A>::update(run);
+    } catch (const Cancelled&) {
+      running.transaction = nullptr;
+      return false;
+    } catch (...) {  // from a body in C++
+      running.transaction = nullptr;
+      throw;
+    }
+    return true;
+  }
+
+  // In a read-only transaction; does not return: the attempt becomes an update.
+  static void write_in_read_only() {
+    Driver<A>::update([](auto&) {});
+  }
+
+  static void become_irrevocable() {
+    Driver<A>::irrevocable([](auto&) {});
+  }
+
+  [[noreturn]] static void cancel(Descriptor& d) {
+    if (d.mode == Mode::read_only) write_in_read_only();  // what can be cancelled is an update
+    if (d.mode == Mode::update && running.transaction != nullptr && running.is_open) {
+      A::rollback(d, AbortCause::explicit_);
+      lifecycle::restart(d, kCancel);
+    }
+    Driver<A>::cancel();
+  }
+
+  static bool closed(Body body, void* argument) {
+    return Driver<A>::closed([&](auto& tx) { body(tx.descriptor(), argument); });
+  }
+
+  static void or_else(Body first, Body second, void* argument) {
+    Driver<A>::or_else([&](auto& tx) { first(tx.descriptor(), argument); },
+                       [&](auto& tx) { second(tx.descriptor(), argument); });
+  }
+
+  [[noreturn]] static void retry() { Driver<A>::wait_for_change(); }
+
+ private:
+  static Descriptor& attached() noexcept {
+    Descriptor* d = &Descriptor::current_or_detached();
+    if (d->mode == Mode::detached) d = &Descriptor::attach_thread(kHooks);
+    // relaxed: set once, before this thread was attached
+    const Hooks* const hooks = shared.algorithm.load(std::memory_order_relaxed);
+    if (hooks != &kHooks) check_same_algorithm(*hooks->description, A::kDescription);
+    return *d;
+  }
+
+  static int begin_inside(Descriptor& d, Frame& frame, Kind kind, std::uintptr_t stack) {
+    check_stack(stack, "loam_tx_begin()");
+    LOAM_CHECK(running.transaction != &frame.transaction,
+               "tm: loam_tx_begin() twice with one frame, without loam_tx_commit()");
+    if (kind == Kind::serial) become_irrevocable();
+    frame.mark = Frame::kBegun;
+    frame.outermost = false;
+    // One inside a part may vanish with it.
+    frame.counted = running.transaction != nullptr && d.part == nullptr;
+    if (frame.counted) ++running.begun_inside;
+    return 1;
+  }
+
+  static void enter(const Transaction& transaction) noexcept {
+    running = {.transaction = &transaction, .stack = transaction.stack, .is_open = transaction.is_open};
+  }
+
+  static int start(Descriptor& d, Frame& frame) {
+    platform::return_again(d, frame.caller, &OpenDriver::again);
+    enter(d, frame.transaction);
+    return static_cast<int>(frame.transaction.aborts) + 1;
+  }
+
+  // Begins an attempt.
+  static void enter(Descriptor& d, Transaction& transaction) {
+    enter(transaction);
+    if (transaction.kind == Kind::serial)
+      serial::acquire(d);
+    else if (transaction.kind == Kind::read_only)
+      A::begin_read_only(d);
+    else
+      A::begin_update(d);
+  }
+
+  // Commits. Restarts the attempt if it cannot. Handlers may run transactions of their own.
+  static void finish(Descriptor& d, Transaction& transaction) {
+    running.transaction = nullptr;
+    if (transaction.kind == Kind::serial) {
+      serial::release(d);
+      lifecycle::finished_alone(d);
+    } else if (transaction.kind == Kind::read_only) {
+      A::commit_read_only(d);
+    } else {
+      A::commit_update(d);
+    }
+    settle(d, transaction);
+  }
+
+  static void settle(Descriptor& d, const Transaction& transaction) noexcept {
+    if (transaction.aborts == 0) return;
+    contention::settled(d);
+    d.statistics.count_commit_after(transaction.aborts);
+  }
+
+  // Between two attempts, the first of which came back with `code`. returns false if there is to be no other
+  static bool prepare(Descriptor& d, Transaction& transaction, int code) {
+    running.transaction = nullptr;
+    if (code == kCancel) {
+      contention::settled(d);
+      return false;
+    }
+    const unsigned aborts = ++transaction.aborts;
+    const unsigned limit = shared.config.serialise_after;
+    if (code == kSerial || (limit != 0 && aborts >= limit && code == kRestart)) {
+      transaction.kind = Kind::serial;
+      return true;
+    }
+    if (code == kUpdate || aborts >= kReadOnlyFailuresMax) transaction.kind = Kind::update;
+    if (code == kWait)
+      waiting::wait(&A::unchanged, d, d.generation);
+    else if (code == kRestart)
+      contention::before_retry(d, aborts);
+    return true;
+  }
+};
+
+}  // namespace loam::open

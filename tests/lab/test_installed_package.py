@@ -1,0 +1,176 @@
+"""The installed package, from outside the tree: examples in C++ (CMake) and C (pkg-config), every header alone, symbols."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ("bank", "queue", "list")
+
+pytestmark = pytest.mark.slow
+
+
+def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build of the package: the release preset's, or else one made here."""
+    folder = ROOT / "build/release"
+    if not (folder / "CMakeCache.txt").exists():
+        folder = tmp_path_factory.mktemp("build")
+        run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF")
+    run("cmake", "--build", folder, "--target", "loam-package")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prefix(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the package is installed: a path with a blank in it."""
+    folder = tmp_path_factory.mktemp("installed") / "with a blank"
+    run("cmake", "--install", build, "--component", "loam", "--prefix", folder)
+    return folder
+
+
+def libdir(prefix: Path) -> Path:
+    found = [path.parent for path in prefix.rglob("libloam-tm.a")]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def pkg_config(prefix: Path) -> dict[str, str]:
+    return {"PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig").replace(" ", r" ")}
+
+
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_cpp_examples_build_with_cmake_and_run(kind: str, prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "the source"
+    shutil.copytree(ROOT / "examples/cmake-cpp", source)
+    flags = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DLOAM_USE_STATIC_LIBS={'ON' if kind == 'static' else 'OFF'}"]
+    run("cmake", "-S", source, "-B", tmp_path / "build", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", *flags)
+    run("cmake", "--build", tmp_path / "build", "--parallel", "2")
+    run("ctest", "--test-dir", tmp_path / "build", "--output-on-failure")
+    needed = run("readelf", "--dynamic", tmp_path / "build/bank")
+    assert ("libloam-tm.so" in needed) == (kind == "shared")
+
+
+def names_of_algorithms(prefix: Path, folder: Path) -> list[str]:
+    program = folder / "names.c"
+    program.write_text(
+        "#include <loam/tm.h>\n#include <stdio.h>\n"
+        "int main(void) { for (unsigned i = 0; loam_algorithm_name(i); ++i) puts(loam_algorithm_name(i)); }\n"
+    )
+    run("cc", program, f"-I{prefix}/include", libdir(prefix) / "libloam-tm.so", f"-Wl,-rpath,{libdir(prefix)}",
+        "-o", folder / "names")  # fmt: skip
+    return run(folder / "names").split()
+
+
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_c_examples_build_with_pkg_config_and_run_under_every_algorithm(
+    kind: str, prefix: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "the source"
+    shutil.copytree(ROOT / "examples/pkg-config-c", source)
+    make = ("make", "CFLAGS=-O2 -std=c11 -Wall -Wextra -Wpedantic -Werror", *(["STATIC=1"] if kind == "static" else []))
+    run(*make, "all", cwd=source, **pkg_config(prefix))
+    assert ("libloam-tm.so" in run("readelf", "--dynamic", source / "bank")) == (kind == "shared")
+    names = names_of_algorithms(prefix, tmp_path)
+    assert "etl-wb" in names
+    for name in names:
+        said = run(*make, "check", f"ALGORITHM={name}", cwd=source, **pkg_config(prefix))
+        assert said.count(f"{name}: ") == len(PROGRAMS), said
+
+
+def test_an_unknown_algorithm_is_named_with_the_nearest(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples/pkg-config-c", source)
+    run("make", "bank", "STATIC=1", cwd=source, **pkg_config(prefix))
+    done = subprocess.run([source / "bank", "etl-bw"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "algorithm=etl-bw: there is no such one; did you mean etl-wb?" in done.stderr
+
+
+def test_a_moved_prefix_still_serves(prefix: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(prefix, moved, symlinks=True)
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples/pkg-config-c", source)
+    run("make", "check", cwd=source, **pkg_config(moved))
+    assert str(moved) in run("pkg-config", "--cflags", "loam-tm", **pkg_config(moved))
+
+
+def test_versions_agree(prefix: Path, tmp_path: Path) -> None:
+    version = run("pkg-config", "--modversion", "loam-tm", **pkg_config(prefix)).strip()
+    program = tmp_path / "version.c"
+    program.write_text("#include <loam/tm.h>\n#include <stdio.h>\nint main(void) { puts(loam_version()); }\n")
+    run("cc", program, f"-I{prefix}/include", libdir(prefix) / "libloam-tm.so", f"-Wl,-rpath,{libdir(prefix)}",
+        "-o", tmp_path / "version")  # fmt: skip
+    assert run(tmp_path / "version").strip() == version
+    soname = re.search(r"soname: \[(.*)\]", run("readelf", "--dynamic", libdir(prefix) / "libloam-tm.so"))
+    assert soname and soname[1] == f"libloam-tm.so.{version.rpartition('.')[0]}"
+
+
+def test_only_public_names_are_shown(prefix: Path) -> None:
+    listed = run("nm", "--dynamic", "--defined-only", "--demangle", libdir(prefix) / "libloam-tm.so")
+    names = [line.split(maxsplit=2)[2].split("@")[0] for line in listed.splitlines()]
+    ours = re.compile(r"loam_\w+$|loam::(base|platform|sync|reclaim)::|loam::tm::(Descriptor::|[a-z])|LOAM_0\.1$"
+                      r"|typeinfo (name )?for loam::tm::Cancelled$")  # fmt: skip
+    assert [name for name in names if not ours.match(name)] == []
+    declared = set(re.findall(r"\b(loam_\w+)\(", (prefix / "include/loam/tm.h").read_text()))
+    declared -= {"loam_tx_begin_after"}  # in builds with sanitizers
+    assert declared - set(names) == set()
+
+
+def compile_alone(prefix: Path, header: Path, command: Sequence[str], folder: Path) -> str:
+    """Nothing (""), or what the compiler says to a file with nothing but that include, twice."""
+    source = folder / f"{abs(hash(header))}{command[-1]}"
+    line = f"#include <{header.relative_to(prefix / 'include')}>\n"
+    source.write_text(line + line + "int main(void) { return 0; }\n")
+    done = subprocess.run(
+        [*command[:-1], "-Werror", f"-I{prefix}/include", "-fsyntax-only", source], capture_output=True, text=True, check=False
+    )  # fmt: skip
+    return done.stderr if done.returncode else ""
+
+
+def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Path) -> None:
+    warnings = ["-Wall", "-Wextra", "-Wpedantic"]
+    headers = sorted((prefix / "include").rglob("*.h*"))
+    assert {"tm.h", "tm.hpp"} < {header.name for header in headers}
+    assert all(header.is_relative_to(prefix / "include/loam") for header in headers), "nothing but loam/ is added"
+    said = {}
+    for header in headers:
+        if header.name.startswith("machine_"):  # of another processor, perhaps; machine.hpp chooses
+            continue
+        said[header.name] = compile_alone(prefix, header, ["g++", "-std=c++20", *warnings, ".cpp"], tmp_path)
+    public = prefix / "include/loam/tm.h"
+    for standard in ("-std=c11", "-std=gnu17"):
+        said[f"tm.h {standard}"] = compile_alone(
+            prefix, public, ["gcc", standard, *warnings, "-Wconversion", ".c"], tmp_path
+        )
+    for name in ("tm.h", "tm.hpp"):
+        header = prefix / "include/loam" / name
+        said[f"{name} strict"] = compile_alone(
+            prefix, header, ["g++", "-std=c++20", *warnings, "-Wshadow", ".cpp"], tmp_path
+        )
+    assert {name: text for name, text in said.items() if text} == {}
+
+
+@pytest.mark.parametrize("flags", [["-static-pie"], ["-static"], ["-no-pie"]])
+def test_c_programs_link_in_every_way(flags: list[str], prefix: Path, tmp_path: Path) -> None:
+    compile_flags = ["-fPIE"] if flags == ["-static-pie"] else []
+    for name in PROGRAMS:
+        run("cc", "-O2", *compile_flags, ROOT / f"examples/pkg-config-c/{name}.c", f"-I{prefix}/include", *flags,
+            libdir(prefix) / "libloam-tm.a", "-lstdc++", "-lm", "-pthread", "-o", tmp_path / name)  # fmt: skip
+        run(tmp_path / name)
