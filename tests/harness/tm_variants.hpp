@@ -22,6 +22,9 @@ struct Variant {
   std::string_view algorithm;
   std::string_view mapping;  // and with it the rest of the configuration
   tm::Config config;
+  // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
+  // would wait. What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp).
+  tm::Privatization privatization = tm::Privatization::none;
 
   std::string name() const {
     std::string text(algorithm);
@@ -37,17 +40,14 @@ struct Configured {
   tm::Config config;
 };
 
-// privatization none: tests commit in another thread while an attempt is stopped, which under `commit` waits for it.
-// What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp).
-inline constexpr tm::Privatization kNone = tm::Privatization::none;
 inline constexpr Configured kConfigurations[] = {
-    {"table", {.privatization = kNone}},
+    {"table", {}},
     // Few records: stripes alias, so chains of several stripes on one record are common.
-    {"small_table", {.shift = 4, .records_log2 = 10, .privatization = kNone}},
-    {"shadow", {.mapping = tm::Mapping::shadow, .privatization = kNone}},
-    {"table_blame", {.blame = true, .privatization = kNone}},
-    {"small_table_blame", {.shift = 4, .records_log2 = 10, .blame = true, .privatization = kNone}},
-    {"shadow_blame", {.mapping = tm::Mapping::shadow, .blame = true, .privatization = kNone}},
+    {"small_table", {.shift = 4, .records_log2 = 10}},
+    {"shadow", {.mapping = tm::Mapping::shadow}},
+    {"table_blame", {.blame = true}},
+    {"small_table_blame", {.shift = 4, .records_log2 = 10, .blame = true}},
+    {"shadow_blame", {.mapping = tm::Mapping::shadow, .blame = true}},
 };
 
 // Every algorithm over the named configurations, or all.
@@ -59,7 +59,7 @@ inline std::vector<Variant> variants(std::initializer_list<std::string_view> con
     for (const Configured& each : kConfigurations)
       if (configurations.size() == 0 ||
           std::find(configurations.begin(), configurations.end(), each.name) != configurations.end())
-        all.push_back({algorithm, each.name, each.config});
+        all.push_back({.algorithm = algorithm, .mapping = each.name, .config = each.config});
   }
   return all;
 }
@@ -69,7 +69,9 @@ inline std::string variant_name(const testing::TestParamInfo<Variant>& info) { r
 // Configures the process for `variant` and runs body.operator()<Driver>().
 template <class Body>
 void with_variant(const Variant& variant, Body&& body) {
-  tm::configure(variant.config);
+  tm::Config config = variant.config;
+  config.privatization = variant.privatization;
+  tm::configure(config);
   const auto run = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
   const bool found = variant.config.blame ? tm::Algorithms::with<true>(variant.algorithm, run)
                                           : tm::Algorithms::with<false>(variant.algorithm, run);

@@ -121,9 +121,8 @@ TEST_P(MisuseTest, ATransactionInASignalHandlerThatInterruptedOneIsNoticed) {
 TEST_P(MisuseTest, WithinOneSignalHandlerTransactionsMayNest) {
   tests::in_variant(GetParam(), []<class Driver>() {
     // Nothing was interrupted, so this is only bad taste.
-    std::signal(SIGUSR1, [](int) {
-      Driver::update([](auto&) { Driver::update([](auto& tx) { tx.write(x, Word{9}); }); });
-    });
+    std::signal(SIGUSR1,
+                [](int) { Driver::update([](auto&) { Driver::update([](auto& tx) { tx.write(x, Word{9}); }); }); });
     std::raise(SIGUSR1);
     EXPECT_EQ(x, 9u);
   });

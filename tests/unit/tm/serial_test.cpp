@@ -16,7 +16,7 @@ std::vector<tests::Variant> with_privatization() {
   auto all = tests::variants({"table", "small_table"});
   for (tests::Variant each : tests::variants({"table"})) {
     each.mapping = "table_privatizing";
-    each.config.privatization = Privatization::commit;
+    each.privatization = Privatization::commit;
     all.push_back(each);
   }
   return all;
@@ -132,7 +132,8 @@ TEST_P(SerialTest, AnExceptionLeavesWhatWasDone) {
 TEST_P(SerialTest, BeforeItsIrrevocablePartATransactionCanStillBeTakenBack) {
   tests::in_variant(GetParam(), []<class Driver>() {
     enum class Way { cancel, exception, commit_on_throw, cancel_part, throw_through_part };
-    for (const Way way : {Way::cancel, Way::exception, Way::commit_on_throw, Way::cancel_part, Way::throw_through_part}) {
+    for (const Way way :
+         {Way::cancel, Way::exception, Way::commit_on_throw, Way::cancel_part, Way::throw_through_part}) {
       x = 1, y = 2;
       int runs = 0;
       const auto body = [&](auto& tx) {
@@ -416,7 +417,8 @@ TEST_P(SerialTest, WaitersSerialTransactionsAndUpdatesAllEnd) {
       for (int i = 0; i < kRounds / 2; ++i) Driver::irrevocable([](auto& tx) { tx.write(y, tx.read(y) + 1); });
     });
     std::thread busy([] {
-      for (int i = 0; i < kRounds * 20; ++i) Driver::update([](auto& tx) { tx.write(words[48], tx.read(words[48]) + 1); });
+      for (int i = 0; i < kRounds * 20; ++i)
+        Driver::update([](auto& tx) { tx.write(words[48], tx.read(words[48]) + 1); });
     });
     for (auto* thread : {&producer, &consumer, &alone, &busy}) thread->join();
     EXPECT_EQ(x, static_cast<Word>(kRounds));
