@@ -62,6 +62,7 @@ int main(int count, char** arguments) {
       std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
     return 0;
   }
+  tm::configure({.privatization = tm::Privatization::none});
   link_nodes();
   timed = count > 2 && std::string_view(arguments[2]) == "time";
   if (!tm::Algorithms::with<false>(arguments[1], []<class Algorithm>() { steps<Algorithm>(); })) {

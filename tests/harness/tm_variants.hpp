@@ -35,6 +35,9 @@ struct Variant {
   std::string_view algorithm;
   std::string_view mapping;  // and with it the rest of the configuration
   tm::Config config;
+  // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
+  // would wait. What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp).
+  tm::Privatization privatization = tm::Privatization::none;
 
   std::string name() const {
     std::string text(algorithm);
@@ -50,22 +53,19 @@ struct Configured {
   tm::Config config;
 };
 
-// privatization none: tests commit in another thread while an attempt is stopped, which under `commit` waits for it.
-// What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp). And nothing is serialised
-// after aborts, which would wait for the stopped attempt too.
-constexpr tm::Config quiet(tm::Config config) noexcept {
-  config.privatization = tm::Privatization::none;
+// Nothing is serialised after aborts: a test that stops a thread inside an attempt would wait for it for ever.
+constexpr tm::Config patient(tm::Config config) noexcept {
   config.serialise_after = 0;
   return config;
 }
 inline constexpr Configured kConfigurations[] = {
-    {"table", quiet({})},
+    {"table", patient({})},
     // Few records: stripes alias, so chains of several stripes on one record are common.
-    {"small_table", quiet({.shift = 4, .records_log2 = 10})},
-    {"shadow", quiet({.mapping = tm::Mapping::shadow})},
-    {"table_blame", quiet({.blame = true})},
-    {"small_table_blame", quiet({.shift = 4, .records_log2 = 10, .blame = true})},
-    {"shadow_blame", quiet({.mapping = tm::Mapping::shadow, .blame = true})},
+    {"small_table", patient({.shift = 4, .records_log2 = 10})},
+    {"shadow", patient({.mapping = tm::Mapping::shadow})},
+    {"table_blame", patient({.blame = true})},
+    {"small_table_blame", patient({.shift = 4, .records_log2 = 10, .blame = true})},
+    {"shadow_blame", patient({.mapping = tm::Mapping::shadow, .blame = true})},
 };
 
 // Every algorithm that runs `threads` threads over the named configurations, or all. One that lets a single attempt in
@@ -84,7 +84,7 @@ inline std::vector<Variant> variants_for(unsigned threads,
         continue;
       if (each.config.blame && std::find(blamed.begin(), blamed.end(), algorithm.name) == blamed.end()) continue;
       if (!algorithm.overlaps && std::exchange(seen[each.config.blame], true)) continue;
-      all.push_back({algorithm.name, each.name, each.config});
+      all.push_back({.algorithm = algorithm.name, .mapping = each.name, .config = each.config});
     }
   }
   return all;
@@ -107,7 +107,9 @@ inline std::string variant_name(const testing::TestParamInfo<Variant>& info) { r
 // Configures the process for `variant` and runs body.operator()<Driver>().
 template <class Body>
 void with_variant(const Variant& variant, Body&& body) {
-  tm::configure(variant.config);
+  tm::Config config = variant.config;
+  config.privatization = variant.privatization;
+  tm::configure(config);
   const auto run = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
   const bool found = variant.config.blame ? TestedWithBlame::with<true>(variant.algorithm, run)
                                           : Tested::with<false>(variant.algorithm, run);

@@ -15,7 +15,7 @@ namespace {
 
 std::vector<tests::Variant> safe_variants() {
   auto all = tests::variants({"table", "small_table", "shadow"});
-  for (tests::Variant& each : all) each.config.privatization = Privatization::commit;
+  for (tests::Variant& each : all) each.privatization = Privatization::commit;
   return all;
 }
 

@@ -16,7 +16,7 @@ std::vector<tests::Variant> with_privatization() {
   auto all = tests::variants({"table", "small_table"});
   for (tests::Variant each : tests::variants({"table"})) {
     each.mapping = "table_privatizing";
-    each.config.privatization = Privatization::commit;
+    each.privatization = Privatization::commit;
     all.push_back(each);
   }
   return all;

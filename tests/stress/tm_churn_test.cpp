@@ -1,0 +1,94 @@
+// Insert and delete for ever in constant memory: what is freed comes back, whatever the allocator.
+//   LOAM_TEST_ALL=1 runs 10^8 transactions per algorithm instead of 10^6: minutes.
+#include "tests/harness/tm_variants.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+namespace loam::tm {
+namespace {
+
+struct ChurnTest : testing::TestWithParam<tests::Variant> {};
+INSTANTIATE_TEST_SUITE_P(All, ChurnTest, testing::ValuesIn(tests::variants({"table"})), tests::variant_name);
+
+// Resident bytes of the process.
+std::size_t resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr) return 0;
+  unsigned long size = 0, resident = 0;
+  const int got = std::fscanf(file, "%lu %lu", &size, &resident);
+  std::fclose(file);
+  return got == 2 ? resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+struct Node {
+  Node* next;
+  Word load[5];
+};
+
+TEST_P(ChurnTest, InsertsAndDeletesRunInConstantMemory) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    constexpr unsigned kThreads = 2;
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+    const std::uint64_t transactions = 40'000;  // the allocators of sanitizers keep what is freed
+    constexpr std::size_t kSlackBytes = 512 << 20;
+#else
+    const std::uint64_t transactions = std::getenv("LOAM_TEST_ALL") != nullptr ? 100'000'000 : 1'000'000;
+    constexpr std::size_t kSlackBytes = 8 << 20;
+#endif
+    struct alignas(64) Head {
+      Node* first = nullptr;
+    };
+    static Head heads[16];
+    std::atomic<std::uint64_t> most_held{0};
+    const auto churn = [&](unsigned thread, std::uint64_t count) {
+      for (std::uint64_t i = 0; i < count; i += 2) {
+        // Mostly each thread's own list; now and then the other's, so that blocks change hands.
+        Node*& head = heads[i % 64 == 0 ? i / 64 % 16 : thread * 8 + i / 2 % 8].first;
+        Driver::update([&](auto& tx) { tx.write(head, tx.template create<Node>(tx.read(head), Word{i})); });
+        Driver::update([&](auto& tx) {
+          Node* const first = tx.read(head);
+          if (first == nullptr) return;
+          tx.write(head, tx.read(first->next));
+          tx.destroy(first);
+        });
+        if (i % 4096 == 0) {
+          const std::uint64_t held = memory::held_back().blocks;
+          std::uint64_t seen = most_held.load();
+          while (seen < held && !most_held.compare_exchange_weak(seen, held)) {
+          }
+        }
+      }
+    };
+    const auto run = [&](std::uint64_t count) {
+      std::vector<std::thread> threads;
+      for (unsigned t = 0; t < kThreads; ++t) threads.emplace_back([&, t] { churn(t, count / kThreads); });
+      for (auto& thread : threads) thread.join();
+    };
+    run(transactions / 20);
+    const std::size_t before = resident_bytes();
+    run(transactions - transactions / 20);
+    const std::size_t after = resident_bytes();
+    std::printf("resident: %zu KiB before, %zu KiB after; most blocks held back at once by a thread: %llu\n",
+                before / 1024, after / 1024, static_cast<unsigned long long>(most_held.load()));
+    EXPECT_LT(after, before + kSlackBytes);
+    quiesce();
+    EXPECT_EQ(memory::held_back_of_all().blocks, 0u);
+    const Statistics all = statistics_of_all();
+    std::uint64_t reachable = 0;
+    for (const Head& head : heads)
+      for (const Node* node = head.first; node != nullptr; node = node->next) ++reachable;
+    EXPECT_EQ(all.blocks_allocated - all.blocks_freed, reachable);
+    EXPECT_EQ(all.commits, transactions);
+  });
+}
+
+}  // namespace
+}  // namespace loam::tm
