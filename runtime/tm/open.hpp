@@ -4,8 +4,8 @@
 //               makes begin() return again (platform::Caller)
 //   Both end a cancelled transaction with a code and not with an exception.
 //   Nesting is flat. Parts, or_else and retry are Driver's; a transaction of one form may contain the other, and those
-//   of C++ both. Guards  A frame knows whether it is begun, the outermost one how many inside it are; a call whose
-//   stack lies above
+//   of C++ both.
+//   Guards  A frame knows whether it is begun, the outermost one how many inside it are; a call whose stack lies above
 //           that of the outermost one proves that a function returned, or jumped, out of its transaction.
 #pragma once
 
@@ -152,10 +152,6 @@ class OpenDriver {
 
   [[noreturn]] static void cancel(Descriptor& d) {
     if (d.mode == Mode::read_only) write_in_read_only();  // what can be cancelled is an update
-    if (d.mode == Mode::update && running.transaction != nullptr && running.is_open) {
-      A::rollback(d, AbortCause::explicit_);
-      lifecycle::restart(d, kCancel);
-    }
     Driver<A>::cancel();
   }
 
@@ -206,9 +202,10 @@ class OpenDriver {
   // Begins an attempt.
   static void enter(Descriptor& d, Transaction& transaction) {
     enter(transaction);
-    if (transaction.kind == Kind::serial)
+    if (transaction.kind == Kind::serial) {
       serial::acquire(d);
-    else if (transaction.kind == Kind::read_only)
+      serial::begin_in_place(d, transaction.aborts != 0);  // one that was upgraded can be taken back until then
+    } else if (transaction.kind == Kind::read_only)
       A::begin_read_only(d);
     else
       A::begin_update(d);
@@ -217,13 +214,15 @@ class OpenDriver {
   // Commits. Restarts the attempt if it cannot. Handlers may run transactions of their own.
   static void finish(Descriptor& d, Transaction& transaction) {
     running.transaction = nullptr;
-    if (transaction.kind == Kind::serial) {
-      serial::release(d);
-      lifecycle::finished_alone(d);
-    } else if (transaction.kind == Kind::read_only) {
+    if (transaction.kind == Kind::serial)
+      lifecycle::committed_in_place(d);
+    else if (transaction.kind == Kind::read_only)
       A::commit_read_only(d);
-    } else {
+    else
       A::commit_update(d);
+    if (serial::holds(d)) {
+      serial::release(d);
+      lifecycle::after_alone(d);
     }
     settle(d, transaction);
   }
@@ -237,21 +236,26 @@ class OpenDriver {
   // Between two attempts, the first of which came back with `code`. returns false if there is to be no other
   static bool prepare(Descriptor& d, Transaction& transaction, int code) {
     running.transaction = nullptr;
+    const unsigned aborts = ++transaction.aborts;
+    const bool serialised = code == kRestart && contention::runs_alone(d, aborts);
+    if (serial::holds(d) && (!serialised || d.handler_end != d.handler_first)) serial::release(d);
+    lifecycle::run_handlers_aside(d);
     if (code == kCancel) {
       contention::settled(d);
       return false;
     }
-    const unsigned aborts = ++transaction.aborts;
-    const unsigned limit = shared.config.serialise_after;
-    if (code == kSerial || (limit != 0 && aborts >= limit && code == kRestart)) {
+    if (code == kSerial)
       transaction.kind = Kind::serial;
-      return true;
-    }
-    if (code == kUpdate || aborts >= kReadOnlyFailuresMax) transaction.kind = Kind::update;
-    if (code == kWait)
+    else if (code == kUpdate || transaction.kind == Kind::serial || aborts >= kReadOnlyFailuresMax)
+      transaction.kind = Kind::update;
+    if (serialised) {
+      if (!serial::holds(d)) serial::acquire(d);
+    } else if (code == kWait) {
       waiting::wait(&A::unchanged, d, d.generation);
-    else if (code == kRestart)
+      contention::excuse(d);
+    } else if (code == kRestart) {
       contention::before_retry(d, aborts);
+    }
     return true;
   }
 };
