@@ -347,16 +347,13 @@ struct EtlWbWith {
   }
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
-    std::uint64_t version = d.snapshot;
-    if (d.write_end != d.writes.begin()) {
-      version = commit_version(d);
-      write_back<true>(d, d.writes.begin(), d.write_end, version);
-    }
+    [[maybe_unused]] const bool wrote = d.write_end != d.writes.begin();
+    if (wrote) write_back<true>(d, d.writes.begin(), d.write_end, commit_version(d));
     d.state<WriteHistory>().clear();
-    // Who waits for older attempts must have made new ones younger.
+    // Who waits for older attempts must have made new ones younger: the clock reaches this commit's version.
     if constexpr (!ClockOf::kUnique)
-      if (d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(version);  // relaxed: own
-    lifecycle::committed_special(d, version);
+      if (wrote && d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(++d.snapshot);  // relaxed: own
+    lifecycle::committed_special(d, d.snapshot);
   }
 
   // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
