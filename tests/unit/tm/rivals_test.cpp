@@ -66,7 +66,8 @@ class Holder {
 // Two pages `apart` bytes apart, the first word of each; null where the system does not give them.
 struct Apart {
   Word *first = nullptr, *second = nullptr;
-  explicit Apart(std::uintptr_t apart) {
+  explicit Apart([[maybe_unused]] std::uintptr_t apart) {
+#ifndef LOAM_TSAN  // which ends the program where a fixed address is refused
     for (std::uintptr_t at = std::uintptr_t{1} << 44; at + apart < (std::uintptr_t{1} << 47); at += apart / 2 + 4096) {
       void* const low = map(at);
       void* const high = low == nullptr ? nullptr : map(at + apart);
@@ -75,10 +76,11 @@ struct Apart {
       second = static_cast<Word*>(high);
       return;
     }
+#endif
   }
 
  private:
-  static void* map(std::uintptr_t at) {
+  [[maybe_unused]] static void* map(std::uintptr_t at) {
     void* const got = mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     return got == MAP_FAILED ? nullptr : got;
