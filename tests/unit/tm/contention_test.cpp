@@ -126,9 +126,13 @@ TEST(ContentionTest, BackoffWaitsBeforeTheNextTryForATimeThatDoublesUpToABound) 
       for (auto& one : drawn) one = random.below(1'000'000);
       return drawn;
     };
-    std::vector<std::uint32_t> theirs;
-    std::thread([&] { theirs = draws(); }).join();
-    EXPECT_NE(draws(), theirs);
+    // Two new threads at the same time, so in two slots.
+    std::vector<std::uint32_t> one, other;
+    std::thread([&] {
+      one = draws();
+      std::thread([&] { other = draws(); }).join();
+    }).join();
+    EXPECT_NE(one, other);
   });
 }
 
