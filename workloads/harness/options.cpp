@@ -37,7 +37,8 @@ const Workload* workload_of(std::string_view name) {
     text.put(' ');
     text.put(workload.name);
   }
-  const auto near = base::nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
+  const auto near =
+      base::nearest(name, base::registered<Workload>(), [](const Workload& workload) { return workload.name; });
   reject("WORKLOAD", name, text.text(),
          near.empty() ? std::string_view{} : base::format_to(hint, "did you mean {}?", near));
 }
