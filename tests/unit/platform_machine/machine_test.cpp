@@ -55,6 +55,11 @@ void clobber_and_restart(Checkpoint& checkpoint, void*) {
   asm volatile(
       "xorl %%ebx, %%ebx\n\txorl %%r12d, %%r12d\n\txorl %%r13d, %%r13d\n\txorl %%r14d, %%r14d\n\txorl %%r15d, %%r15d" ::
           : "rbx", "r12", "r13", "r14", "r15", "memory");
+#elif defined(__aarch64__)
+  asm volatile(
+      "mov x19, #0\n\tmov x20, #0\n\tmov x21, #0\n\tmov x22, #0\n\tmov x23, #0\n\tmov x24, #0\n\tmov x25, #0\n\t"
+      "mov x26, #0\n\tmov x27, #0\n\tmov x28, #0\n\tfmov d8, xzr\n\tfmov d9, xzr\n\tfmov d15, xzr" ::
+          : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v8", "v9", "v15", "memory");
 #endif
   restart(checkpoint, 1);
 }
@@ -64,8 +69,10 @@ TEST(RunAttempt, CallersRegistersAreRestored) {
   // More live values across the call than there are callee-saved registers: all of these are in use.
   volatile std::uint64_t seed = 17;
   std::uint64_t a = seed * 3, b = seed * 5, c = seed * 7, d = seed * 11, e = seed * 13, f = seed * 19, g = seed * 23;
+  double h = static_cast<double>(seed);
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(run_attempt(checkpoint, clobber_and_restart, &checkpoint), 1);
+    h += 0.5;
     a += 1, b += 2, c += 3, d += 4, e += 5, f += 6, g += 7;
   }
   EXPECT_EQ(a, 17u * 3 + 100);
@@ -75,6 +82,7 @@ TEST(RunAttempt, CallersRegistersAreRestored) {
   EXPECT_EQ(e, 17u * 13 + 500);
   EXPECT_EQ(f, 17u * 19 + 600);
   EXPECT_EQ(g, 17u * 23 + 700);
+  EXPECT_EQ(h, 17.0 + 50);
 }
 
 struct Nested {
