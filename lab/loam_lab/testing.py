@@ -85,6 +85,7 @@ def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
         ]
     whole = mode == "all"
     everything = {"LOAM_TEST_ALL": "1"} if whole else {}
+    os.environ.update(everything)  # what is compiled depends on it too
     return [
         style,
         ("checked", lambda outcome: _ctest(outcome, "checked", ("unit", "model", "stress"), everything)),
@@ -97,10 +98,12 @@ def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
         ),
         ("golden", lambda outcome: _folder(outcome, "golden", everything)),
         ("regress", lambda outcome: _folder(outcome, "regress", everything)),
-        ("mutants", lambda outcome: _folder(outcome, "mutants", everything)),
+        ("mutants", lambda outcome: _folder(outcome, "mutants", everything or {"LOAM_MUTANTS_SHARE": _MUTANTS_SHARE})),
     ]
 
 
+# One in so many mutants, another lot with each change of the runtime; all of them by ./loam test --all.
+_MUTANTS_SHARE = "5"
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 
 

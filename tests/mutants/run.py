@@ -12,7 +12,8 @@ name the filter holds (etl-wb where there is none).
 The edits are applied to a copy of runtime/; what they touch is compiled again, the rest is shared. A mutant is killed if
 its test fails, crashes or does not end. The same test on the unmutated copy must pass.
 
-    run.py [NAME...]      all mutants, or some
+    run.py [NAME...]      all mutants, or some; with LOAM_MUTANTS_SHARE=N in the environment one in N, another lot with
+                          each change of runtime/
     run.py --repeat N     each mutant N times (all must kill it), the unmutated tests 4 N times (all must pass)
 """
 
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -95,7 +97,11 @@ def read_mutants(names: list[str]) -> list[Mutant]:
     unknown = set(names) - {mutant.name for mutant in mutants}
     if unknown:
         sys.exit(f"error: no such mutant: {', '.join(sorted(unknown))} (tests/mutants/*.toml)")
-    return [mutant for mutant in mutants if not names or mutant.name in names]
+    if names:
+        return [mutant for mutant in mutants if mutant.name in names]
+    share = int(os.environ.get("LOAM_MUTANTS_SHARE", "1"))
+    sources = sorted((ROOT / "runtime").rglob("*.[ch]pp"))
+    return mutants[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
 
 
 def tool_environment() -> dict[str, str]:
