@@ -73,6 +73,8 @@ void for_each_word(const void* address, std::size_t bytes, Part&& part) {
 template <class Tx, bool kBlame = false>
 class ReadAccess {
  public:
+  static constexpr bool kTellsWhere = kBlame;
+
   // The value of a shared field.
   template <class T>
   [[gnu::always_inline]] T read(const T& field) {

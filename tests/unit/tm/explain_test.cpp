@@ -312,6 +312,21 @@ TEST(ExplainTest, AFootprintHasWhatTheCommittedAttemptTouched) {
   });
 }
 
+TEST(ExplainTest, EveryAlgorithmsAccessesTellWhereTheyAreMade) {
+  for (const std::string_view name : Algorithms::kNames) {
+    const bool found = Algorithms::with<true>(name, [&]<class Algorithm>() {
+      EXPECT_TRUE(Algorithm::ReadOnlyTx::kTellsWhere) << name << ": derive it from ReadAccess<ReadOnlyTx, kBlame>";
+      EXPECT_TRUE(Algorithm::UpdateTx::kTellsWhere && Algorithm::NestedTx::kTellsWhere) << name;
+      EXPECT_TRUE(kBlames<Algorithm>) << name << ": the driver does not see a blame instantiation";
+    });
+    EXPECT_TRUE(found);
+    Algorithms::with<false>(name, [&]<class Algorithm>() {
+      EXPECT_FALSE(Algorithm::ReadOnlyTx::kTellsWhere || Algorithm::UpdateTx::kTellsWhere || kBlames<Algorithm>)
+          << name;
+    });
+  }
+}
+
 TEST(ExplainTest, ABlameRunThatIsNotExplainedKeepsNothing) {
   LOAM_NEEDS_POINTS();
   explained_etl_wb(0, []<class Driver>() {
