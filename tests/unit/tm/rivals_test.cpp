@@ -16,9 +16,9 @@ namespace {
 using Swiss = Driver<SwissTm<false>>;
 using TwoPhases = Driver<TwoPhase<false>>;
 
-const tests::Variant kSwiss{"swisstm", "", {}}, kTwoPhase{"two-phase", "", {}};
-const tests::Variant kSwissShadow{"swisstm", "", {.mapping = Mapping::shadow}};
-const tests::Variant kTwoPhaseShadow{"two-phase", "", {.mapping = Mapping::shadow}};
+const tests::Variant kSwiss{"swisstm", "", tests::patient({})}, kTwoPhase{"two-phase", "", tests::patient({})};
+const tests::Variant kSwissShadow{"swisstm", "", tests::patient({.mapping = Mapping::shadow})};
+const tests::Variant kTwoPhaseShadow{"two-phase", "", tests::patient({.mapping = Mapping::shadow})};
 
 alignas(4096) Word words[512];
 Word& x = words[0];
