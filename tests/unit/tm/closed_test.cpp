@@ -285,11 +285,12 @@ TEST_P(ClosedTest, AConflictInAnInnerPartWithTheOuterPartsReadsRestartsTheOuterP
 TEST_P(ClosedTest, PartsThatCannotGoOnEndTheAttempt) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
-    // Each holds what the other's part needs. If parts restarted for ever, neither would end.
+    // The other one's part needs what this one holds until it commits, and this one is stopped until the other has
+    // given up. If parts restarted for ever, it never would.
     int inner_ended = 0;
     tests::Interpose step("tm.committing", 0, [&] {
       tests::attempt_update<Driver>(3, [](auto& tx) {
-        tx.write(y, Word{1});
+        tx.write(words[48], Word{1});
         Driver::closed([](auto& part) { part.write(x, Word{1}); });
       });
       ++inner_ended;
