@@ -60,7 +60,7 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
     wait_for_older(d, version, published % 2 == 1);
   }
   if (releases) domain.settle(d.participant, d.limbo);
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::commit);
+  call_handlers(d, Handler::Of::commit);
 }
 
 void aborted(Descriptor& d, AbortCause cause) noexcept {
@@ -70,7 +70,7 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   d.mode = Mode::idle;
   if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.B
   domain.leave(d.participant);
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::abort);
+  call_handlers(d, Handler::Of::abort);
   LOAM_POINT("tm.aborted");
 }
 
@@ -82,7 +82,7 @@ void finished_alone(Descriptor& d) noexcept {
     domain.accept(d.limbo);
     domain.settle(d.participant, d.limbo);
   }
-  if (d.handler_end != d.handler_first) call_handlers(d, Handler::Of::commit);
+  call_handlers(d, Handler::Of::commit);
 }
 
 Mark mark(const Descriptor& d) noexcept { return {d.allocated_count, d.limbo.proposals(), d.handler_end}; }
