@@ -212,20 +212,25 @@ def fitting(
     """
     kept, skipped = [], []
     for executable in executables:
-        limit = executable.description.sync.threads_max
-        over = [str(count) for count in threads if count > limit]
         if all(offered.name != workload for offered in executable.description.workloads):
             skipped.append(
                 f"{executable.label} has no workload {workload}; it is skipped; name another workload for it"
             )
-        elif over:
-            word = "thread" if limit == 1 else "threads"
+            continue
+        over = [str(count) for count in threads if count > executable.description.sync.threads_max]
+        if over:
             skipped.append(
-                f"{executable.label} runs at most {limit} {word}; it is skipped with {', '.join(over)}; read its other cells"
+                f"{executable.label} {_at_most(executable)}; it is skipped with {', '.join(over)}; read its other cells"
             )
-        if any(offered.name == workload for offered in executable.description.workloads) and len(over) < len(threads):
+        if len(over) < len(threads):
             kept.append(executable)
     return kept, skipped
+
+
+def _at_most(executable: Executable) -> str:
+    """How many threads it runs, in words."""
+    limit = executable.description.sync.threads_max
+    return f"runs at most {limit} {'thread' if limit == 1 else 'threads'}"
 
 
 def check_threads(threads: Sequence[int], executables: Iterable[Executable], *, oversubscribe: bool) -> None:
@@ -240,9 +245,8 @@ def check_threads(threads: Sequence[int], executables: Iterable[Executable], *, 
         for executable in executables:
             limit = executable.description.sync.threads_max
             if count > limit:
-                threads_word = "thread" if limit == 1 else "threads"
                 raise LoamError(
-                    "--threads", count, f"{executable.label} has threads_max {limit}: it runs at most {limit} {threads_word}",
+                    "--threads", count, f"{executable.label} has threads_max {limit}: it {_at_most(executable)}",
                     "choose another --sync, or fewer --threads",
                 )  # fmt: skip
         if count > available and not oversubscribe:

@@ -80,16 +80,21 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
   slots_.release(slot);
 }
 
+template <class Call>
+void Domain::for_each_other(const Participant& self, Call&& call) const {
+  for_each_slot([&](unsigned slot) {
+    const Participant* const other = participants_[slot].load(std::memory_order_seq_cst);  // epoch.B; attach()
+    if (other != nullptr && other != &self) call(*other);
+  });
+}
+
 // The oldest epoch that a thread other than `self` has announced last; idle ones are passed over unless they count.
 std::uint64_t Domain::oldest_epoch(const Participant& self, bool idle_counts) const noexcept {
   std::uint64_t oldest = kNobody;
-  const unsigned end = slots_.high_water();
-  for (unsigned slot = 0; slot < end; ++slot) {
-    const Participant* const other = participants_[slot].load(std::memory_order_seq_cst);  // epoch.B; attach()
-    if (other == nullptr || other == &self) continue;
-    const std::uint64_t value = other->slot.load(std::memory_order_seq_cst);  // epoch.B
+  for_each_other(self, [&](const Participant& other) {
+    const std::uint64_t value = other.slot.load(std::memory_order_seq_cst);  // epoch.B
     if (idle_counts || !is_idle(value)) oldest = std::min(oldest, announced_epoch(value));
-  }
+  });
   return oldest;
 }
 
@@ -120,11 +125,9 @@ std::size_t Domain::reclaim(Participant& self, Limbo& limbo) noexcept {
 }
 
 void Domain::wait_for_idle(const Participant& self) const noexcept {
-  for_each_slot([&](unsigned slot) {
-    const Participant* const other = participants_[slot].load(std::memory_order_seq_cst);  // epoch.B; attach()
-    if (other == nullptr || other == &self) return;
+  for_each_other(self, [](const Participant& other) {
     sync::Backoff backoff;
-    while (!is_idle(other->slot.load(std::memory_order_seq_cst))) backoff.wait();  // epoch.B
+    while (!is_idle(other.slot.load(std::memory_order_seq_cst))) backoff.wait();  // epoch.B
   });
 }
 

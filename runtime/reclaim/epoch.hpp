@@ -228,6 +228,9 @@ class Domain {
       entry.deleter(entry.block);
     }
   }
+  // call(participant) for every registered thread but the caller's.
+  template <class Call>
+  void for_each_other(const Participant& self, Call&& call) const;
   void scan(Participant& self, Limbo& limbo, Barrier barrier) noexcept;
   std::uint64_t oldest_epoch(const Participant& self, bool idle_counts) const noexcept;
   void settle_slow(Participant& self, Limbo& limbo) noexcept;

@@ -68,15 +68,15 @@ def make(
     blocks: list[list[list[PlannedRun]]] = []
     for group in study.groups:
         found = workloads.resolve_syncs(group.sync, preset) if executables is None else list(executables)
-        if executables is None and workloads.ALL in group.sync:
+        every = executables is None and workloads.ALL in group.sync
+        if every:
             found, skipped = workloads.fitting(found, group.workload, group.threads)
             plan.notes += skipped
-        else:
-            workloads.check_threads(group.threads, found, oversubscribe=True)
         for executable in found:
             executable.workload(group.workload)
             plan.executables.setdefault(executable.label, executable)
-        workloads.check_threads(group.threads, (), oversubscribe=oversubscribe)
+        # Of all synchronisations some have fewer threads: their cells are left out.
+        workloads.check_threads(group.threads, () if every else found, oversubscribe=oversubscribe)
         if any(count > _hardware_threads() for count in group.threads):
             plan.notes.append(
                 f"group {group.name} has more threads than this machine; its times describe the scheduler; "
