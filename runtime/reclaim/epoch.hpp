@@ -48,7 +48,9 @@ struct alignas(platform::kApartBytes) Participant {
 
 struct Limits {
   std::size_t batch_blocks = 64;  // retirements between two scans
-  // Of one thread, each block with its entry in the list; over it, retirers wait (outside of any read section).
+  // Of one thread, each block with its entry in the list; over it, retirers wait (outside of any read section). So much
+  // is held back where a reader is not running: others retire as fast as they can until it leaves. What it takes in
+  // memory may be twice that: the list's part in use is a power of two, and an allocator rounds up.
   std::size_t held_bytes_max = 64ULL << 20;
   std::uint64_t wait_ns_max = 1'000'000'000;  // and after this long they report the stall and go on: the bound doubles
 };

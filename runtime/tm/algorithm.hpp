@@ -23,6 +23,7 @@
 //     would
 //     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
 //     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
+//     static constexpr bool kAnyCommitWakes = true;       any commit that wrote ends unchanged(): waiting.hpp
 // An algorithm may provide besides; the driver does without what is not there:
 //     static bool has_read(Descriptor&);           after rollback(): whether the attempt had read anything. Without it,
 //                                                  retry() of an attempt that has read nothing is no error
@@ -97,6 +98,11 @@ consteval bool readers_block_writers() {
 template <class A>
 consteval bool writes_in_place() {
   if constexpr (requires { A::kWritesInPlace; }) return A::kWritesInPlace;
+  return false;
+}
+template <class A>
+consteval bool any_commit_wakes() {
+  if constexpr (requires { A::kAnyCommitWakes; }) return A::kAnyCommitWakes;
   return false;
 }
 

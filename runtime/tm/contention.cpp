@@ -115,6 +115,7 @@ void settled(Descriptor& d) noexcept {
   publish(d, 0);
   d.contention.earned = 0;
   d.contention.stalls = 0;
+  d.contention.woken_cpu = 0;
   d.contention.record = nullptr;
 }
 

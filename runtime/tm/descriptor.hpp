@@ -63,6 +63,7 @@ struct Contention {
   std::uint64_t seen = 0;        // and as what
   std::uint64_t earned = 0;      // karma: the work that it has lost
   unsigned stalls = 0;           // aborts of this transaction behind which the owner was seen standing still
+  std::uint64_t woken_cpu = 0;   // the thread's CPU time when retry() last woke this transaction; 0: not yet
   std::atomic<std::uint64_t> priority{0};
   base::Random random{0};  // a stream of the slot's own
 };

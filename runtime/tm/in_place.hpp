@@ -25,6 +25,8 @@ namespace loam::tm {
 
 template <bool kBlame, class Exclusion>
 struct InPlace {
+  static constexpr bool kWritesInPlace = true, kAnyCommitWakes = true;
+
   class Handle {
    public:
     explicit Handle(Descriptor& d) noexcept : d_(&d) {}

@@ -67,6 +67,7 @@ inline void drop_values(Descriptor& d, WriteEntry* from) noexcept {
     if (entry->record == &d.no_record) continue;
     Orec& record = *entry->record;
     fill(*kept, nullptr, address_of(*entry), 0, 0, record);
+    kept->old_version = entry->old_version;
     // release: publishes the entry to those who meet the lock, as the lock CAS did.
     record.store(d.locked_word | reinterpret_cast<std::uintptr_t>(kept), std::memory_order_release);
     ++kept;

@@ -95,6 +95,13 @@ inline const tm::AlgorithmDescription& description_of(const Variant& variant) {
                        [&](const auto& each) { return each.name == variant.algorithm; });
 }
 
+// Whether nobody can write what an attempt has read until it ends.
+inline bool readers_block_writers(const Variant& variant) {
+  bool block = false;
+  Tested::with<false>(variant.algorithm, [&]<class Algorithm>() { block = tm::readers_block_writers<Algorithm>(); });
+  return block;
+}
+
 // Those whose attempts overlap: what tests need that run one transaction in the middle of another.
 inline std::vector<Variant> variants(std::initializer_list<std::string_view> configurations = {}) {
   std::vector<Variant> all = variants_for(2, configurations);

@@ -62,6 +62,7 @@ struct EtlWt {
       .summary = "encounter-time locking, write-through, timestamp extension",
       .paper = "TinySTM, PPoPP 2008",
       .guarantees = "opacity; publication safe"};
+  static constexpr bool kWritesInPlace = true;
 
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
   class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
@@ -227,6 +228,10 @@ struct EtlWt {
     for (const WriteEntry* entry = d.writes.begin(); entry != log.rolled_back_end; ++entry)
       if (entry->record != &d.no_record && !same(*entry->record)) return false;
     return true;
+  }
+  // Reads under own locks are not logged: what was locked counts as read.
+  static bool has_read(Descriptor& d) noexcept {
+    return d.read_cursor != d.reads.begin() || d.state<UndoLog>().rolled_back_end != d.writes.begin();
   }
 
  private:

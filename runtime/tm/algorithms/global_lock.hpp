@@ -9,7 +9,8 @@
 //   Conflicts   none; a begin waits. The mapping of ownership records and the contention manager do not apply.
 //   Cost        one locked exchange to begin and one to end; a read is a load, a write one log entry.
 //   When not    transactions that could run in parallel. retry() beside frequent commits: any commit that wrote wakes
-//               the sleepers, since no record says what was written.
+//               the sleepers, since no record says what was written; a sleeper that was woken in vain notices the next
+//               change up to some milliseconds late (waiting.hpp).
 // Memory orders; in brackets the failure without the pair
 //   global_lock.A  exchange(release) in unlock() / exchange or CAS(acquire) in lock()
 //                  [the next owner reads what was there before the last one's writes]

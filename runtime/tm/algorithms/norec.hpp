@@ -20,7 +20,8 @@
 //   When not    more than about eight threads that update; long readers beside writers. Bodies that read memory of
 //   their
 //               own (new blocks, locals) through the transaction and then change it plainly: that looks like a
-//               conflict. retry() under many commits: any of them runs the body again.
+//               conflict. retry() beside frequent commits: any of them runs the body again, and its abort handlers;
+//               after one that was in vain the next change is noticed up to some milliseconds late (waiting.hpp).
 // Memory orders; in brackets the failure without the pair
 //   P1 publish   sequence store(release) after the write-back / sequence load(acquire) at begin and in validation
 //                [new sequence, old data]
@@ -58,6 +59,7 @@ struct Norec {
                                                      .guarantees = "opacity; publication safe; privatization safe"};
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
+  static constexpr bool kAnyCommitWakes = true;
 
   struct WordRead {
     const Word* address;
@@ -181,6 +183,11 @@ struct Norec {
   // Whether nobody has committed at all: what was read may be gone, so it is not compared.
   static bool unchanged(Descriptor& d) noexcept {
     return norec_sequence.now.load(std::memory_order_acquire) == d.snapshot;
+  }
+
+  static bool has_read(Descriptor& d) noexcept {
+    const State& state = d.state<State>();
+    return state.words_end != state.words.begin() || state.parts_end != state.parts.begin();
   }
 
  private:

@@ -154,6 +154,7 @@ struct Tl2 {
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept { redo(d).restore(d, savepoint); }
 
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
 
  private:
   struct State {

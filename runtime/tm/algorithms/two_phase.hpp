@@ -34,8 +34,8 @@
 #include "runtime/tm/lifecycle.hpp"
 #include "runtime/tm/mapped.hpp"
 #include "runtime/tm/stripes.hpp"
+#include "runtime/tm/undo_log.hpp"
 #include "runtime/tm/words.hpp"
-#include "runtime/tm/write_set.hpp"
 
 #include <atomic>
 
@@ -57,8 +57,9 @@ struct Noted {
 
 struct State {
   stripes::Indicators* reading = nullptr;
-  std::uint64_t drawn_after = 0;  // commits of the thread when it drew its ticket
-  Log<Noted> noted;               // what an attempt that asked to wait had read and written
+  WriteEntry* newest_savepoint = nullptr;  // no savepoint that may still be restored lies above it
+  std::uint64_t drawn_after = 0;           // commits of the thread when it drew its ticket
+  Log<Noted> noted;                        // what an attempt that asked to wait had read and written
   std::size_t noted_end = 0;
   // Others read it, on conflicts only. relaxed throughout: who waits looks again until it sees what it waits for.
   std::atomic<std::uint64_t> ticket{kNoTicket};
@@ -149,7 +150,7 @@ struct TwoPhase {
     using Reading::Reading;
   };
 
-  // kNested: every write keeps what it replaces, so that restore() can put it back.
+  // kNested: what it replaces can be put back to the newest savepoint.
   template <bool kNested>
   class Writing : public Reading, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -206,15 +207,16 @@ struct TwoPhase {
     two_phase::drop_ticket(d);
   }
 
-  static Savepoint save(Descriptor& d) noexcept { return {d.write_end}; }
+  static Savepoint save(Descriptor& d) noexcept {
+    d.state<State>().newest_savepoint = d.write_end;
+    return {d.write_end};
+  }
 
   // Locks taken since stay until the attempt ends (two phases); their entries have nothing to put back any more.
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
-    for (WriteEntry* entry = d.write_end; entry != savepoint.write_end;) {
-      --entry;
-      store_masked(address_of(*entry), entry->value, entry->mask);
-      entry->mask = 0;
-    }
+    put_back(d, savepoint.write_end);
+    drop_values(d, savepoint.write_end);
+    d.state<State>().newest_savepoint = savepoint.write_end;
   }
 
   // After rollback().
@@ -271,7 +273,7 @@ struct TwoPhase {
   static void undo(Descriptor& d, AbortCause cause) noexcept {
     State& state = d.state<State>();
     state.noted_end = 0;
-    const auto note = [&](const Orec* record, std::uint64_t version) {
+    const auto remember = [&](const Orec* record, std::uint64_t version) {
       if (state.noted_end == state.noted.capacity()) state.noted.full();
       state.noted.begin()[state.noted_end++] = {record, version};
     };
@@ -280,7 +282,7 @@ struct TwoPhase {
     for (WriteEntry* entry = d.write_end; entry != d.writes.begin();) {
       --entry;
       store_masked(address_of(*entry), entry->value, entry->mask);
-      if (cause == AbortCause::explicit_ && entry->record != &d.no_record) note(entry->record, entry->old_version);
+      if (cause == AbortCause::explicit_ && entry->record != &d.no_record) remember(entry->record, entry->old_version);
       entry->record->store(entry->old_version, std::memory_order_release);  // T2
     }
     d.write_end = d.writes.begin();
@@ -288,7 +290,7 @@ struct TwoPhase {
     // next writer has locked already counts as changed.)
     if (cause == AbortCause::explicit_)
       for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)
-        note(*entry, (*entry)->load(std::memory_order_acquire));
+        remember(*entry, (*entry)->load(std::memory_order_acquire));
     release_reads(d);
     lifecycle::aborted(d, cause);
   }
@@ -325,14 +327,8 @@ struct TwoPhase {
   // Another write to a stripe that this attempt has locked: keeps what it replaces, unless that is kept already.
   template <bool kNested>
   [[gnu::noinline]] static void keep(Descriptor& d, WriteEntry& first, Word* address, Word mask) noexcept {
-    if constexpr (!kNested)
-      for (const WriteEntry* entry = &first; entry != nullptr; entry = entry->next.load(std::memory_order_relaxed))
-        if (holds(*entry, address) && (mask & ~entry->mask) == 0) return;  // relaxed above: own chain
-    WriteEntry& entry = *d.write_end;
-    fill(entry, first.next.load(std::memory_order_relaxed), address, load_whole(address), mask, d.no_record);
-    entry.old_version = 0;
-    first.next.store(&entry, std::memory_order_relaxed);
-    added(d);
+    const WriteEntry* const since = kNested ? d.state<State>().newest_savepoint : d.writes.begin();
+    if (!is_noted(first, address, mask, since)) note(d, first, address, mask);
   }
 
   // Returns once nobody else has `record` locked.

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -146,14 +147,18 @@ TEST_P(UndoTest, RandomPartsMatchAModel) {
   tests::in_variant(GetParam(), []<class Driver>() {
     Model model;
     unsigned taken_back = 0, cancelled = 0;
+    std::array<std::array<std::uint64_t, kWords>, kPlaces> versions{};
     for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
       RandomPlay<Driver> play(seed, model);
       cancelled += !play.run();
       taken_back += play.parts_taken_back();
       ASSERT_TRUE(model.matches()) << "after transaction " << seed;
       for (unsigned place = 0; place < kPlaces; ++place)
-        for (unsigned word = 0; word < kWords; ++word)
-          ASSERT_FALSE(is_locked(shared.map.record(&word_at(place, word)).load())) << "after transaction " << seed;
+        for (unsigned word = 0; word < kWords; ++word) {
+          const std::uint64_t version = shared.map.record(&word_at(place, word)).load();
+          ASSERT_FALSE(is_locked(version)) << "after transaction " << seed;
+          ASSERT_GE(version, std::exchange(versions[place][word], version)) << "after transaction " << seed;
+        }
     }
     EXPECT_GT(taken_back, 300u);
     EXPECT_GT(cancelled, 100u);
