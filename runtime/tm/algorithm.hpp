@@ -23,10 +23,11 @@
 //     would
 //     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
 //     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
-//     static constexpr bool kAnyCommitWakes = true;       any commit that wrote ends unchanged(): waiting.hpp
 // An algorithm may provide besides; the driver does without what is not there:
 //     static bool has_read(Descriptor&);           after rollback(): whether the attempt had read anything. Without it,
 //                                                  retry() of an attempt that has read nothing is no error
+//     static void waits_for(Descriptor&, F);       after rollback(): calls F(record) for all that unchanged() looks at.
+//                                                  Without it any commit wakes who waits
 //     static void resume(Descriptor&, const Savepoint&);  after restore() to the same savepoint: drops the reads
 //                                                  since it and makes sure that all earlier ones are still valid
 //                                                  together, or ends the attempt. Who has it asks
@@ -102,8 +103,7 @@ consteval bool writes_in_place() {
 }
 template <class A>
 consteval bool any_commit_wakes() {
-  if constexpr (requires { A::kAnyCommitWakes; }) return A::kAnyCommitWakes;
-  return false;
+  return !requires(Descriptor& d, void (*f)(const Orec&)) { A::waits_for(d, f); };
 }
 
 }  // namespace loam::tm

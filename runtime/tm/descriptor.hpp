@@ -100,8 +100,9 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
   Contention contention;
-  Part* part = nullptr;          // the innermost part that can be taken back
-  std::uint64_t generation = 0;  // of serial transactions, when the attempt asked to wait
+  Part* part = nullptr;                   // the innermost part that can be taken back
+  std::uint64_t generation = 0;           // of serial transactions, when the attempt asked to wait
+  const WriteEntry* woken_end = nullptr;  // waiting.hpp
 
   Log<Handler> handlers;                           // in the order in which they were given
   std::size_t handler_first = 0, handler_end = 0;  // those of the attempt; before them, of one whose handlers run now

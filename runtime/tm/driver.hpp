@@ -268,7 +268,7 @@ class Driver {
       if (serialised) {
         alone.begin();
       } else if (code == kWait) {
-        waiting::wait(&A::unchanged, d, d.generation, any_commit_wakes<A>());
+        waiting::wait(waiting::kAwaited<A>, d);
         contention::excuse(d);
       } else {
         contention::before_retry(d, aborts);

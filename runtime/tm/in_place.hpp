@@ -25,7 +25,7 @@ namespace loam::tm {
 
 template <bool kBlame, class Exclusion>
 struct InPlace {
-  static constexpr bool kWritesInPlace = true, kAnyCommitWakes = true;
+  static constexpr bool kWritesInPlace = true;
 
   class Handle {
    public:

@@ -47,6 +47,12 @@ inline void forget_read(Descriptor& d, const Orec& record) noexcept {
     }
 }
 
+// Calls f(record) for each record of the read set.
+template <class F>
+void for_each_read(Descriptor& d, F&& f) {
+  for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) f(**entry);
+}
+
 // Whether every record that was read is free and has a version of at most `snapshot`.
 inline bool read_set_unchanged(Descriptor& d, std::uint64_t snapshot) noexcept {
   for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry)

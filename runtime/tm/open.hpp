@@ -251,7 +251,7 @@ class OpenDriver {
     if (serialised) {
       if (!serial::holds(d)) serial::acquire(d);
     } else if (code == kWait) {
-      waiting::wait(&A::unchanged, d, d.generation, any_commit_wakes<A>());
+      waiting::wait(waiting::kAwaited<A>, d);
       contention::excuse(d);
     } else if (code == kRestart) {
       contention::before_retry(d, aborts);

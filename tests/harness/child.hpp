@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@ void in_child(Body&& body) {
   const pid_t child = fork();
   ASSERT_GE(child, 0) << "fork failed";
   if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is ended for taking too long leaves nobody behind
     try {
       body();
     } catch (const std::exception& error) {

@@ -210,6 +210,10 @@ struct EtlWbWith {
   }
 
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+  template <class F>
+  static void waits_for(Descriptor& d, F&& f) noexcept {
+    for_each_read(d, f);
+  }
   static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
 
   // A word whose record this attempt has locked is not in the read set by its own reads since: nothing to drop.
@@ -331,8 +335,9 @@ struct EtlWbWith {
   // From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that are still to
   // come are locked, so a reader that sees one and needs another meets a lock. kParts: not whole words alone.
   template <bool kParts>
-  static void write_back(Descriptor& d, WriteEntry* begin, const WriteEntry* entry, std::uint64_t version) noexcept {
+  static void write_back(Descriptor& d, WriteEntry* begin, const WriteEntry* end, std::uint64_t version) noexcept {
     d.write_end = begin;
+    const WriteEntry* entry = end;
     do {
       --entry;
       if constexpr (kParts)
@@ -343,7 +348,7 @@ struct EtlWbWith {
       if constexpr (kBlame) blame::note_write(shared.map.record(address_of(*entry)), address_of(*entry), version);
       entry->record->store(version, std::memory_order_release);  // P1
     } while (entry != begin);
-    waiting::notify();
+    waiting::notify(d, end);
   }
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {

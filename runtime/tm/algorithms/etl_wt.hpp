@@ -180,9 +180,9 @@ struct EtlWt {
 
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
-    if (d.write_end != d.writes.begin()) {
+    if (const WriteEntry* const end = d.write_end; end != d.writes.begin()) {
       release(d, commit_version(d));
-      waiting::notify();
+      waiting::notify(d, end);
     }
     if (d.special) [[unlikely]]
       return lifecycle::committed_special(d, d.snapshot);
@@ -228,6 +228,12 @@ struct EtlWt {
     for (const WriteEntry* entry = d.writes.begin(); entry != log.rolled_back_end; ++entry)
       if (entry->record != &d.no_record && !same(*entry->record)) return false;
     return true;
+  }
+  template <class F>
+  static void waits_for(Descriptor& d, F&& f) noexcept {
+    for_each_read(d, f);
+    for (const WriteEntry* entry = d.writes.begin(); entry != d.state<UndoLog>().rolled_back_end; ++entry)
+      if (entry->record != &d.no_record) f(*entry->record);
   }
   // Reads under own locks are not logged: what was locked counts as read.
   static bool has_read(Descriptor& d) noexcept {

@@ -59,7 +59,6 @@ struct Norec {
                                                      .guarantees = "opacity; publication safe; privatization safe"};
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
-  static constexpr bool kAnyCommitWakes = true;
 
   struct WordRead {
     const Word* address;

@@ -229,6 +229,10 @@ struct SwissTm {
   static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
 
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+  template <class F>
+  static void waits_for(Descriptor& d, F&& f) noexcept {
+    for_each_read(d, f);
+  }
 
  private:
   // ---- write locks
@@ -443,7 +447,7 @@ struct SwissTm {
     d.write_end = d.writes.begin();
     if (d.state<State>().greedy_at == d.writes.end()) [[unlikely]]
       be_timid(d);
-    waiting::notify();
+    waiting::notify(d, end);
   }
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {

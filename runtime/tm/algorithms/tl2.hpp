@@ -154,6 +154,10 @@ struct Tl2 {
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept { redo(d).restore(d, savepoint); }
 
   static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
+  template <class F>
+  static void waits_for(Descriptor& d, F&& f) noexcept {
+    for_each_read(d, f);
+  }
   static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
 
  private:
@@ -207,8 +211,9 @@ struct Tl2 {
     if (before != d.snapshot) validate(d);
     LOAM_POINT("tm.validated");
     d.snapshot = before + 1;
+    const WriteEntry* const end = d.write_end;
     write_back<kParts>(d, before + 1);
-    waiting::notify();
+    waiting::notify(d, end);
   }
 
   // Locks an entry's record, unless an earlier entry has: then it joins the chain of that one. Whatever version the

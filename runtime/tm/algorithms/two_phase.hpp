@@ -191,14 +191,15 @@ struct TwoPhase {
 
   // Cannot fail: everything is locked and written.
   static void commit_update(Descriptor& d) noexcept {
-    const bool writes = d.write_end != d.writes.begin();
+    const WriteEntry* const end = d.write_end;
+    const bool writes = end != d.writes.begin();
     if (writes) {
       LOAM_POINT("tm.committing");
       LOAM_POINT("tm.validated");
       release_writes(d);
     }
     release_reads(d);
-    if (writes) waiting::notify();
+    if (writes) waiting::notify(d, end);
     ended(d);
   }
 
@@ -229,6 +230,11 @@ struct TwoPhase {
       if (record->load(std::memory_order_acquire) != version) return false;
     }
     return true;
+  }
+  template <class F>
+  static void waits_for(Descriptor& d, F&& f) noexcept {
+    const State& state = d.state<State>();
+    for (std::size_t i = 0; i < state.noted_end; ++i) f(*state.noted.begin()[i].record);
   }
 
  private:

@@ -68,10 +68,8 @@ TEST_P(WaitingTest, ItRunsAgainAfterAChangeAndNotBefore) {
     wait_until(attempts, 2);
     set<Driver>(x, 2);
     waiter.join();
-    EXPECT_LE(attempts.load(), 3 + kInVainMax);
-    if (!kRunsInVain<Driver>) {
-      EXPECT_EQ(attempts.load(), 3);
-    }
+    EXPECT_LE(attempts.load(), 3 + kInVainMax);  // the second may see 2 already
+    EXPECT_GE(attempts.load(), 2);
   });
 }
 
@@ -141,6 +139,44 @@ TEST_P(WaitingTest, NoWakeUpIsLostBetweenTheRollbackAndTheRegistration) {
   });
 }
 
+TEST_P(WaitingTest, WhoIsWokenBeforeItSleptDoesNotSleep) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    // Between its look and its sleep it is woken, and another one goes to sleep for something else.
+    std::thread another;
+    tests::Interpose step("tm.sleeping", 0, [&] {
+      set<Driver>(x, 1);
+      std::atomic<bool> sleeps{false};
+      another = std::thread([&] {
+        const tests::Interpose registered("tm.registered", 0, [&] { sleeps = true; });
+        Driver::update([](auto& tx) {
+          if (tx.read(y) == 0) Driver::wait_for_change();
+        });
+      });
+      while (!sleeps) platform::yield();
+    });
+    Driver::update([](auto& tx) {
+      if (tx.read(x) == 0) Driver::wait_for_change();
+    });
+    EXPECT_TRUE(step.reached());
+    set<Driver>(y, 1);
+    another.join();
+  });
+}
+
+TEST_P(WaitingTest, ACommitThatHasWrittenAnyOfItsStripesWakes) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<int> attempts{0};
+    std::thread waiter = waiter_for<Driver>(z, 1, attempts);
+    wait_until(attempts, 1);
+    let_it_sleep();
+    Driver::update([](auto& tx) {
+      for (Word* word : {&x, &y, &z}) tx.write(*word, Word{1});
+    });
+    waiter.join();
+  });
+}
+
 TEST_P(WaitingTest, NoWakeUpIsLostBetweenTwoThatWaitForEachOther) {
   tests::in_variant(GetParam(), []<class Driver>() {
     constexpr Word kTurns = 300;
@@ -195,7 +231,7 @@ TEST_P(WaitingTest, AbortHandlersRunBeforeTheWaitAndLeaveItsReadSetAlone) {
     constexpr bool kInVain = kRunsInVain<Driver>;
     int attempts = 0;
     tests::Interpose unrelated("tm.registered", 0, [] { set<Driver>(z, 5); });
-    tests::Interpose related(kInVain ? "tm.aborted" : "tm.registered", kInVain ? 1 : 0, [] { set<Driver>(x, 1); });
+    tests::Interpose related(kInVain ? "tm.aborted" : "tm.sleeping", kInVain ? 1 : 0, [] { set<Driver>(x, 1); });
     Driver::update([&](auto& tx) {
       ++attempts;
       tx.on_abort([] { Driver::update([](auto& own) { own.write(z, own.read(z) + 1); }); });
@@ -312,6 +348,13 @@ constexpr double kSlack = 8;
 constexpr double kSlack = 2;  // for a machine that does other things as well
 #endif
 
+// What pauses of kPollNs cost by themselves, in parts of a core: on virtual machines several percent.
+double share_of_pauses() {
+  const std::uint64_t cpu = platform::thread_cpu_ns(), start = platform::monotonic_ns();
+  for (int i = 0; i < 200; ++i) platform::sleep_ns(waiting::kPollNs);
+  return static_cast<double>(platform::thread_cpu_ns() - cpu) / static_cast<double>(platform::monotonic_ns() - start);
+}
+
 TEST_P(WaitingCostTest, AWaiterUsesLittleTimeWhileOthersCommit) {
   tests::in_variant(GetParam(), []<class Driver>() {
     std::atomic<std::uint64_t> waits{0};
@@ -341,7 +384,8 @@ TEST_P(WaitingCostTest, AWaiterUsesLittleTimeWhileOthersCommit) {
     std::printf("waiter: %.2f %% of a core\n", share * 100);
     // Where a begin waits for others, in vain or not, what that takes is the lock's: the pauses count, as below.
     if constexpr (Driver::Uses::kDescription.overlaps) {
-      EXPECT_LE(share, 0.01 * kSlack);
+      // In vain: a pause, and what the run between two pauses costs, which is not more.
+      EXPECT_LE(share, 0.01 * kSlack + (kRunsInVain<Driver> ? 2 * share_of_pauses() : 0));
     }
     // Before each wait but the first it has paused.
     EXPECT_LE(waits.load(), 1 + (kRunsInVain<Driver> ? lasted / waiting::kPollNs : 0));
