@@ -42,7 +42,7 @@ struct InPlace {
     Descriptor* d_;
   };
 
-  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Handle::Handle;
   };

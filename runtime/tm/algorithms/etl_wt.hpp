@@ -65,7 +65,7 @@ struct EtlWt {
   static constexpr bool kWritesInPlace = true;
 
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Mapped::Mapped;
 

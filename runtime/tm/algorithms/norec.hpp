@@ -81,7 +81,7 @@ struct Norec {
   };
 
   // Reads only; a write set to look through is all that it lacks.
-  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Handle::Handle;
 

@@ -87,7 +87,7 @@ struct SwissTm {
 
  public:
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Mapped::Mapped;
 

@@ -51,7 +51,7 @@ struct Tl2 {
   static constexpr bool kExtends = false;
 
   // Reads only, keeps no log.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Mapped::Mapped;
 

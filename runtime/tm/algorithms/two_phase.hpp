@@ -145,7 +145,7 @@ struct TwoPhase {
   };
 
  public:
-  class ReadOnlyTx : public Reading, public ReadAccess<ReadOnlyTx> {
+  class ReadOnlyTx : public Reading, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Reading::Reading;
   };

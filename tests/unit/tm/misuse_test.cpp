@@ -145,9 +145,11 @@ TEST_P(MisuseTest, CallsOutsideOfTransactionsAreErrors) {
     EXPECT_DEATH(Driver::cancel(), "cancel\\(\\) outside of transactions");
     EXPECT_DEATH(Driver::closed([](auto&) {}), "closed\\(\\) or or_else\\(\\) outside of transactions");
     EXPECT_DEATH(Driver::release_read(&x, sizeof x), "release_read\\(\\) outside of transactions");
-    // Also by a thread that has had one.
-    Driver::update([](auto& tx) { tx.write(x, Word{1}); });
-    EXPECT_DEATH(Driver::cancel(), "cancel\\(\\) outside of transactions");
+    const auto by_a_thread_that_has_had_one = [] {
+      Driver::update([](auto& tx) { tx.write(x, Word{1}); });
+      Driver::cancel();
+    };
+    EXPECT_DEATH(by_a_thread_that_has_had_one(), "cancel\\(\\) outside of transactions");
     EXPECT_DEATH(Driver::update([](auto&) { thread_exit(); }), "inside a transaction");
   });
 }
