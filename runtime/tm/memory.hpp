@@ -64,6 +64,12 @@ inline void count_held(Descriptor& d) noexcept {
   d.held_bytes.store(d.limbo.bytes(), std::memory_order_relaxed);
 }
 
+// The same of one that is about to hand its limbo over.
+inline void count_none(Descriptor& d) noexcept {
+  d.held_blocks.store(0, std::memory_order_relaxed);  // relaxed: as above
+  d.held_bytes.store(0, std::memory_order_relaxed);
+}
+
 // Memory that was released by commits and not given back to the allocator yet.
 struct HeldBack {
   std::uint64_t blocks = 0;

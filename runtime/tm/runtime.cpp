@@ -185,8 +185,9 @@ void thread_exit() noexcept {
   Descriptor* const d = Descriptor::current_;
   if (d->mode == Mode::detached) return;
   LOAM_CHECK(d->mode == Mode::idle, "tm: a thread ended, or called thread_exit(), inside a transaction");
+  // What the limbo holds back is counted as nobody's from here on. Said before the slot may be another thread's.
+  memory::count_none(*d);
   domain.release_slot(d->slot, d->limbo);
-  memory::count_held(*d);
   Descriptor::current_ = &Descriptor::nobody_;
 }
 

@@ -1,5 +1,5 @@
 // Histories of small transactional runs are opaque, in every variant.
-//   LOAM_HISTORIES=N   runs per variant (4000); LOAM_TEST_ALL=1 makes it twenty times as many
+//   LOAM_HISTORIES=N   runs per variant (4000; 1000 under sanitizers); LOAM_TEST_ALL=1 makes it twenty times as many
 //   LOAM_SEED=S        another set of runs (1);  LOAM_HISTORY=I  run I alone (with its seed: the same schedule again)
 #include "tests/model/opacity.hpp"
 #include "tests/harness/interpose.hpp"
@@ -17,6 +17,12 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
+
+#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+constexpr std::uint64_t kHistories = 1000;
+#else
+constexpr std::uint64_t kHistories = 4000;
+#endif
 
 // The checker is quadratic. On a machine that stalls a thread for long a history may be too large; that is counted.
 constexpr std::size_t kAttemptsMax = 1000;
@@ -61,7 +67,8 @@ TEST_P(OpacityTest, SmallRunsAreOpaque) {
   LOAM_NEEDS_POINTS();
   in_variant(GetParam(), [overlaps = description_of(GetParam()).overlaps]<class Driver>() {
     const std::uint64_t seed = number_from("LOAM_SEED", 1);
-    const std::uint64_t count = number_from("LOAM_HISTORIES", 4000) * (number_from("LOAM_TEST_ALL", 0) != 0 ? 20 : 1);
+    const std::uint64_t count =
+        number_from("LOAM_HISTORIES", kHistories) * (number_from("LOAM_TEST_ALL", 0) != 0 ? 20 : 1);
     const std::uint64_t alone = number_from("LOAM_HISTORY", ~0ULL);
     Tally scheduled, free;
     HistoryRuns<Driver> runs;

@@ -7,6 +7,22 @@
 
 #include <span>
 
+namespace loam::workloads {
+namespace {
+
+// Lets a run be explained, under synchronisations that can.
+template <class S>
+void explain(const Options& options, Recorder& recorder) {
+  if constexpr (requires { S::explain(options.explain); }) {
+    if (options.explain == 0) return;
+    S::explain(options.explain);
+    recorder.explained_by(&S::write_explanation);
+  }
+}
+
+}  // namespace
+}  // namespace loam::workloads
+
 int main(int argc, char** argv) {
   using namespace loam::workloads;
   const auto& sync = Sync::description();
@@ -19,11 +35,6 @@ int main(int argc, char** argv) {
   Sync::configure(options.parameters, options.blame);
   Recorder recorder(options, sync);
   recorder.begin(records_of<Sync>());
-  if constexpr (requires { Sync::explain(options.explain); }) {
-    if (options.explain != 0) {
-      Sync::explain(options.explain);
-      recorder.explained_by(&Sync::write_explanation);
-    }
-  }
+  explain<Sync>(options, recorder);
   return options.workload->run(options, recorder) ? 0 : kExitNotVerified;
 }

@@ -1,5 +1,8 @@
 // Each abort cause, one by one: addresses that are a word, a block, a stripe, a record apart.
-#define LOAM_TEST_BLAME tm::EtlWb, tm::EtlWt, tm::Dctl, tm::Tl2
+// These alone, in every build.
+#undef LOAM_TEST_ALGORITHMS
+#define LOAM_TEST_ALGORITHMS tm::EtlWb, tm::EtlWt, tm::Dctl, tm::Tl2
+#define LOAM_TEST_BLAME LOAM_TEST_ALGORITHMS
 #include "runtime/sync/barrier.hpp"
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"

@@ -1,4 +1,7 @@
 // The algorithms that let one attempt in at a time: what their undo log takes back, what waits, who is turned away.
+// These alone, in every build.
+#undef LOAM_TEST_ALGORITHMS
+#define LOAM_TEST_ALGORITHMS tm::GlobalLock, tm::Sequential
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 

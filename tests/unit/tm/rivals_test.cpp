@@ -1,5 +1,8 @@
 // What swisstm and two-phase decide by themselves: who gives way, who waits, and what stripes that share a lock or a
 // reader's bit with others do to each other.
+// These alone, in every build.
+#undef LOAM_TEST_ALGORITHMS
+#define LOAM_TEST_ALGORITHMS tm::SwissTm, tm::TwoPhase
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 
