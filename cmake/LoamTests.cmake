@@ -18,18 +18,18 @@ endif()
 file(GLOB_RECURSE loam_test_sources CONFIGURE_DEPENDS
      "${CMAKE_SOURCE_DIR}/tests/unit/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/model/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/stress/*_test.cpp")
 # Transactions are compiled for every algorithm, which takes long and is what most of the time goes to. So, unless all is
-# asked for, sanitizers see some designs (redo log, values, visible readers with an undo log; for threads write-through
-# as well) over fewer mappings (tests/harness/tm_variants.hpp), and unit tests are not optimised.
+# asked for, sanitizers see some designs (locks with a redo log, values; for threads write-through and visible readers
+# with an undo log as well) over fewer mappings (tests/harness/tm_variants.hpp), and unit tests are not optimised.
 set(loam_test_definitions "")
 set(loam_test_optimisation -O1)
 if("$ENV{LOAM_TEST_ALL}" STREQUAL "")
   set(loam_test_optimisation -O0)
-  set(write_through "")
+  set(undo_logs "")
   if("${LOAM_SANITIZE}" MATCHES "thread")
-    set(write_through ",::loam::tm::EtlWt")
+    set(undo_logs ",::loam::tm::EtlWt,::loam::tm::TwoPhase")
   endif()
   if(NOT "${LOAM_SANITIZE}" STREQUAL "")
-    set(loam_test_definitions "LOAM_TEST_ALGORITHMS=::loam::tm::EtlWb,::loam::tm::Norec,::loam::tm::TwoPhase${write_through}"
+    set(loam_test_definitions "LOAM_TEST_ALGORITHMS=::loam::tm::EtlWb,::loam::tm::Norec${undo_logs}"
         LOAM_TEST_FEW_MAPPINGS)
   endif()
 endif()
@@ -41,7 +41,7 @@ foreach(source IN LISTS loam_test_sources)
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE loam-tm loam-structures GTest::gtest GTest::gtest_main)
   target_compile_options(${name} PRIVATE -fno-builtin-malloc -fno-builtin-free)
-  if("${label}" STREQUAL "unit")
+  if("${label}" STREQUAL "unit" OR "${LOAM_SANITIZE}" MATCHES "address")
     target_compile_options(${name} PRIVATE ${loam_test_optimisation})
   else()
     target_compile_options(${name} PRIVATE -O1)  # instantiating takes long, running does not

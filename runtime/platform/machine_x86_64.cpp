@@ -95,7 +95,6 @@ loam_restart:
 # rdi = argument, rax = function. Every register but the vector ones comes back as it was.
     .p2align 4
     .globl loam_call_preserving
-    .hidden loam_call_preserving
     .type loam_call_preserving, @function
 loam_call_preserving:
     .cfi_startproc

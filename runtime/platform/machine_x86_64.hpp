@@ -23,7 +23,8 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
 }
 
 // Calls a function that must not throw. The code around it keeps its registers, so that a call which is hardly ever
-// made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused.)
+// made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused; and the call
+// goes around the linkage table, whose lazy binding would change registers.)
 #define LOAM_VECTOR_REGISTERS                                                                                         \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
       "xmm14", "xmm15"
@@ -31,7 +32,7 @@ inline void call_preserving(void (*function)()) noexcept {
 #if defined(LOAM_TSAN) || defined(LOAM_ASAN)
   function();
 #else
-  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall loam_call_preserving\n\tleaq 128(%%rsp), %%rsp"
+  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall *loam_call_preserving@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"
                : "+a"(function)
                :
                : "memory", "cc", LOAM_VECTOR_REGISTERS);
@@ -41,7 +42,7 @@ inline void call_preserving(void (*function)(void*), void* argument) noexcept {
 #if defined(LOAM_TSAN) || defined(LOAM_ASAN)
   function(argument);
 #else
-  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall loam_call_preserving\n\tleaq 128(%%rsp), %%rsp"
+  asm volatile("leaq -128(%%rsp), %%rsp\n\tcall *loam_call_preserving@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"
                : "+a"(function)
                : "D"(argument)
                : "memory", "cc", LOAM_VECTOR_REGISTERS);

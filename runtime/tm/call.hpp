@@ -54,7 +54,8 @@ struct Call {
   }
 
  private:
-  void attempt(Descriptor& d) {
+  // Not checked for null references: a forced unwind has no exception object, and the handler binds one all the same.
+  [[gnu::no_sanitize("null")]] void attempt(Descriptor& d) {
     constexpr bool kReadOnly = std::is_same_v<Tx, typename A::ReadOnlyTx>;
     if constexpr (kReadOnly)
       A::begin_read_only(d);

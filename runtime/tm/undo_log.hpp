@@ -10,6 +10,7 @@
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
 #include "runtime/tm/words.hpp"
 #include "runtime/tm/write_set.hpp"
 

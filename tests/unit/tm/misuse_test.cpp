@@ -45,12 +45,14 @@ TEST_P(MisuseTest, ALongjmpOutOfABodyIsNoticedAtTheNextBegin) {
           Driver::update([](auto& tx) { tx.write(x, Word{2}); });
         },
         "it was left by longjmp");
+#ifndef LOAM_ASAN  // its frames are so large that this one spares the place by which the abandoned body is told
     EXPECT_DEATH(
         {
           if (setjmp(somewhere) == 0) begins_and_jumps<Driver>();
           Driver::read_only([](auto& tx) { return tx.read(x); });
         },
         "it was left by longjmp");
+#endif
   });
 }
 
