@@ -16,8 +16,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <cxxabi.h>
-
 namespace loam::tm {
 
 // What an exception that leaves a body does to its transaction.
@@ -54,8 +52,7 @@ struct Call {
   }
 
  private:
-  // Not checked for null references: a forced unwind has no exception object, and the handler binds one all the same.
-  [[gnu::no_sanitize("null")]] void attempt(Descriptor& d) {
+  void attempt(Descriptor& d) {
     constexpr bool kReadOnly = std::is_same_v<Tx, typename A::ReadOnlyTx>;
     if constexpr (kReadOnly)
       A::begin_read_only(d);
@@ -64,14 +61,10 @@ struct Call {
     if constexpr (kBlames<A>) explain::began(d);
     try {
       call_body(d);
-    } catch (const abi::__forced_unwind&) {  // the thread ends
-      cancel(d);
-      throw;
     } catch (...) {
       // A commit that fails restores registers past the handler, which would leave the exception alive.
-      if constexpr (kOnThrow == OnThrow::commit && !kReadOnly) {
-        thrown_ = std::current_exception();
-      } else {
+      if constexpr (kOnThrow == OnThrow::commit && !kReadOnly) thrown_ = std::current_exception();
+      if (!has_thrown()) {  // to cancel; or the thread ends, and what unwinds it is no exception of C++
         cancel(d);
         throw;
       }
@@ -103,6 +96,11 @@ struct Call {
       ::new (static_cast<void*>(storage_)) Result(body_(tx));
     else
       body_(tx);
+  }
+
+  bool has_thrown() const noexcept {
+    if constexpr (kOnThrow == OnThrow::commit) return thrown_ != nullptr;
+    return false;
   }
 
   // An exception leaves the body, and the transaction with it.

@@ -8,8 +8,6 @@
 
 #include <exception>
 
-#include <cxxabi.h>
-
 namespace loam::tm::lifecycle {
 namespace {
 
@@ -127,8 +125,7 @@ void after_alone(Descriptor& d) noexcept {
   run_handlers(d);
 }
 
-// Not checked for null references: a forced unwind has no exception object, and the handler binds one all the same.
-[[gnu::no_sanitize("null")]] void run_handlers(Descriptor& d) noexcept {
+void run_handlers(Descriptor& d) noexcept {
   if (d.handler_end == d.handler_first) return;
   const std::size_t first = d.handler_first, end = d.handler_end;
   d.handler_first = end;  // the handlers of their transactions go behind
@@ -139,9 +136,10 @@ void after_alone(Descriptor& d) noexcept {
     } catch (const std::exception& error) {
       LOAM_FATAL("tm: a handler threw an exception ({}); the transaction is over, so nobody can catch it",
                  error.what());
-    } catch (const abi::__forced_unwind&) {
-      LOAM_FATAL("tm: a thread ended within a handler; let it end after the transaction");
     } catch (...) {
+      // What unwinds a thread that ends is no exception of C++.
+      LOAM_CHECK(std::current_exception() != nullptr,
+                 "tm: a thread ended within a handler; let it end after the transaction");
       LOAM_FATAL("tm: a handler threw an exception; the transaction is over, so nobody can catch it");
     }
   }
