@@ -40,7 +40,7 @@ def sampled(program: str, timeout_s: float = 30.0) -> tuple[Sampler, float]:
 
 
 def test_a_process_tree_is_summed_and_a_child_stays_known_when_its_parent_ends() -> None:
-    hold = "import time; b = bytearray(48 * 2**20); time.sleep(0.9)"
+    hold = "import time; b = bytearray(48 * 2**20); time.sleep(5)"
     # This process holds 32 MiB and a shell, the shell holds a child and ends long before it.
     program = (
         "import subprocess, sys, time; b = bytearray(32 * 2**20)\n"
