@@ -106,12 +106,16 @@ def test_nothing_that_a_command_leaves_behind_lives_on() -> None:
 
 def test_interrupt_ends_the_process_and_is_passed_on() -> None:
     marker = f"17.{os.getpid()}"
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        shell(f"exec sleep {marker}")
-    timer.join()
+    # Ignored where the tests run in the background.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            shell(f"exec sleep {marker}")
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert subprocess.run(["pgrep", "-f", f"sleep {marker}"], capture_output=True, check=False).stdout == b""
 
 
