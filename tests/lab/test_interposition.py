@@ -96,9 +96,10 @@ def test_forks_and_program_chains_verify(program: Path, folder: Path) -> None:
     )
     forked = prove(UNDER_TEST, compile_c(folder, "forks", source))
     assert forked.status == "proven" and len(forked.processes) == 2
-    chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 60; exec {program} 60")
+    # The shell's own part has no exit record; 0.8 s beside it keep its share small on a loaded machine too.
+    chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; exec {program} 400")
     assert chain.status == "proven", chain.reasons
-    assert len(chain.processes) == 3  # the shell's own part has no exit record, and hardly any CPU time
+    assert len(chain.processes) == 3
 
 
 # ---- the object is no allocator ----

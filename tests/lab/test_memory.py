@@ -7,14 +7,16 @@ import time
 from pathlib import Path
 
 import pytest
-from campaigns import STM, cells, measure, study
+from campaigns import STM, FakeInstruments, cells, measure, study
 
 from loam_lab.measure.execute import execute
 from loam_lab.memory import fitness
 from loam_lab.memory.observer import MemoryObserver
-from loam_lab.memory.sampler import PERIOD_MIN_S, Sample, Sampler, thinned
+from loam_lab.memory.sampler import FIRST_S, PERIOD_MIN_S, Sample, Sampler, thinned
 
 MIB = 2**20
+# The made-up workload ends within a millisecond, a look on a loaded machine may come later.
+LINGERING = FakeInstruments(variables={"FAKE_SLEEP_S": "0.1"})
 VMSTAT = "pswpout {swap}\npgsteal_anon {stolen}\npglazyfreed {lazy}\nnr_free_pages 1\n"
 
 
@@ -111,6 +113,15 @@ def test_a_long_run_is_thinned_and_keeps_its_peak_and_area(monkeypatch: pytest.M
     assert [s[0] for s in seen["samples"]] == sorted(s[0] for s in seen["samples"])
 
 
+def test_until_something_could_be_read_it_looks_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = Sampler()
+    found: list[Sample | None] = [None, None, Sample(0.0, 2, 1, 0)]
+    monkeypatch.setattr(sampler, "_sample", lambda pid, t_s: found.pop(0))
+    assert [sampler.look(1), sampler.look(1)] == [FIRST_S, FIRST_S]
+    assert sampler.look(1) >= PERIOD_MIN_S
+    assert sampler.result(1.0)["peak_rss_bytes"] == 2
+
+
 def test_thinning_keeps_the_larger_of_two() -> None:
     samples = [Sample(float(i), 0, pss, 0) for i, pss in enumerate((1, 5, 7, 2, 4))]
     assert [s.pss for s in thinned(samples)] == [5, 7, 4]
@@ -171,7 +182,7 @@ def test_an_observer_says_whether_its_figures_may_decide(tmp_path: Path) -> None
 
 def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     made = study(memory=True, sync=[STM])
-    _, result = measure(made, tmp_path / "out")
+    _, result = measure(made, tmp_path / "out", LINGERING)
     assert result["blocks"] == made.blocks
     for cell in cells(result, copy=0):
         memory = cell["memory"]
@@ -193,7 +204,7 @@ def test_a_failed_memory_run_is_told_and_has_no_figures(tmp_path: Path) -> None:
 
 def test_figures_of_an_unfit_run_are_kept_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitness, "reclaimable", lambda root: ["/dev/vdb is in use as swap; run swapoff -a"])
-    _, result = measure(study(memory=True), tmp_path / "out")
+    _, result = measure(study(memory=True), tmp_path / "out", LINGERING)
     for cell in cells(result, copy=0):
         assert (cell["memory"]["fit"], cell["memory"]["reasons"]) == (
             False,

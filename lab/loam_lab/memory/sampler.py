@@ -1,7 +1,7 @@
 """RSS and PSS of a process tree over time, read from /proc by the lab while the process runs.
 
 Reading takes the measured process's memory lock, so the reading is bounded: after a look that took x of CPU time the
-next one comes no sooner than x / SHARE_MAX.  Hence a run that is sampled is never timed.
+next one comes no sooner than x / SHARE_MAX (FIRST_S, until something could be read).  Hence a run that is sampled is never timed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 SHARE_MAX = 0.01
 PERIOD_MIN_S = 0.005
+FIRST_S = 0.001
 KEPT_MAX = 200
 KIB = 1024
 
@@ -58,6 +59,10 @@ class Sampler:
         self._looks += 1
         if sample is not None:
             self._add(sample)
+        if self._last is None:
+            # Nothing could be read yet: a process that is just being loaded has no pages.  A short one must not be
+            # missed for it, and there are few such looks.
+            return FIRST_S
         return max(self._period_s, cost_s / SHARE_MAX)
 
     def _sample(self, pid: int, t_s: float) -> Sample | None:
