@@ -33,7 +33,9 @@ if(LOAM_CHECKED)
 endif()
 if(LOAM_SANITIZE)
   string(REPLACE "," ";" parts "${LOAM_SANITIZE}")
-  target_compile_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE} -fno-sanitize-recover=all -O1)
+  target_compile_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE} -fno-sanitize-recover=all)
+  # A target that says otherwise keeps its word: these options come after its own.
+  target_compile_options(loam-flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOAM_OPTIMISATION>>>:-O1>)
   target_link_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE})
   if("thread" IN_LIST parts)
     # The runtime has no standalone fence; GCC still warns about the ones inside libstdc++'s shared_ptr.

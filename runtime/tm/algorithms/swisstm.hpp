@@ -289,7 +289,8 @@ struct SwissTm {
   [[gnu::noinline]] static void store_slow(Descriptor& d, Orec& record, Word* address, Word value, Word mask) noexcept {
     Orec& lock = write_lock_of(record);
     for (;;) {
-      const std::uint64_t seen = lock.load(std::memory_order_relaxed);  // relaxed: the CAS decides
+      const std::uint64_t seen =
+          lock.load(std::memory_order_acquire);  // pairs with the owner's CAS: meet() looks at its entry
       if (is_locked_by(seen, d.slot)) return store_owned<kNested>(d, *first_entry(seen), record, address, value, mask);
       if (seen != 0) {
         meet(d, lock, record, seen, address);
