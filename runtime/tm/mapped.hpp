@@ -10,19 +10,18 @@ namespace loam::tm {
 // A transaction's handle: four words, copied freely. The formula is fixed while attempts run.
 class Mapped {
  public:
-  explicit Mapped(Descriptor& d) noexcept
-      : d_(&d), base_(shared.map.base), mask_(shared.map.mask), shift_(shared.map.shift) {}
+  explicit Mapped(Descriptor& d) noexcept : d_(&d), base_(shared.map.base), formula_(shared.map.formula) {}
   Descriptor& descriptor() const noexcept { return *d_; }
 
  protected:
-  Orec& record_of(const void* address) const noexcept {
-    return base_[(reinterpret_cast<std::uintptr_t>(address) >> shift_) & mask_];
+  template <class U>
+  Orec& record_of(const U* address) const noexcept {
+    return base_[formula_.index(address)];
   }
 
   Descriptor* d_;
   Orec* base_;
-  std::uint64_t mask_;
-  unsigned shift_;
+  Formula formula_;
 };
 
 template <bool kBlame>

@@ -63,6 +63,7 @@ inline constexpr Configured kConfigurations[] = {
     // Few records: stripes alias, so chains of several stripes on one record are common.
     {"small_table", patient({.shift = 4, .records_log2 = 10})},
     {"shadow", patient({.mapping = tm::Mapping::shadow})},
+    {"small_hash", patient({.mapping = tm::Mapping::hash, .shift = 4, .records_log2 = 10})},
     {"table_blame", patient({.blame = true})},
     {"small_table_blame", patient({.shift = 4, .records_log2 = 10, .blame = true})},
     {"shadow_blame", patient({.mapping = tm::Mapping::shadow, .blame = true})},

@@ -59,7 +59,7 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 struct OpacityTest : testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
                          testing::ValuesIn(variants_for(HistoryRuns<tm::Transactions>::kThreads,
-                                                        {"small_table", "shadow", "small_table_blame",
+                                                        {"small_table", "small_hash", "shadow", "small_table_blame",
                                                          "shadow_blame"})),
                          variant_name);
 

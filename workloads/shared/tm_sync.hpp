@@ -25,17 +25,21 @@ struct TmSync {
   using Driver = tm::Driver<Algorithm>;
 
   static const SyncDescription& description() {
-    static constexpr std::string_view kMappings[] = {"table", "shadow"};
     static constexpr std::string_view kPrivatizations[] = {"none", "commit"};
-    static constexpr std::size_t kOfTheMapping = 3;  // these come first
+    static constexpr std::string_view kTunings[] = {"fixed", "adaptive"};
+    static constexpr std::size_t kOfTheMapping = 4;  // these come first
     static constexpr ParameterSpec kParameters[] = {
         ParameterSpec::choice("mapping", kMappings,
-                              "table: 2^records_log2 ownership records that stripes share; shadow: a record for each "
-                              "16 bytes of the address space (shift and records_log2 do not apply)"),
+                              "table: 2^records_log2 ownership records that stripes share; hash: the same, for "
+                              "stripes that lie a power of two apart too; shadow: a record for each 16 bytes of the "
+                              "address space (shift and records_log2 do not apply)"),
         ParameterSpec::integer("shift", tm::Config{}.shift, tm::kShiftMin, tm::kShiftMax, "",
-                               "table: log2 of the bytes in a stripe"),
+                               "table and hash: log2 of the bytes in a stripe"),
         ParameterSpec::integer("records_log2", tm::Config{}.records_log2, tm::kRecordsLog2Min, tm::kRecordsLog2Max, "",
-                               "table: log2 of the number of records"),
+                               "table and hash: log2 of the number of records"),
+        ParameterSpec::choice("tuning", kTunings,
+                              "adaptive: shift and records_log2 are where it begins; a thread of the runtime's own "
+                              "tries others while transactions run, and stays with the best (table and hash)"),
         ParameterSpec::choice("manager", tm::contention::kManagerNames,
                               "who gives way where two meet, and what the loser does before it tries again"),
         ParameterSpec::choice("privatization", kPrivatizations,
@@ -65,9 +69,11 @@ struct TmSync {
                                                                                   : tm::Privatization::none,
                       .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))};
     if constexpr (kUsesRecords) {
-      config.mapping = values.choice("mapping") == "shadow" ? tm::Mapping::shadow : tm::Mapping::table;
+      const auto mapping = std::find(std::begin(kMappings), std::end(kMappings), values.choice("mapping"));
+      config.mapping = static_cast<tm::Mapping>(mapping - std::begin(kMappings));
       config.shift = static_cast<unsigned>(values.integer("shift"));
       config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
+      config.adaptive = values.choice("tuning") == "adaptive";
     } else {
       config.records_log2 = tm::kRecordsLog2Min;  // nobody looks at them
     }
@@ -129,6 +135,7 @@ struct TmSync {
 
  private:
   static constexpr bool kUsesRecords = tm::uses_records<Algorithm>();
+  static constexpr std::string_view kMappings[] = {"table", "shadow", "hash"};  // as tm::Mapping
 
   static tm::Manager manager_of(std::string_view name) {
     const auto& names = tm::contention::kManagerNames;

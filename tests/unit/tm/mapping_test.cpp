@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include <sys/resource.h>
 
@@ -35,6 +37,33 @@ TEST(MappingTest, ATableAliasesModuloShiftAndSize) {
         EXPECT_EQ(&map.record(at(a)), &map.record(at(a + period)));
         EXPECT_EQ(map.stripe(at(a)) + 1, map.stripe(at(a + stripe)));
         EXPECT_GE(map.resident_bytes(), map.bytes) << "touched before the first transaction";
+        platform::unmap(map.base, map.bytes);
+      }
+  });
+}
+
+TEST(MappingTest, TheHashKeepsNeighboursAndPartsWhatLiesAPeriodApart) {
+  tests::in_child([] {
+    for (unsigned shift : {3u, 5u, 12u})
+      for (unsigned log2 : {10u, 20u, 26u}) {
+        const RecordMap map = map_records({.mapping = Mapping::hash, .shift = shift, .records_log2 = log2});
+        EXPECT_EQ(map.kind, "hash");
+        const std::uintptr_t a = 0x7f1234567000, stripe = 1ull << shift, period = stripe << log2;
+        const auto index = [&](std::uintptr_t address) { return &map.record(at(address)) - map.base; };
+        const auto records = std::ptrdiff_t{1} << log2;
+        std::ptrdiff_t last = index(a);
+        for (std::uintptr_t next = a; next < a + 100 * stripe; next += 8) {
+          const std::ptrdiff_t now = index(next), step = (now - last + records) % records;
+          EXPECT_TRUE(step == 0 || step == 1) << step << " records from one word to the next";
+          EXPECT_EQ(now, static_cast<std::ptrdiff_t>(map.stripe(at(next)) % static_cast<std::uint64_t>(records)));
+          for (unsigned byte = 1; byte < 8; ++byte) EXPECT_EQ(index(next + byte), now) << "a word has one record";
+          last = now;
+        }
+        // The same place of 64 arenas: no two of them near each other.
+        std::vector<std::ptrdiff_t> places;
+        for (unsigned arena = 0; arena < 64; ++arena) places.push_back(index(a + arena * period));
+        std::sort(places.begin(), places.end());
+        for (unsigned i = 1; i < 64; ++i) EXPECT_GE(places[i] - places[i - 1], records / 256) << i;
         platform::unmap(map.base, map.bytes);
       }
   });
@@ -104,7 +133,7 @@ TEST(MappingTest, ConfigureMayBeRepeatedBeforeTheFirstTransaction) {
     configure({.mapping = Mapping::shadow});
     configure({.records_log2 = 12, .blame = true});
     EXPECT_EQ(shared.map.kind, "table");
-    EXPECT_EQ(shared.map.mask, (1u << 12) - 1);
+    EXPECT_EQ(shared.map.formula.records_log2(), 12u);
     configure({.shift = 6, .records_log2 = 10});
     EXPECT_EQ(shared.map.shift, 6u);
     small_run<Driver<EtlWb<false>>>();
@@ -116,7 +145,7 @@ TEST(MappingTest, WithoutConfigureTheDefaultsHold) {
     small_run<Driver<EtlWb<false>>>();
     EXPECT_EQ(shared.map.kind, "table");
     EXPECT_EQ(shared.map.shift, 5u);
-    EXPECT_EQ(shared.map.mask, (1u << 20) - 1);
+    EXPECT_EQ(shared.map.formula.records_log2(), 20u);
   });
 }
 
