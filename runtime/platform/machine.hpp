@@ -32,20 +32,6 @@ std::uint64_t monotonic_ns() noexcept;   // CLOCK_MONOTONIC
 std::uint64_t thread_cpu_ns() noexcept;  // CPU time of the calling thread
 void sleep_ns(std::uint64_t duration_ns) noexcept;
 
-// ---- what the compiler knows: no instruction, no order among threads -----------------------------------------------
-
-// The same value, of unknown origin: what is computed from it is computed anew.
-template <class T>
-[[gnu::always_inline]] inline T opaque(T value) noexcept {
-  asm volatile("" : "+r"(value));  // volatile: or two of them would be one
-  return value;
-}
-// The variable may have changed: its copy in a register is worth nothing.
-template <class T>
-[[gnu::always_inline]] inline void keep_in_memory(T& variable) noexcept {
-  asm("" : "+m"(variable));
-}
-
 // ---- scheduling ----------------------------------------------------------------------------------------------------
 
 void yield() noexcept;

@@ -60,8 +60,15 @@ struct EtlWbWith {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      return this->load_unlogged(
-          address, [&](Orec& record, std::uint64_t seen) -> U { conflict(*this->d_, record, seen, word_of(address)); });
+      Orec& record = this->record_of(address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > this->d_->snapshot) [[unlikely]]
+        conflict(*this->d_, record, before, word_of(address));
+      LOAM_POINT("tm.reading");
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
+        conflict(*this->d_, record, record.load(std::memory_order_acquire), word_of(address));
+      return value;
     }
   };
 

@@ -71,13 +71,12 @@ struct EtlWt {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      const std::uint64_t index = this->index_of(address);
+      Orec& record = this->record_of(address);
       const U value = load_value(address);
       LOAM_POINT("tm.reading");
-      const std::uint64_t after =
-          this->base_[index].load(std::memory_order_relaxed);  // relaxed: P2 orders it after the data
+      const std::uint64_t after = record.load(std::memory_order_relaxed);  // relaxed: P2 orders it after the data
       if (after > this->d_->snapshot) [[unlikely]]
-        conflict(*this->d_, this->base_[platform::opaque(index)], after, word_of(address));
+        conflict(*this->d_, record, after, word_of(address));
       return value;
     }
   };

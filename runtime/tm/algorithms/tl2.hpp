@@ -57,8 +57,15 @@ struct Tl2 {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      return this->load_unlogged(
-          address, [&](Orec& record, std::uint64_t) { return load_slow<false>(*this->d_, record, address); });
+      Orec& record = this->record_of(address);
+      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      if (before > this->d_->snapshot) [[unlikely]]
+        return load_slow<false>(*this->d_, record, address);
+      LOAM_POINT("tm.reading");
+      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
+      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
+        return load_slow<false>(*this->d_, record, address);
+      return value;
     }
   };
 

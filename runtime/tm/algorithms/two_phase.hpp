@@ -122,12 +122,12 @@ struct TwoPhase {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      const std::uint64_t stripe = this->formula_.index(address);
+      const std::uint64_t stripe = this->index_of(address);
       stripes::Indicators& indicators = reading_[stripes::indicators_of(stripe)];
       const std::uint64_t bit = stripes::indicator_bit(stripe);
       const std::uint64_t before = indicators.load(std::memory_order_relaxed);  // relaxed: nobody else writes it
       // Where a bit stands for several stripes, that it is set does not tell that this one was looked at.
-      if ((before & bit) == 0 || this->formula_.records_log2() > stripes::kIndicatorBits) {
+      if ((before & bit) == 0 || this->drop_ < 64 - stripes::kIndicatorBits) {
         Descriptor& d = *this->d_;
         log_read<kBlame>(d, this->base_[stripe], word_of(address));
         if ((before & bit) == 0) indicators.exchange(before | bit, std::memory_order_seq_cst);  // T1
