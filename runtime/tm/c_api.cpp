@@ -222,6 +222,11 @@ int loam_configure(const loam_config* config) {
   if (!algorithm) return LOAM_UNKNOWN_NAME;
   const auto mapping = index_of("mapping", config->mapping, kMappings);
   if (!mapping) return LOAM_UNKNOWN_NAME;
+  bool applies = static_cast<Mapping>(*mapping) != Mapping::hash;
+  Algorithms::with<false>(config->algorithm, [&]<class A>() { applies |= knows_hash<A>() || !uses_records<A>(); });
+  if (!applies)
+    return complain(LOAM_OUT_OF_RANGE, "mapping=hash: {} finds records by shift and mask; etl-wb-hash knows it",
+                    config->algorithm);
   const auto manager = index_of("manager", config->manager, contention::kManagerNames);
   if (!manager) return LOAM_UNKNOWN_NAME;
   const auto privatization = index_of("privatization", config->privatization, kPrivatizations);

@@ -18,8 +18,12 @@ RecordMap reserve_sparse(unsigned address_bits, std::string_view kind) noexcept 
   const std::size_t records = std::size_t{1} << (address_bits - kShadowShift);
   const std::size_t bytes = records * sizeof(Orec);
   void* const base = platform::map_lazy(bytes, {.huge_pages = false, .core_dump = false});
-  return {static_cast<Orec*>(base), formula_of(Mapping::shadow, kShadowShift, address_bits - kShadowShift),
-          kShadowShift, kind, bytes};
+  RecordMap map;
+  map.base = static_cast<Orec*>(base);
+  map.kind = kind;
+  map.bytes = bytes;
+  map.use(Mapping::shadow, kShadowShift, address_bits - kShadowShift);
+  return map;
 }
 
 RecordMap reserve_table(Mapping mapping, unsigned shift, unsigned records_log2, unsigned capacity_log2) noexcept {
@@ -27,20 +31,25 @@ RecordMap reserve_table(Mapping mapping, unsigned shift, unsigned records_log2, 
   void* const base = platform::map_lazy_or_die(bytes, "tm: table of ownership records", {.core_dump = false});
   // Touched now, or the first run would time page faults.
   std::memset(base, 0, bytes);
-  return {static_cast<Orec*>(base), formula_of(mapping, shift, records_log2), shift,
-          mapping == Mapping::hash ? "hash" : "table", bytes};
+  RecordMap map;
+  map.base = static_cast<Orec*>(base);
+  map.kind = mapping == Mapping::hash ? "hash" : "table";
+  map.bytes = bytes;
+  map.use(mapping, shift, records_log2);
+  return map;
 }
 
 }  // namespace
 
-Formula formula_of(Mapping mapping, unsigned shift, unsigned records_log2) noexcept {
+void RecordMap::use(Mapping mapping, unsigned shift_wanted, unsigned records_log2) noexcept {
   const unsigned drop = 64 - records_log2;
-  Formula formula{std::uint64_t{1} << (drop - shift), drop};
+  shift = shift_wanted;
+  mask = (std::uint64_t{1} << records_log2) - 1;
+  formula = {std::uint64_t{1} << (drop - shift), drop};
   if (mapping == Mapping::hash) {
-    const auto apart = static_cast<std::uint64_t>(kSpread * static_cast<double>(std::uint64_t{1} << records_log2)) | 1;
+    const auto apart = static_cast<std::uint64_t>(kSpread * static_cast<double>(mask)) | 1;
     formula.multiplier += apart << (drop - shift - records_log2);
   }
-  return formula;
 }
 
 RecordMap map_records(const Config& config, unsigned capacity_log2) noexcept {

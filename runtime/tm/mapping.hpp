@@ -1,15 +1,16 @@
 // mapping: which ownership record guards an address.
-//   record = base + (address * multiplier mod 2^64 >> drop) * 8, with run-time values:
-//     table           2^records_log2 records, stripes of 2^shift bytes; addresses alias modulo their product. The
-//                     multiplier is a power of two: it drops the bits of the address above the table's.
-//     hash            the same records; the multiplier is a little more than that power of two. Neighbouring stripes
-//                     stay neighbours, and those 2^(shift + records_log2) bytes apart, as the arenas of some
-//                     allocators are, no longer meet: they lie kSpread of the table apart.
+//   record = base + ((address >> shift) & mask) * 8, with run-time values:
+//     table           2^records_log2 records, stripes of 2^shift bytes; addresses alias modulo their product
 //     shadow records  every 16-byte granule of the address space has a record of its own: nothing aliases, and no two
 //                     blocks share a record under any allocator that aligns to 16 bytes
+//   or, for algorithms that know it, base + (address * multiplier mod 2^64 >> drop) * 8:
+//     hash            the records of the table. A multiplier of a power of two would make it that table; this one is a
+//                     little more, so neighbouring stripes stay neighbours, and those 2^(shift + records_log2) bytes
+//                     apart, as the arenas of some allocators are, no longer meet: they lie kSpread of the table apart.
 //   Source  the table: TinySTM, PPoPP 2008; its interaction with allocators: paper 000. Multiplicative hashing: Knuth,
-//           The Art of Computer Programming 3, 6.4; in one formula with the table: docs/adr/0010.
-//   Cost    three instructions. The table is touched before the first transaction, shadow records are backed by 4 KiB
+//           The Art of Computer Programming 3, 6.4.
+//   Cost    three instructions, four where the algorithm knows the hash. The table is touched before the first
+//   transaction, shadow records are backed by 4 KiB
 //           pages as they are touched (half of the memory that transactions touch).
 //   When not shadow: under RLIMIT_AS, valgrind or a sanitizer the 64 TiB range may be refused. Then a window of 2^40
 //           bytes is tried (addresses alias modulo 1 TiB), then the table; `kind` says which it is.
@@ -59,13 +60,16 @@ struct Formula {
 
 struct RecordMap {
   Orec* base = nullptr;
-  Formula formula;
+  std::uint64_t mask = 0;  // of table and shadow records
   unsigned shift = 0;
+  Formula formula;                 // of all
   std::string_view kind = "none";  // "table", "hash", "shadow-full", "shadow-window"
   std::size_t bytes = 0;           // of addresses reserved
 
   Orec& record(const void* address) const noexcept { return base[formula.index(address)]; }
   std::uint64_t stripe(const void* address) const noexcept { return formula.stripe(address); }
+  // From now on 2^records_log2 records for stripes of 2^shift bytes; no more than there is capacity for.
+  void use(Mapping mapping, unsigned shift, unsigned records_log2) noexcept;
   // Records that there are addresses for: no fewer than the formula reaches.
   std::size_t capacity() const noexcept { return bytes / sizeof(Orec); }
   bool is_sparse() const noexcept { return kind.starts_with("shadow"); }
@@ -76,9 +80,6 @@ struct RecordMap {
 // The part of the table that lies between two stripes that would share a record without the hash: the golden ratio, so
 // that many periods fall far from one another, over 64, so that stripes become hardly shorter.
 inline constexpr double kSpread = 0.6180339887498949 / 64;
-
-// The formula of 2^records_log2 records for stripes of 2^shift bytes.
-Formula formula_of(Mapping mapping, unsigned shift, unsigned records_log2) noexcept;
 
 // Reserves the records that `config` asks for. Ends the program if a value is out of range.
 // capacity_log2: of the records that a table may grow to (tuning.hpp), if that is more

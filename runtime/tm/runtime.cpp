@@ -103,6 +103,9 @@ pthread_key_t exit_key() noexcept {
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata.
 void agree_on(const Hooks& algorithm) noexcept {
+  LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash || !algorithm.uses_records,
+             "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
+             algorithm.description->name);
   const Hooks* first = nullptr;
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {

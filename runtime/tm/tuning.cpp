@@ -92,8 +92,7 @@ void change_to(Pair wanted) noexcept {
              "tm: no room for 2^{} ownership records in {} bytes of {}", wanted.records_log2, shared.map.bytes,
              shared.map.kind);
   serial::acquire_for_change();
-  shared.map.shift = wanted.shift;
-  shared.map.formula = formula_of(shared.config.mapping, wanted.shift, wanted.records_log2);
+  shared.map.use(shared.config.mapping, wanted.shift, wanted.records_log2);
   serial::release_after_change();
   changes_made.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count
 }

@@ -26,13 +26,15 @@ struct TmSync {
 
   static const SyncDescription& description() {
     static constexpr std::string_view kPrivatizations[] = {"none", "commit"};
+    static constexpr std::string_view kAllMappings[] = {"hash", "table", "shadow"};
+    constexpr auto kMappings = std::span(kAllMappings).subspan(tm::knows_hash<Algorithm>() ? 0 : 1);
     static constexpr std::string_view kTunings[] = {"fixed", "adaptive"};
     static constexpr std::size_t kOfTheMapping = 4;  // these come first
     static constexpr ParameterSpec kParameters[] = {
         ParameterSpec::choice("mapping", kMappings,
-                              "table: 2^records_log2 ownership records that stripes share; hash: the same, for "
-                              "stripes that lie a power of two apart too; shadow: a record for each 16 bytes of the "
-                              "address space (shift and records_log2 do not apply)"),
+                              "table: 2^records_log2 ownership records that stripes share; hash: the same, but stripes "
+                              "a power of two apart do not; shadow: a record for each 16 bytes of the address space "
+                              "(shift and records_log2 do not apply)"),
         ParameterSpec::integer("shift", tm::Config{}.shift, tm::kShiftMin, tm::kShiftMax, "",
                                "table and hash: log2 of the bytes in a stripe"),
         ParameterSpec::integer("records_log2", tm::Config{}.records_log2, tm::kRecordsLog2Min, tm::kRecordsLog2Max, "",
@@ -69,8 +71,10 @@ struct TmSync {
                                                                                   : tm::Privatization::none,
                       .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))};
     if constexpr (kUsesRecords) {
-      const auto mapping = std::find(std::begin(kMappings), std::end(kMappings), values.choice("mapping"));
-      config.mapping = static_cast<tm::Mapping>(mapping - std::begin(kMappings));
+      const std::string_view mapping = values.choice("mapping");
+      config.mapping = mapping == "hash"     ? tm::Mapping::hash
+                       : mapping == "shadow" ? tm::Mapping::shadow
+                                             : tm::Mapping::table;
       config.shift = static_cast<unsigned>(values.integer("shift"));
       config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
       config.adaptive = values.choice("tuning") == "adaptive";
@@ -135,7 +139,6 @@ struct TmSync {
 
  private:
   static constexpr bool kUsesRecords = tm::uses_records<Algorithm>();
-  static constexpr std::string_view kMappings[] = {"table", "shadow", "hash"};  // as tm::Mapping
 
   static tm::Manager manager_of(std::string_view name) {
     const auto& names = tm::contention::kManagerNames;

@@ -127,7 +127,7 @@ struct TwoPhase {
       const std::uint64_t bit = stripes::indicator_bit(stripe);
       const std::uint64_t before = indicators.load(std::memory_order_relaxed);  // relaxed: nobody else writes it
       // Where a bit stands for several stripes, that it is set does not tell that this one was looked at.
-      if ((before & bit) == 0 || this->drop_ < 64 - stripes::kIndicatorBits) {
+      if ((before & bit) == 0 || this->mask_ >> stripes::kIndicatorBits != 0) {
         Descriptor& d = *this->d_;
         log_read<kBlame>(d, this->base_[stripe], word_of(address));
         if ((before & bit) == 0) indicators.exchange(before | bit, std::memory_order_seq_cst);  // T1

@@ -24,6 +24,22 @@ Pointer at(std::uintptr_t address) {
   return reinterpret_cast<Pointer>(address);
 }
 
+template <class Driver>
+void small_run() {
+  alignas(64) static std::uint64_t words[16] = {};
+  std::thread threads[2];
+  for (auto& thread : threads)
+    thread = std::thread([] {
+      for (int i = 0; i < 300; ++i)
+        Driver::update([&](auto& tx) {
+          for (auto& word : words) tx.write(word, tx.read(word) + 1);
+          tx.destroy(tx.template create<std::uint64_t>(1u));
+        });
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& word : words) EXPECT_EQ(word, 600u);
+}
+
 TEST(MappingTest, ATableAliasesModuloShiftAndSize) {
   tests::in_child([] {
     for (unsigned shift : {3u, 5u, 12u})
@@ -69,6 +85,14 @@ TEST(MappingTest, TheHashKeepsNeighboursAndPartsWhatLiesAPeriodApart) {
   });
 }
 
+TEST(MappingTest, WhoKnowsTheHashRunsUnderAnyMapping) {
+  for (const Mapping mapping : {Mapping::table, Mapping::hash, Mapping::shadow})
+    tests::in_child([mapping] {
+      configure({.mapping = mapping, .records_log2 = 10});
+      small_run<Driver<EtlWbHash<false>>>();
+    });
+}
+
 TEST(MappingTest, ShadowRecordsGiveEachGranuleItsOwn) {
   tests::in_child([] {
     const RecordMap map = map_records({.mapping = Mapping::shadow});
@@ -86,22 +110,6 @@ TEST(MappingTest, ShadowRecordsGiveEachGranuleItsOwn) {
     EXPECT_LE(map.resident_bytes(), 3 * platform::kPageBytes);
     EXPECT_GE(map.resident_bytes(), 2 * platform::kPageBytes);
   });
-}
-
-template <class Driver>
-void small_run() {
-  alignas(64) static std::uint64_t words[16] = {};
-  std::thread threads[2];
-  for (auto& thread : threads)
-    thread = std::thread([] {
-      for (int i = 0; i < 300; ++i)
-        Driver::update([&](auto& tx) {
-          for (auto& word : words) tx.write(word, tx.read(word) + 1);
-          tx.destroy(tx.template create<std::uint64_t>(1u));
-        });
-    });
-  for (auto& thread : threads) thread.join();
-  for (const auto& word : words) EXPECT_EQ(word, 600u);
 }
 
 TEST(MappingTest, ARefusedRangeFallsBackToTheWindowAndSaysSo) {
@@ -133,7 +141,7 @@ TEST(MappingTest, ConfigureMayBeRepeatedBeforeTheFirstTransaction) {
     configure({.mapping = Mapping::shadow});
     configure({.records_log2 = 12, .blame = true});
     EXPECT_EQ(shared.map.kind, "table");
-    EXPECT_EQ(shared.map.formula.records_log2(), 12u);
+    EXPECT_EQ(shared.map.mask, (1u << 12) - 1);
     configure({.shift = 6, .records_log2 = 10});
     EXPECT_EQ(shared.map.shift, 6u);
     small_run<Driver<EtlWb<false>>>();
@@ -145,7 +153,7 @@ TEST(MappingTest, WithoutConfigureTheDefaultsHold) {
     small_run<Driver<EtlWb<false>>>();
     EXPECT_EQ(shared.map.kind, "table");
     EXPECT_EQ(shared.map.shift, 5u);
-    EXPECT_EQ(shared.map.formula.records_log2(), 20u);
+    EXPECT_EQ(shared.map.mask, (1u << 20) - 1);
   });
 }
 
@@ -160,6 +168,15 @@ TEST_F(ConfigureDeathTest, ValuesOutOfRange) {
   EXPECT_DEATH(configure({.shift = 13}), "shift=13: must be 3 to 12");
   EXPECT_DEATH(configure({.records_log2 = 9}), "records_log2=9: must be 10 to 26");
   EXPECT_DEATH(configure({.records_log2 = 27}), "records_log2=27: must be 10 to 26");
+}
+
+TEST_F(ConfigureDeathTest, AnAlgorithmThatDoesNotKnowTheHash) {
+  EXPECT_DEATH(
+      {
+        configure({.mapping = Mapping::hash});
+        atomically([](auto&) {});
+      },
+      "mapping=hash: etl-wb finds records by shift and mask; take mapping=table");
 }
 
 TEST_F(ConfigureDeathTest, AfterTheFirstTransaction) {

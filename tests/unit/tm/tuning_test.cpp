@@ -2,6 +2,7 @@
 #include "runtime/tm/tuning.hpp"
 
 #include "runtime/platform/machine.hpp"
+#define LOAM_TEST_HASH
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
