@@ -17,7 +17,7 @@ namespace loam::tm::tuning {
 namespace {
 
 // A candidate must be faster than the best pair so far by more than what windows differ by themselves.
-constexpr double kGain = 1.03;
+constexpr double kGain = 1.05;
 // Two windows with rates this close say that the program is in one phase; a rate further off than kMoved is another's.
 constexpr double kSteady = 0.15, kMoved = 0.3;
 constexpr unsigned kMovedWindows = 5;

@@ -25,7 +25,7 @@ struct Pair {
 };
 
 // Tried beside the pair that the configuration asks for.
-inline constexpr std::array<Pair, 2> kCandidates{{{4, 20}, {6, 18}}};
+inline constexpr std::array<Pair, 2> kCandidates{{{4, 20}, {8, 18}}};
 inline constexpr unsigned kChangesMax = kCandidates.size() + 1;
 // A disturbed window shows too low a rate: of so many windows the best one counts.
 inline constexpr unsigned kWindows = 2;
