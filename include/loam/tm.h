@@ -132,9 +132,10 @@ void loam_tx_become_irrevocable(loam_tx* tx);
 
 typedef struct loam_config {
   const char* algorithm;     /* a name of loam_algorithm_name() */
-  const char* mapping;       /* of addresses to ownership records: "table", "shadow" */
-  unsigned shift;            /* table: log2 of the bytes that share a record, 3 to 12 */
-  unsigned records_log2;     /* table: log2 of the number of records, 10 to 26 */
+  const char* mapping;       /* of addresses to ownership records: "table", "shadow", "hash" */
+  unsigned shift;            /* table, hash: log2 of the bytes that share a record, 3 to 12 */
+  unsigned records_log2;     /* table, hash: log2 of the number of records, 10 to 26 */
+  int adaptive;              /* 1: the two above are where tuning begins (docs/transactions.md); 0: they stay */
   const char* manager;       /* who gives way: "suicide", "delay", "backoff", "karma", "timestamp" */
   const char* privatization; /* "commit": unlinked data may be used plainly at once; "none": after loam_quiesce() */
   unsigned serialise_after;  /* aborts in a row after which a transaction runs alone; 0: never */

@@ -18,6 +18,7 @@
 // and, where it differs from what is usual:
 //     static constexpr bool kUsesRecords = false;        it has no ownership records: no mapping applies
 //     static constexpr std::size_t kReadEntryBytes;      what a read adds to the log; where it is no record's address
+//     static constexpr bool kKnowsHash = true;            its accesses go by HashMapped: any mapping applies
 //     static constexpr bool kExtends = false;            an attempt's snapshot stays that of its begin
 //     static constexpr bool kReadOnlyExtends = true;     a read-only attempt keeps a log and goes on where an update
 //     would
@@ -80,6 +81,11 @@ template <class A>
 consteval bool uses_records() {
   if constexpr (requires { A::kUsesRecords; }) return A::kUsesRecords;
   return true;
+}
+template <class A>
+consteval bool knows_hash() {
+  if constexpr (requires { A::kKnowsHash; }) return A::kKnowsHash;
+  return false;
 }
 template <class A>
 consteval bool extends() {

@@ -3,6 +3,7 @@
 
 #include "runtime/tm/algorithms/dctl.hpp"
 #include "runtime/tm/algorithms/etl_wb.hpp"
+#include "runtime/tm/algorithms/etl_wb_hash.hpp"
 #include "runtime/tm/algorithms/etl_wt.hpp"
 #include "runtime/tm/algorithms/global_lock.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
@@ -29,6 +30,6 @@ struct AlgorithmList {
   }
 };
 
-using Algorithms = AlgorithmList<EtlWb, EtlWt, Dctl, Tl2, Norec, SwissTm, TwoPhase, GlobalLock, Sequential>;
+using Algorithms = AlgorithmList<EtlWb, EtlWbHash, EtlWt, Dctl, Tl2, Norec, SwissTm, TwoPhase, GlobalLock, Sequential>;
 
 }  // namespace loam::tm

@@ -5,6 +5,7 @@
 #include "runtime/sync/spin_lock.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/explain.hpp"
+#include "runtime/tm/runtime.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -110,17 +111,16 @@ const void* block_start(const void* address) noexcept {
   return granule == ~0ULL ? nullptr : reinterpret_cast<const void*>(granule << kGranuleShift);
 }
 
-AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexcept {
+AbortCause relation(const Word* mine, const Word* theirs) noexcept {
   if (mine == theirs) return AbortCause::same_word;
-  const auto a = reinterpret_cast<std::uintptr_t>(mine), b = reinterpret_cast<std::uintptr_t>(theirs);
-  if (a >> shift != b >> shift) return AbortCause::other_stripe;
+  if (shared.map.stripe(mine) != shared.map.stripe(theirs)) return AbortCause::other_stripe;
   const std::uint64_t block_a = block_map.distance ? block_map.block_of(mine) : ~0ULL;
   const std::uint64_t block_b = block_map.distance ? block_map.block_of(theirs) : ~0ULL;
   if (block_a == ~0ULL || block_b == ~0ULL) return AbortCause::unknown;
   return block_a == block_b ? AbortCause::same_block : AbortCause::other_block;
 }
 
-Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept {
+Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot) noexcept {
   Cell& cell = cell_of(record);
   const std::lock_guard guard(cell.lock);
   Suspect suspect;
@@ -129,7 +129,7 @@ Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t s
   for (std::uint64_t i = 0; i < kept; ++i) {
     const Written& written = cell.ring[i];
     if (written.version > snapshot)
-      suspect = closer(suspect, {.cause = relation(mine, written.word, shift),
+      suspect = closer(suspect, {.cause = relation(mine, written.word),
                                  .word = written.word,
                                  .site = written.site(),
                                  .slot = written.slot()});

@@ -39,17 +39,13 @@ void note_write(const Orec& record, const Word* word, std::uint64_t version) noe
 // Where the known block that `address` lies in starts, or nullptr.
 const void* block_start(const void* address) noexcept;
 
-// How far two words are apart: the cause that a conflict between them would have under `shift`.
+// How far two words are apart: the cause that a conflict between them has under the mapping in use.
 // returns unknown if both lie in one stripe and the block of one is not known
-AbortCause relation(const Word* mine, const Word* theirs, unsigned shift) noexcept;
+AbortCause relation(const Word* mine, const Word* theirs) noexcept;
 
 // Whom to blame for finding `record` newer than `snapshot` when it was to guard `mine`: the closest of the words that
 // later commits wrote. Its cause is unknown if the trail has lost them
-Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot, unsigned shift) noexcept;
-inline AbortCause cause_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot,
-                                   unsigned shift) noexcept {
-  return suspect_of_version(record, mine, snapshot, shift).cause;
-}
+Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot) noexcept;
 
 // Small blocks that could not be told apart (8 bytes or less, sharing a granule).
 std::uint64_t blocks_not_separable() noexcept;

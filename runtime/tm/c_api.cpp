@@ -50,7 +50,7 @@ struct Body {
   }
 };
 
-constexpr std::string_view kMappings[] = {"table", "shadow"};
+constexpr std::string_view kMappings[] = {"table", "shadow", "hash"};  // as tm::Mapping
 constexpr std::string_view kPrivatizations[] = {"none", "commit"};
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit char error[320] = "";
@@ -211,6 +211,7 @@ void loam_config_default(loam_config* config) {
   config->mapping = kMappings[static_cast<std::size_t>(defaults.mapping)].data();
   config->shift = defaults.shift;
   config->records_log2 = defaults.records_log2;
+  config->adaptive = defaults.adaptive;
   config->manager = contention::kManagerNames[static_cast<std::size_t>(defaults.manager)].data();
   config->privatization = kPrivatizations[static_cast<std::size_t>(defaults.privatization)].data();
   config->serialise_after = defaults.serialise_after;
@@ -221,6 +222,11 @@ int loam_configure(const loam_config* config) {
   if (!algorithm) return LOAM_UNKNOWN_NAME;
   const auto mapping = index_of("mapping", config->mapping, kMappings);
   if (!mapping) return LOAM_UNKNOWN_NAME;
+  bool applies = static_cast<Mapping>(*mapping) != Mapping::hash;
+  Algorithms::with<false>(config->algorithm, [&]<class A>() { applies |= knows_hash<A>() || !uses_records<A>(); });
+  if (!applies)
+    return complain(LOAM_OUT_OF_RANGE, "mapping=hash: {} finds records by shift and mask; etl-wb-hash knows it",
+                    config->algorithm);
   const auto manager = index_of("manager", config->manager, contention::kManagerNames);
   if (!manager) return LOAM_UNKNOWN_NAME;
   const auto privatization = index_of("privatization", config->privatization, kPrivatizations);
@@ -234,6 +240,7 @@ int loam_configure(const loam_config* config) {
   wanted.mapping = static_cast<Mapping>(*mapping);
   wanted.shift = config->shift;
   wanted.records_log2 = config->records_log2;
+  wanted.adaptive = config->adaptive != 0;
   wanted.manager = static_cast<Manager>(*manager);
   wanted.privatization = static_cast<Privatization>(*privatization);
   wanted.serialise_after = config->serialise_after;

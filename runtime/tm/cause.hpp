@@ -18,7 +18,6 @@ inline constexpr unsigned kChainStepsMax = 64;
 template <bool kBlame>
 blame::Suspect suspect_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
   blame::Suspect suspect;
-  const unsigned shift = shared.map.shift;
   if (is_locked(seen) && !is_locked_by(seen, d.slot)) {
     // The owner may have gone on since: what its next transaction put there is passed over unless it is about the same
     // record.
@@ -27,12 +26,11 @@ blame::Suspect suspect_of(const Descriptor& d, const Orec& record, std::uint64_t
       const Word* const theirs = entry->address.load(std::memory_order_relaxed);
       if (theirs != nullptr && &shared.map.record(theirs) == &record)
         suspect = blame::closer(
-            suspect,
-            {.cause = blame::relation(word, theirs, shift), .word = theirs, .slot = owner_of(seen), .locked = true});
+            suspect, {.cause = blame::relation(word, theirs), .word = theirs, .slot = owner_of(seen), .locked = true});
       entry = entry->next.load(std::memory_order_relaxed);
     }
   }
-  if constexpr (kBlame) suspect = blame::closer(suspect, blame::suspect_of_version(record, word, d.snapshot, shift));
+  if constexpr (kBlame) suspect = blame::closer(suspect, blame::suspect_of_version(record, word, d.snapshot));
   return suspect;
 }
 

@@ -45,6 +45,7 @@ struct Part;
 struct Hooks {
   const AlgorithmDescription* description;
   void (*attach)(Descriptor&);
+  bool uses_records, knows_hash;
 };
 
 // A function to call once a transaction's outcome is known. of: the outcome

@@ -44,7 +44,7 @@ class Driver {
   using ReadOnlyTx = typename A::ReadOnlyTx;
   using UpdateTx = typename A::UpdateTx;
   using NestedTx = typename A::NestedTx;
-  static constexpr Hooks kHooks{&A::kDescription, &A::attach};
+  static constexpr Hooks kHooks{&A::kDescription, &A::attach, uses_records<A>(), knows_hash<A>()};
 
  public:
   using Uses = A;

@@ -7,7 +7,8 @@
 
 namespace loam::tm {
 
-// A transaction's handle: four words, copied freely. The formula is fixed while attempts run.
+// A transaction's handle: four words, copied freely. The formula is fixed while attempts run. This one knows table and
+// shadow records, whose index is a shift and a mask.
 class Mapped {
  public:
   explicit Mapped(Descriptor& d) noexcept
@@ -15,14 +16,34 @@ class Mapped {
   Descriptor& descriptor() const noexcept { return *d_; }
 
  protected:
-  Orec& record_of(const void* address) const noexcept {
-    return base_[(reinterpret_cast<std::uintptr_t>(address) >> shift_) & mask_];
+  std::uint64_t index_of(const void* address) const noexcept {
+    return (reinterpret_cast<std::uintptr_t>(address) >> shift_) & mask_;
   }
+  Orec& record_of(const void* address) const noexcept { return base_[index_of(address)]; }
 
   Descriptor* d_;
   Orec* base_;
   std::uint64_t mask_;
   unsigned shift_;
+};
+
+// The handle of algorithms that know the hash as well: an instruction more for each access (docs/adr/0010).
+class HashMapped {
+ public:
+  explicit HashMapped(Descriptor& d) noexcept
+      : d_(&d), base_(shared.map.base), multiplier_(shared.map.formula.multiplier), drop_(shared.map.formula.drop) {}
+  Descriptor& descriptor() const noexcept { return *d_; }
+
+ protected:
+  template <class U>
+  Orec& record_of(const U* address) const noexcept {
+    return base_[Formula{multiplier_, drop_}.index(address)];
+  }
+
+  Descriptor* d_;
+  Orec* base_;
+  std::uint64_t multiplier_;
+  unsigned drop_;
 };
 
 template <bool kBlame>

@@ -68,7 +68,7 @@ void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack)
 
 template <Algorithm A>
 class OpenDriver {
-  static constexpr Hooks kHooks{&A::kDescription, &A::attach};
+  static constexpr Hooks kHooks{&A::kDescription, &A::attach, uses_records<A>(), knows_hash<A>()};
 
  public:
   // returns the number of the attempt

@@ -9,6 +9,7 @@
 #include "runtime/tm/memory.hpp"
 #include "runtime/tm/process.hpp"
 #include "runtime/tm/serial.hpp"
+#include "runtime/tm/tuning.hpp"
 
 #include <mutex>
 
@@ -57,7 +58,7 @@ constexpr std::size_t kLogApartBytes = platform::kPageBytes / 4;
 
 void configure_locked(const Config& config) noexcept {
   shared.config = config;
-  shared.map = map_records(config);
+  shared.map = map_records(config, config.adaptive ? tuning::records_log2_max(config.records_log2) : 0);
   if (config.blame) blame::start();
   // relaxed: published with the map
   shared.slow_begin.store(config.privatization == Privatization::commit ? serial::kPublishes : 0,
@@ -102,11 +103,15 @@ pthread_key_t exit_key() noexcept {
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata.
 void agree_on(const Hooks& algorithm) noexcept {
+  LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash || !algorithm.uses_records,
+             "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
+             algorithm.description->name);
   const Hooks* first = nullptr;
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     exit_key();  // made now: a fork must not find another thread in the middle of it
     process::watch();
+    if (shared.config.adaptive && algorithm.uses_records && !shared.map.is_sparse()) tuning::start();
     return;
   }
   check_same_algorithm(*first->description, *algorithm.description);
@@ -204,6 +209,15 @@ Statistics statistics() noexcept {
   Statistics copy = Descriptor::current().statistics;
   copy.attempts = copy.commits + copy.aborts_total();
   return copy;
+}
+
+// Counts that their owners add to plainly are read meanwhile: a thread sanitizer would tell of it.
+[[gnu::no_sanitize("thread")]] std::uint64_t commits_so_far() noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& entry : descriptors)
+    if (const Descriptor* const d = entry.load(std::memory_order_acquire); d != nullptr)  // runtime.B
+      sum += __atomic_load_n(&d->statistics.commits, __ATOMIC_RELAXED);
+  return sum;
 }
 
 Statistics statistics_of_all() noexcept {

@@ -57,6 +57,9 @@ std::size_t quiesce() noexcept;
 // This thread's cumulative counts.
 Statistics statistics() noexcept;
 
+// The commits of all threads so far; a moment old where they run.
+std::uint64_t commits_so_far() noexcept;
+
 // Sum over all threads that ever ran a transaction; exact once they have stopped.
 Statistics statistics_of_all() noexcept;
 

@@ -11,7 +11,7 @@ namespace {
 
 constinit std::atomic<std::uint32_t> token{0};             // 1: taken
 constinit std::atomic<const Descriptor*> holder{nullptr};  // whose the token is; nobody's during a fork
-constinit std::atomic<std::uint64_t> past{0};              // transactions that ran in place
+constinit std::atomic<std::uint64_t> past{0};              // transactions that ran in place, and changes
 constinit bool can_be_undone = false;                      // guarded by the token
 constexpr unsigned kEverybody = 1U << 30;
 
@@ -54,6 +54,13 @@ void release(Descriptor&) noexcept {
 
 void acquire_for_fork(const Descriptor& current) noexcept { close_gate(current.participant); }
 void release_after_fork() noexcept { open_gate(); }
+
+void acquire_for_change() noexcept { close_gate(Descriptor::current_or_detached().participant); }
+void release_after_change() noexcept {
+  past.fetch_add(1, std::memory_order_relaxed);  // relaxed: serial.C publishes it
+  open_gate();
+  waiting::notify();
+}
 
 void wait_until_open(Descriptor& d) noexcept {
   do {

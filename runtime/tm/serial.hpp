@@ -11,7 +11,7 @@
 
 namespace loam::tm::serial {
 
-// How many transactions have run in place: they leave no other trace.
+// How many transactions have run in place, and changes were made: they leave no other trace.
 std::uint64_t generation() noexcept;
 
 // Bits of Shared::slow_begin: why a begin has more to do.
@@ -30,6 +30,10 @@ void release(Descriptor& d) noexcept;
 // The same around a fork, by a thread that may have no descriptor: current is its own, or the detached one.
 void acquire_for_fork(const Descriptor& current) noexcept;
 void release_after_fork() noexcept;
+
+// The same around a change of what all attempts go by. Who waits in retry() runs again afterwards.
+void acquire_for_change() noexcept;
+void release_after_change() noexcept;
 
 // Leaves the announcement until the gate is open, and announces again.
 void wait_until_open(Descriptor& d) noexcept;

@@ -20,20 +20,19 @@ constinit sync::SpinLock making;
 // What is tried where 2^kWriteLockBitsMax locks are refused.
 constexpr unsigned kWriteLockBits[] = {kWriteLockBitsMax, 30, kRecordsLog2Max};
 
-bool is_sparse() noexcept { return shared.map.kind != "table"; }
-
 }  // namespace
 
 void make_write_locks() noexcept {
   const std::lock_guard guard(making);  // stripes.A: who attaches later sees what this one stores
   if (write_locks.base != nullptr) return;
-  const std::uint64_t records = shared.map.mask + 1;
+  const std::uint64_t records = shared.map.capacity();
   for (const unsigned bits : kWriteLockBits) {
     const std::uint64_t locks = std::min(records, std::uint64_t{1} << bits);
-    void* const base = platform::map_lazy(locks * sizeof(Orec), {.huge_pages = !is_sparse(), .core_dump = false});
+    void* const base =
+        platform::map_lazy(locks * sizeof(Orec), {.huge_pages = !shared.map.is_sparse(), .core_dump = false});
     if (base == nullptr) continue;
     // Touched now, or the first run would time page faults.
-    if (!is_sparse()) std::memset(base, 0, locks * sizeof(Orec));
+    if (!shared.map.is_sparse()) std::memset(base, 0, locks * sizeof(Orec));
     write_locks = {static_cast<Orec*>(base), locks - 1};
     return;
   }
@@ -42,7 +41,7 @@ void make_write_locks() noexcept {
 }
 
 Indicators* make_indicators(unsigned slot) noexcept {
-  const std::uint64_t bits = std::min(shared.map.mask + 1, std::uint64_t{1} << kIndicatorBits);
+  const std::uint64_t bits = std::min(shared.map.capacity(), std::uint64_t{1} << kIndicatorBits);
   void* const base =
       platform::map_lazy_or_die(bits / 8, "tm: read indicators of a thread", {.huge_pages = false, .core_dump = false});
   auto* const indicators = static_cast<Indicators*>(base);

@@ -96,7 +96,7 @@ struct Statistics {
   }
 };
 
-enum class Mapping { table, shadow };
+enum class Mapping { table, shadow, hash };
 
 // What an attempt does that finds a record locked, and what it does before its next try (contention.hpp).
 enum class Manager { suicide, delay, backoff, karma, timestamp };
@@ -110,8 +110,9 @@ inline constexpr unsigned kSerialiseAfter = 16;
 
 struct Config {
   Mapping mapping = Mapping::table;
-  unsigned shift = 5;          // log2 of the stripe in bytes; table only (shadow records have 4)
-  unsigned records_log2 = 20;  // log2 of the number of records; table only
+  unsigned shift = 5;          // log2 of the stripe in bytes; not of shadow records, which have 4
+  unsigned records_log2 = 20;  // log2 of the number of records; not of shadow records
+  bool adaptive = false;       // the two above are where tuning begins (tuning.hpp); not of shadow records
   bool blame = false;          // keep what the causes of aborts need
   Manager manager = Manager::suicide;
   Privatization privatization = Privatization::commit;

@@ -258,7 +258,7 @@ def test_the_explanation_counts_causes_and_samples_pairs(capsys: pytest.CaptureF
         ("other_block", 0.75, True),
         ("same_word", 0.25, False),
     ]
-    assert [p["conflicting"] for p in explained["predictions"]] == [0, 0, 1, 1, 1, 1, 0]
+    assert [p["conflicting"] for p in explained["predictions"]] == [0, 0, 1, 1, 1, 1, 0, 0]
     assert explained["sampled"] == {"every": 1, "conflicts": 2, "transactions": 2}
     assert explained["words"][-1].startswith("Only 2 conflicts were recorded")
     json.dumps(explained, allow_nan=False)

@@ -25,6 +25,7 @@ def test_neighbouring_blocks_part_at_the_shift_of_their_size() -> None:
         assert p.conflicting == (1 if expected else 0), shift
         assert [cause for cause, share in p.causes.items() if share] == ([expected] if expected else [])
     assert found["shadow", 4].conflicting == 0
+    assert predicted(footprint(0, [0], []), footprint(1, [], [0]))["hash", 5].causes["same_word"] == 1
 
 
 def test_the_closest_relation_is_the_cause() -> None:
@@ -47,6 +48,7 @@ def test_a_table_aliases_by_its_size_and_shadow_records_never() -> None:
     small = predicted(*lines, records_log2=10)
     assert small["table", 5].causes["other_stripe"] == 1 and small["table", 5].false == 1
     assert small["table", 6].conflicting == 0 and small["shadow", 4].conflicting == 0
+    assert small["hash", 5].conflicting == 0, "a period apart is no longer the same record"
     assert small["table", 4].causes["other_stripe"] == 1, "a multiple of the smaller period"
     assert predicted(*lines, records_log2=20)["table", 5].conflicting == 0
 

@@ -103,10 +103,12 @@ class HistoryRuns {
   // has few records, else they share a granule.
   Word& variable(unsigned v) {
     const unsigned group = v % shape_->records, place = v / shape_->records;
-    const std::size_t period = (tm::shared.map.mask + 1) << tm::shared.map.shift;
-    const bool aliasing = place >= 1 && period < kSpaceBytes / 2;
-    return *reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8 +
-                                    (aliasing ? place / 2 * period : place / 2 * 64));
+    const std::size_t period = std::size_t{1} << tm::shared.map.formula.records_log2() << tm::shared.map.shift;
+    auto* const first = reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8);
+    if (place < 2 || period >= kSpaceBytes / 2) return first[place / 2 * 8];
+    Word* word = first + place / 2 * (period / sizeof(Word));
+    while (&tm::shared.map.record(word) != &tm::shared.map.record(first)) --word;  // the hash: a little before
+    return *word;
   }
   std::uint64_t stamp() { return clock_.fetch_add(1, std::memory_order_seq_cst); }
 

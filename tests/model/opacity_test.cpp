@@ -2,6 +2,7 @@
 //   LOAM_HISTORIES=N   runs per variant (4000; 1000 under sanitizers); LOAM_TEST_ALL=1 makes it twenty times as many
 //   LOAM_SEED=S        another set of runs (1);  LOAM_HISTORY=I  run I alone (with its seed: the same schedule again)
 #include "tests/model/opacity.hpp"
+#define LOAM_TEST_HASH
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
 #include "tests/model/history_run.hpp"
@@ -59,7 +60,7 @@ bool check_run(HistoryRuns<Driver>& runs, std::uint64_t seed, std::uint64_t inde
 struct OpacityTest : testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
                          testing::ValuesIn(variants_for(HistoryRuns<tm::Transactions>::kThreads,
-                                                        {"small_table", "shadow", "small_table_blame",
+                                                        {"small_table", "small_hash", "shadow", "small_table_blame",
                                                          "shadow_blame"})),
                          variant_name);
 

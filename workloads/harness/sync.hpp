@@ -76,7 +76,7 @@ struct Counters {
 };
 
 struct RecordsInfo {
-  std::string_view mapping = "none";  // shadow-full, shadow-window, table or none
+  std::string_view mapping = "none";  // shadow-full, shadow-window, table, hash or none
   unsigned read_set_entry_bytes = 0;
   std::uint64_t rss_bytes = 0;
 };

@@ -25,17 +25,23 @@ struct TmSync {
   using Driver = tm::Driver<Algorithm>;
 
   static const SyncDescription& description() {
-    static constexpr std::string_view kMappings[] = {"table", "shadow"};
     static constexpr std::string_view kPrivatizations[] = {"none", "commit"};
-    static constexpr std::size_t kOfTheMapping = 3;  // these come first
+    static constexpr std::string_view kAllMappings[] = {"hash", "table", "shadow"};
+    constexpr auto kMappings = std::span(kAllMappings).subspan(tm::knows_hash<Algorithm>() ? 0 : 1);
+    static constexpr std::string_view kTunings[] = {"fixed", "adaptive"};
+    static constexpr std::size_t kOfTheMapping = 4;  // these come first
     static constexpr ParameterSpec kParameters[] = {
         ParameterSpec::choice("mapping", kMappings,
-                              "table: 2^records_log2 ownership records that stripes share; shadow: a record for each "
-                              "16 bytes of the address space (shift and records_log2 do not apply)"),
+                              "table: 2^records_log2 ownership records that stripes share; hash: the same, but stripes "
+                              "a power of two apart do not; shadow: a record for each 16 bytes of the address space "
+                              "(shift and records_log2 do not apply)"),
         ParameterSpec::integer("shift", tm::Config{}.shift, tm::kShiftMin, tm::kShiftMax, "",
-                               "table: log2 of the bytes in a stripe"),
+                               "table and hash: log2 of the bytes in a stripe"),
         ParameterSpec::integer("records_log2", tm::Config{}.records_log2, tm::kRecordsLog2Min, tm::kRecordsLog2Max, "",
-                               "table: log2 of the number of records"),
+                               "table and hash: log2 of the number of records"),
+        ParameterSpec::choice("tuning", kTunings,
+                              "adaptive: shift and records_log2 are where it begins; a thread of the runtime's own "
+                              "tries others while transactions run, and stays with the best (table and hash)"),
         ParameterSpec::choice("manager", tm::contention::kManagerNames,
                               "who gives way where two meet, and what the loser does before it tries again"),
         ParameterSpec::choice("privatization", kPrivatizations,
@@ -65,9 +71,13 @@ struct TmSync {
                                                                                   : tm::Privatization::none,
                       .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))};
     if constexpr (kUsesRecords) {
-      config.mapping = values.choice("mapping") == "shadow" ? tm::Mapping::shadow : tm::Mapping::table;
+      const std::string_view mapping = values.choice("mapping");
+      config.mapping = mapping == "hash"     ? tm::Mapping::hash
+                       : mapping == "shadow" ? tm::Mapping::shadow
+                                             : tm::Mapping::table;
       config.shift = static_cast<unsigned>(values.integer("shift"));
       config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
+      config.adaptive = values.choice("tuning") == "adaptive";
     } else {
       config.records_log2 = tm::kRecordsLog2Min;  // nobody looks at them
     }

@@ -79,7 +79,10 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]]) -> dict[
         "workload": asked.workload, "allocator": asked.allocator, "sync": begin["sync"], "threads": asked.threads,
         "parameters": begin["parameters"], "seed": asked.seed, "mapping": mapping, "shift": shift,
     }  # fmt: skip
-    predictions = placement.predict(found.footprints, int(begin["parameters"].get("records_log2", 20)))
+    predictions = placement.predict(
+        found.footprints, int(begin["parameters"].get("records_log2", 20)),
+        shift if mapping == "hash" else placement.HASH_SHIFT,
+    )  # fmt: skip
     blocks, lines = grouping.by_blocks(found.conflicts, places), grouping.by_lines(found.conflicts, places)
     words = _nothing(counts, asked)
     if aborts:
@@ -147,7 +150,10 @@ def _lines_json(group: grouping.Group) -> dict[str, Any]:
 def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     """Print an explanation: words first, then causes, pairs of blocks, pairs of lines, predictions."""
     out, run_ = console.out(), explained["run"]
-    mapping = "shadow records" if run_["mapping"] == "shadow" else f"a table with {1 << run_['shift']}-byte stripes"
+    stripes = f"{1 << run_['shift']}-byte stripes"
+    mapping = {"shadow": "shadow records", "hash": f"a hash with {stripes}"}.get(
+        run_["mapping"], f"a table with {stripes}"
+    )
     out.print(
         f"{run_['workload']} under {run_['allocator']}, {run_['sync']}, {run_['threads']} threads, {mapping}: "
         f"{explained['aborts']} aborts in {explained['attempts']} attempts",
@@ -189,7 +195,7 @@ def _show_predictions(explained: Mapping[str, Any]) -> None:
         return
     rows = []
     for p in explained["predictions"]:
-        name = "shadow" if p["mapping"] == "shadow" else f"shift {p['shift']}"
+        name = {"shadow": "shadow", "hash": f"hash, shift {p['shift']}"}.get(p["mapping"], f"shift {p['shift']}")
         here = (p["mapping"], p["shift"]) == (explained["run"]["mapping"], explained["run"]["shift"])
         parts = [story.percent(p["causes"][cause]) if p["conflicting"] else "-" for cause in placement.CAUSES]
         rows.append([f"[head]{name} (this run)[/head]" if here else name, story.percent(p["conflicting"]), *parts])

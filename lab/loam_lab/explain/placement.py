@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SHIFTS = range(3, 9)
 SHADOW_SHIFT = 4
+HASH_SHIFT = 5
+_SPREAD = 0.6180339887498949 / 64  # kSpread of runtime/tm/mapping.hpp
 CAUSES = ("same_word", "same_block", "other_block", "other_stripe", "unknown")
 FALSE_CAUSES = ("other_block", "other_stripe")
 _MIX = 0x9E3779B97F4A7C15  # odd, of high entropy
@@ -42,8 +44,9 @@ class Prediction:
         return self.conflicting * sum(self.causes[cause] for cause in FALSE_CAUSES)
 
 
-def predict(footprints: Sequence[Footprint], records_log2: int) -> list[Prediction]:
-    """Predictions for tables of 2^records_log2 records with each shift of SHIFTS, then for shadow records.
+def predict(footprints: Sequence[Footprint], records_log2: int, hash_shift: int = HASH_SHIFT) -> list[Prediction]:
+    """Predictions for tables of 2^records_log2 records with each shift of SHIFTS, for the hash with hash_shift and as
+    many, then for shadow records.
 
     returns: nothing if no two footprints are of different threads, or none wrote anything
     """
@@ -56,17 +59,30 @@ def predict(footprints: Sequence[Footprint], records_log2: int) -> list[Predicti
     if not pairs:
         return []
     found = [_predict(footprints, pairs, "table", shift, records_log2) for shift in SHIFTS]
+    found.append(_predict(footprints, pairs, "hash", hash_shift, records_log2))
     return [*found, _predict(footprints, pairs, "shadow", SHADOW_SHIFT, None)]
+
+
+def _stripes(words: NDArray[np.uint64], mapping: str, shift: int, records_log2: int | None) -> NDArray[np.uint64]:
+    """The stripe of each word, numbered through the address space, as RecordMap::stripe() of the runtime."""
+    import numpy as np
+
+    if mapping != "hash" or records_log2 is None:
+        return words >> np.uint64(shift)
+    drop = 64 - records_log2
+    apart = int(_SPREAD * (1 << records_log2)) | 1
+    multiplier = (1 << (drop - shift)) + (apart << (drop - shift - records_log2))
+    return np.array([int(word) * multiplier >> drop for word in words], dtype=np.uint64)
 
 
 class _View:
     """A footprint as a mapping sees it: sorted sets to look words up in."""
 
-    def __init__(self, footprint: Footprint, shift: int, records_log2: int | None) -> None:
+    def __init__(self, footprint: Footprint, mapping: str, shift: int, records_log2: int | None) -> None:
         import numpy as np
 
-        self._shift, self._records_log2 = np.uint64(shift), records_log2
-        stripes = footprint.words >> self._shift
+        self._records_log2 = records_log2
+        stripes = _stripes(footprint.words, mapping, shift, records_log2)
         known = footprint.blocks != 0
         self.words = footprint.words  # ascending
         self.stripes = np.unique(stripes)
@@ -75,7 +91,7 @@ class _View:
         self.records = np.unique(self._records(stripes))
         # Of what was written:
         self.own_words = footprint.words[footprint.written]
-        self.own_stripes = self.own_words >> self._shift
+        self.own_stripes = stripes[footprint.written]
         own_blocks = footprint.blocks[footprint.written]
         self.own_known = own_blocks != 0
         self.own_blocks = _keys(self.own_stripes, own_blocks)
@@ -128,7 +144,7 @@ def _predict(
     shift: int,
     records_log2: int | None,
 ) -> Prediction:
-    views = [_View(footprint, shift, records_log2) for footprint in footprints]
+    views = [_View(footprint, mapping, shift, records_log2) for footprint in footprints]
     total = 0
     counts = dict.fromkeys(CAUSES, 0)
     for reader, writer in pairs:

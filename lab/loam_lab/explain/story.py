@@ -87,7 +87,7 @@ def _remedy(shares: Mapping[str, float], predictions: Sequence[Prediction], run:
         return [f"Placement is not to blame: {percent(false)} of the aborts are between different blocks."]
     clean = [p for p in predictions if p.false <= now.false * _GONE or p.false < 1e-6]
     tables = [p for p in clean if p.mapping == "table"]
-    # The largest stripe that does it: smaller ones take more records.
+    # The largest stripe that does it: smaller ones take more records.  Then what costs least: the hash before shadows.
     best = max(tables, key=lambda p: p.shift) if tables else next(iter(clean), None)
     if best is None:
         least = min(predictions, key=lambda p: p.false)
@@ -103,7 +103,8 @@ def _remedy(shares: Mapping[str, float], predictions: Sequence[Prediction], run:
 
 def naming(prediction: Prediction) -> str:
     """A mapping as the options name it."""
-    return "shadow records" if prediction.mapping == "shadow" else f"shift {prediction.shift}"
+    names = {"shadow": "shadow records", "hash": f"the hash, shift {prediction.shift}"}
+    return names.get(prediction.mapping, f"shift {prediction.shift}")
 
 
 def blocks_in_words(pair: BlockPair) -> str:

@@ -22,7 +22,7 @@ _METRICS = {
 }
 
 _STRUCTURES = {"list": "sorted list", "hash": "hash set", "tree": "red-black tree"}
-MAPPINGS = {"table": "record table", "shadow": "shadow records"}
+MAPPINGS = {"table": "record table", "hash": "hashed records", "shadow": "shadow records"}
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -50,13 +50,13 @@ struct CountingClock {
   static void reach(std::uint64_t) noexcept {}
 };
 
-// kBlame: as in algorithm.hpp.  ClockOf: a policy as CountingClock
-template <bool kBlame, class ClockOf>
+// kBlame: as in algorithm.hpp.  ClockOf: a policy as CountingClock.  Handle: Mapped or HashMapped (mapped.hpp)
+template <bool kBlame, class ClockOf, class Handle = Mapped>
 struct EtlWbWith {
   // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
+  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
-    using Mapped::Mapped;
+    using Handle::Handle;
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
@@ -74,9 +74,9 @@ struct EtlWbWith {
 
   // Reads and writes. kNested: what it changes of older entries can be taken back.
   template <bool kNested>
-  class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
+  class Writing : public Handle, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
-    using Mapped::Mapped;
+    using Handle::Handle;
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {

@@ -114,7 +114,7 @@ struct SwissTm {
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
       Descriptor& d = *this->d_;
-      const std::uint64_t stripe = (reinterpret_cast<std::uintptr_t>(address) >> this->shift_) & this->mask_;
+      const std::uint64_t stripe = this->index_of(address);
       Orec& record = this->base_[stripe];
       if ((d.state<State>().written >> (stripe % 64)) & 1)
         if (const WriteEntry* const own = own_write(d, stripe, word_of(address)); own != nullptr)

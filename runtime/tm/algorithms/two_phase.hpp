@@ -122,7 +122,7 @@ struct TwoPhase {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      const std::uint64_t stripe = (reinterpret_cast<std::uintptr_t>(address) >> this->shift_) & this->mask_;
+      const std::uint64_t stripe = this->index_of(address);
       stripes::Indicators& indicators = reading_[stripes::indicators_of(stripe)];
       const std::uint64_t bit = stripes::indicator_bit(stripe);
       const std::uint64_t before = indicators.load(std::memory_order_relaxed);  // relaxed: nobody else writes it

@@ -241,7 +241,7 @@ TEST(BlameTest, TransactionalBlocksKnowTheirBounds) {
         if (a == b || reinterpret_cast<std::uintptr_t>(mine) >> 5 != reinterpret_cast<std::uintptr_t>(theirs) >> 5)
           continue;
         ++neighbours;
-        EXPECT_EQ(name_of(blame::relation(mine, theirs, 5)), "other_block");
+        EXPECT_EQ(name_of(blame::relation(mine, theirs)), "other_block");
       }
     RecordProperty("neighbours", neighbours);
   });

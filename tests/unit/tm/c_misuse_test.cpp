@@ -46,6 +46,8 @@ TEST(CApiErrors, ConfigureNamesSubjectValueAndWhatIsAllowed) {
               "shift=2: must be 3 to 12");
     EXPECT_EQ(failing_configuration([](loam_config& c) { c.records_log2 = 27; }, LOAM_OUT_OF_RANGE),
               "records_log2=27: must be 10 to 26");
+    EXPECT_EQ(failing_configuration([](loam_config& c) { c.mapping = "hash"; }, LOAM_OUT_OF_RANGE),
+              "mapping=hash: etl-wb finds records by shift and mask; etl-wb-hash knows it");
     EXPECT_EQ(failing_configuration([](loam_config&) {}, LOAM_OK), "");
     atomically([](loam_tx* tx) { loam_tx_write_u64(tx, &x, 1); });
     EXPECT_EQ(failing_configuration([](loam_config&) {}, LOAM_TOO_LATE),

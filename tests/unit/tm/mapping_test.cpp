@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include <sys/resource.h>
 
@@ -20,6 +22,22 @@ constexpr std::string_view kWidest = "shadow-full";
 template <class Pointer = const void*>
 Pointer at(std::uintptr_t address) {
   return reinterpret_cast<Pointer>(address);
+}
+
+template <class Driver>
+void small_run() {
+  alignas(64) static std::uint64_t words[16] = {};
+  std::thread threads[2];
+  for (auto& thread : threads)
+    thread = std::thread([] {
+      for (int i = 0; i < 300; ++i)
+        Driver::update([&](auto& tx) {
+          for (auto& word : words) tx.write(word, tx.read(word) + 1);
+          tx.destroy(tx.template create<std::uint64_t>(1u));
+        });
+    });
+  for (auto& thread : threads) thread.join();
+  for (const auto& word : words) EXPECT_EQ(word, 600u);
 }
 
 TEST(MappingTest, ATableAliasesModuloShiftAndSize) {
@@ -40,6 +58,41 @@ TEST(MappingTest, ATableAliasesModuloShiftAndSize) {
   });
 }
 
+TEST(MappingTest, TheHashKeepsNeighboursAndPartsWhatLiesAPeriodApart) {
+  tests::in_child([] {
+    for (unsigned shift : {3u, 5u, 12u})
+      for (unsigned log2 : {10u, 20u, 26u}) {
+        const RecordMap map = map_records({.mapping = Mapping::hash, .shift = shift, .records_log2 = log2});
+        EXPECT_EQ(map.kind, "hash");
+        const std::uintptr_t a = 0x7f1234567000, stripe = 1ull << shift, period = stripe << log2;
+        const auto index = [&](std::uintptr_t address) { return &map.record(at(address)) - map.base; };
+        const auto records = std::ptrdiff_t{1} << log2;
+        std::ptrdiff_t last = index(a);
+        for (std::uintptr_t next = a; next < a + 100 * stripe; next += 8) {
+          const std::ptrdiff_t now = index(next), step = (now - last + records) % records;
+          EXPECT_TRUE(step == 0 || step == 1) << step << " records from one word to the next";
+          EXPECT_EQ(now, static_cast<std::ptrdiff_t>(map.stripe(at(next)) % static_cast<std::uint64_t>(records)));
+          for (unsigned byte = 1; byte < 8; ++byte) EXPECT_EQ(index(next + byte), now) << "a word has one record";
+          last = now;
+        }
+        // The same place of 64 arenas: no two of them near each other.
+        std::vector<std::ptrdiff_t> places;
+        for (unsigned arena = 0; arena < 64; ++arena) places.push_back(index(a + arena * period));
+        std::sort(places.begin(), places.end());
+        for (unsigned i = 1; i < 64; ++i) EXPECT_GE(places[i] - places[i - 1], records / 256) << i;
+        platform::unmap(map.base, map.bytes);
+      }
+  });
+}
+
+TEST(MappingTest, WhoKnowsTheHashRunsUnderAnyMapping) {
+  for (const Mapping mapping : {Mapping::table, Mapping::hash, Mapping::shadow})
+    tests::in_child([mapping] {
+      configure({.mapping = mapping, .records_log2 = 10});
+      small_run<Driver<EtlWbHash<false>>>();
+    });
+}
+
 TEST(MappingTest, ShadowRecordsGiveEachGranuleItsOwn) {
   tests::in_child([] {
     const RecordMap map = map_records({.mapping = Mapping::shadow});
@@ -57,22 +110,6 @@ TEST(MappingTest, ShadowRecordsGiveEachGranuleItsOwn) {
     EXPECT_LE(map.resident_bytes(), 3 * platform::kPageBytes);
     EXPECT_GE(map.resident_bytes(), 2 * platform::kPageBytes);
   });
-}
-
-template <class Driver>
-void small_run() {
-  alignas(64) static std::uint64_t words[16] = {};
-  std::thread threads[2];
-  for (auto& thread : threads)
-    thread = std::thread([] {
-      for (int i = 0; i < 300; ++i)
-        Driver::update([&](auto& tx) {
-          for (auto& word : words) tx.write(word, tx.read(word) + 1);
-          tx.destroy(tx.template create<std::uint64_t>(1u));
-        });
-    });
-  for (auto& thread : threads) thread.join();
-  for (const auto& word : words) EXPECT_EQ(word, 600u);
 }
 
 TEST(MappingTest, ARefusedRangeFallsBackToTheWindowAndSaysSo) {
@@ -131,6 +168,15 @@ TEST_F(ConfigureDeathTest, ValuesOutOfRange) {
   EXPECT_DEATH(configure({.shift = 13}), "shift=13: must be 3 to 12");
   EXPECT_DEATH(configure({.records_log2 = 9}), "records_log2=9: must be 10 to 26");
   EXPECT_DEATH(configure({.records_log2 = 27}), "records_log2=27: must be 10 to 26");
+}
+
+TEST_F(ConfigureDeathTest, AnAlgorithmThatDoesNotKnowTheHash) {
+  EXPECT_DEATH(
+      {
+        configure({.mapping = Mapping::hash});
+        atomically([](auto&) {});
+      },
+      "mapping=hash: etl-wb finds records by shift and mask; take mapping=table");
 }
 
 TEST_F(ConfigureDeathTest, AfterTheFirstTransaction) {

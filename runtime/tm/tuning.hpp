@@ -1,0 +1,75 @@
+// tuning: finds shift and size of the table of ownership records while transactions run (Config::adaptive).
+//   A thread of the runtime's own watches how many transactions commit. Once the rate is steady it tries each pair of
+//   kCandidates for kWindows windows and stays with the best. It begins anew when the rate has changed for good and a
+//   minute has passed: at most kChangesMax changes a minute. Where nothing commits nothing is tried.
+//   A change  is made behind the gate, where nobody runs: the records are free, and any version that they hold is in
+//   the
+//             past of whoever begins afterwards. Who sleeps in retry() runs again, since its records mean other words.
+//   Source    TinySTM, PPoPP 2008, climbs hills in steps of one; few steps are taken here, because each one stops all
+//             threads, and because few pairs cover what there is to gain (docs/adr/0011).
+//   Cost      for each change a membarrier, and all threads wait until the longest running attempt has ended.
+//   When not  phases of the program shorter than some windows; transactions that wait for one another; a process that
+//             forks: the child keeps the pair it has.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace loam::tm::tuning {
+
+struct Pair {
+  unsigned shift;
+  unsigned records_log2;
+  friend bool operator==(const Pair&, const Pair&) = default;
+};
+
+// Tried beside the pair that the configuration asks for.
+inline constexpr std::array<Pair, 2> kCandidates{{{4, 20}, {8, 18}}};
+inline constexpr unsigned kChangesMax = kCandidates.size() + 1;
+// A disturbed window shows too low a rate: of so many windows the best one counts.
+inline constexpr unsigned kWindows = 2;
+inline constexpr std::uint64_t kWindowNs = 100'000'000, kRestNs = 60'000'000'000;
+
+// The search as plain data, one step for each window: tests show it any rates.
+class Search {
+ public:
+  explicit Search(Pair first) noexcept : used_(first), best_(first) {}
+
+  // returns the pair to use in the next window. rate: commits per second with the pair that was returned last, over the
+  // window that ended at now_ns
+  Pair next(double rate, std::uint64_t now_ns) noexcept;
+
+ private:
+  enum class Stage { settling, trying, resting };
+
+  Pair use(Pair pair) noexcept;
+  Pair next_candidate(std::uint64_t now_ns) noexcept;
+
+  Stage stage_ = Stage::settling;
+  Pair used_, best_;
+  double best_rate_ = 0, last_rate_ = 0, window_rate_ = 0;
+  std::uint64_t rested_since_ns_ = 0;
+  std::size_t tried_ = 0;
+  unsigned windows_ = 0, moved_ = 0;
+};
+
+// The records_log2 for which a table that begins with `records_log2` needs room.
+constexpr unsigned records_log2_max(unsigned records_log2) noexcept {
+  for (const Pair& candidate : kCandidates)
+    if (candidate.records_log2 > records_log2) records_log2 = candidate.records_log2;
+  return records_log2;
+}
+
+// What this process's transactions use, and how often that has changed.
+Pair pair() noexcept;
+unsigned changes() noexcept;
+
+// Changes to a pair at once. Call outside of transactions; waits until no attempt runs. Ends the program if the table
+// has no room.
+void change_to(Pair wanted) noexcept;
+
+// Begins to tune this process. Call once.
+void start() noexcept;
+
+}  // namespace loam::tm::tuning
