@@ -106,8 +106,10 @@ class HistoryRuns {
     const std::size_t period = std::size_t{1} << tm::shared.map.formula.records_log2() << tm::shared.map.shift;
     auto* const first = reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8);
     if (place < 2 || period >= kSpaceBytes / 2) return first[place / 2 * 8];
-    Word* word = first + place / 2 * (period / sizeof(Word));
-    while (&tm::shared.map.record(word) != &tm::shared.map.record(first)) --word;  // the hash: a little before
+    if (tm::shared.map.kind != "hash") return first[place / 2 * (period / sizeof(Word))];
+    // A little before; a period of its own for each, since where stripes begin is not the same in all.
+    Word* word = first + (place - 1) * (period / sizeof(Word));
+    while (&tm::shared.map.record(word) != &tm::shared.map.record(first)) --word;
     return *word;
   }
   std::uint64_t stamp() { return clock_.fetch_add(1, std::memory_order_seq_cst); }
