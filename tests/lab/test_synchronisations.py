@@ -50,6 +50,22 @@ def test_ratios_are_of_the_same_blocks_and_the_fastest_is_bold() -> None:
     assert "--sync etl-wb,PATH --threads 1" in page and "/opt" not in page
 
 
+def test_one_is_set_against_one_over_all_cases() -> None:
+    factors = {"etl-wb": (1, 1), "norec": (1.25, 0.5), "tiny": (0.8, 0.5), "other": (0.5, 0.4)}
+    cells = [
+        cell(name, structure, threads, scaled(factor))
+        for threads in (1, 2)
+        for name, pair in factors.items()
+        for structure, factor in zip(("hash", "tree"), pair, strict=True)
+    ]
+    text = synchronisations.page(made(cells), ["tiny", "other"], [("norec", "other"), ("tl2", "other")])
+    table = text.split("## One against one")[1]
+    assert "| | all | hash | tree | hash and tree |" in table
+    assert "| etl-wb over tiny | 1.581 [1.581, 1.581] | 1.250 [1.250, 1.250] | 2.000 [2.000, 2.000] | 1.581" in table
+    assert "| norec over other | 1.768 [1.768, 1.768] | 2.500" in table
+    assert "tl2" not in table and "One against one" not in synchronisations.page(made(cells))
+
+
 def test_what_is_missing_is_left_out() -> None:
     cells = [
         cell("etl-wb", "list", 1, scaled(1)), cell("etl-wb", "list", 2, [*scaled(2)[:9], None]),

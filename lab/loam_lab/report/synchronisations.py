@@ -1,12 +1,13 @@
 """docs/performance/tm.md: every synchronisation over the same blocks, as one Markdown page.
 
-    python -m loam_lab.report.synchronisations RESULT [--page FILE] [--published NAME,...]
+    python -m loam_lab.report.synchronisations RESULT [--page FILE] [--published NAME,...] [--same OURS=THEIRS,...]
 
 RESULT is the folder of a `run` or study whose groups have several synchronisations, as
 
     ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 --threads 1,2 --allocator glibc
 
-`published` names those that are not Loam's own: the best of the others is set against the best of them, case by case.
+`published` names those that are not Loam's own: the best of the others is set against the best of them, case by case, and
+the one of ours with the best geometric mean against the one of theirs.  `same` names pairs of one algorithm.
 Ratios are of paired blocks, with signed-rank intervals of 95 %.
 """
 
@@ -89,8 +90,12 @@ def _word(name: str, value: object) -> str:
     return f"{value} %" if name.endswith("_percent") else str(value)
 
 
-def page(result: Mapping[str, Any], published: Sequence[str] = ()) -> str:
-    """The page. published: synchronisations of others; raises: ValueError if the result compares no synchronisations"""
+def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequence[tuple[str, str]] = ()) -> str:
+    """The page.
+
+    published: synchronisations of others; same: pairs of one algorithm, ours first
+    raises: ValueError if the result compares no synchronisations
+    """
     found, syncs = cases(result)
     if len(syncs) < 2:
         raise ValueError("this result has one synchronisation; compare several, as with --sync all")
@@ -110,6 +115,8 @@ def page(result: Mapping[str, Any], published: Sequence[str] = ()) -> str:
         lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *_table(own, shown, base), ""]
         if published:
             lines += _against(own, shown, published)
+    if published:
+        lines += _overall(found, syncs, published, same)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -156,6 +163,46 @@ def _against(own: Sequence[Case], shown: Sequence[str], published: Sequence[str]
     return [*lines, ""]
 
 
+def _overall(
+    found: Sequence[Case], syncs: Sequence[str], published: Sequence[str], same: Sequence[tuple[str, str]]
+) -> list[str]:
+    """One synchronisation against one other, as geometric means over the cases of all thread counts."""
+    groups = {"all": list(found)}
+    for name in dict.fromkeys(case.name.split()[1] for case in found if len(case.name.split()) > 1):
+        groups[name] = [case for case in found if name in case.name.split()]
+    if {"hash", "tree"} <= set(groups):  # what instructions bound, the list being the cache's
+        groups["hash and tree"] = [*groups["hash"], *groups["tree"]]
+    ours = [name for name in syncs if name not in published and name.split(" (")[0] not in NO_TM]
+    best, rival = _leader(found, ours), _leader(found, [name for name in syncs if name in published])
+    pairs = [(name, theirs) for mine, theirs in same for name in syncs if name.split(" (")[0] == mine]
+    if best is not None and rival is not None:
+        pairs.insert(0, (best, rival))
+    rows = [
+        [f"{mine} over {theirs}", *(_shown(_mean(own, mine, theirs)) for own in groups.values())]
+        for mine, theirs in dict.fromkeys(pairs)
+        if theirs in syncs
+    ]
+    if not rows:
+        return []
+    return [
+        "## One against one", "",
+        "Geometric means over the cases above. First the one of ours with the best mean over the published one with the best",
+        "mean, then pairs of one algorithm.", "",
+        "| | " + " | ".join(groups) + " |", "| --- |" + " ---: |" * len(groups),
+        *("| " + " | ".join(row) + " |" for row in rows), "",
+    ]  # fmt: skip
+
+
+def _leader(found: Sequence[Case], names: Sequence[str]) -> str | None:
+    """Of those that every case has, the one with the best geometric mean of medians."""
+    means = []
+    for name in names:
+        medians = [float(np.median([v for v in case.values.get(name, ()) if v] or [0.0])) for case in found]
+        if medians and min(medians) > 0:
+            means.append((float(np.mean(np.log(medians))), name))
+    return max(means)[1] if means else None
+
+
 def _shown(ratio: Interval | None) -> str:
     if ratio is None:
         return rounding.MISSING
@@ -168,9 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("result", type=Path, help="folder of a result")
     parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "tm.md")
     parser.add_argument("--published", default="libitm", help="synchronisations of others, separated by commas")
+    parser.add_argument("--same", default="", help="pairs of one algorithm, ours first: etl-wb=tinystm,...")
     options = parser.parse_args(arguments)
+    same = [(ours, theirs) for ours, _, theirs in (pair.partition("=") for pair in options.same.split(",")) if theirs]
     try:
-        text = page(json.loads((options.result / "result.json").read_text()), options.published.split(","))
+        text = page(json.loads((options.result / "result.json").read_text()), options.published.split(","), same)
     except (OSError, ValueError) as problem:
         print(f"{options.result}: {problem}", file=sys.stderr)
         return 2
