@@ -201,8 +201,18 @@ TEST_P(PrivatizationTest, NoDelayedWriteBackReachesWhatIsPrivateByProxy) {
   });
 }
 
+// An old attempt under norec may read what has become private: it finds that out by the values and drops them. The
+// thread sanitizer sees the read beside a plain write, and cannot know.
+#ifdef LOAM_TSAN
+#define LOAM_SKIP_RACE_BY_DESIGN() \
+  if (GetParam().algorithm == "norec") GTEST_SKIP() << "norec drops what it reads of private data"
+#else
+#define LOAM_SKIP_RACE_BY_DESIGN() static_cast<void>(0)
+#endif
+
 // What was initialised plainly before it was linked is seen by whoever sees the link.
 TEST_P(PrivatizationTest, WhatIsPublishedIsSeenWhole) {
+  LOAM_SKIP_RACE_BY_DESIGN();
   tests::in_variant(GetParam(), []<class Driver>() {
     struct Node {
       Word a, b;
@@ -232,6 +242,7 @@ TEST_P(PrivatizationTest, WhatIsPublishedIsSeenWhole) {
 
 // Many threads take a buffer out, change it plainly, and put it back: every change is kept.
 TEST_P(PrivatizationTest, BuffersGoRoundWithoutALostUpdate) {
+  LOAM_SKIP_RACE_BY_DESIGN();
   tests::in_variant(GetParam(), []<class Driver>() {
     struct alignas(64) Buffer {
       Word plain = 0, transactional = 0;
