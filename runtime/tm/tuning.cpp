@@ -24,6 +24,9 @@ constexpr unsigned kMovedWindows = 5;
 constexpr double kLeastRate = 1000;
 
 constinit std::atomic<unsigned> changes_made{0};
+// Zeroes: not changed yet. Others may ask at any time, while the map is the gate's.
+constinit std::atomic<Pair> changed_to{};
+static_assert(std::atomic<Pair>::is_always_lock_free);
 
 bool differ(double rate, double other, double share) noexcept { return std::abs(rate - other) > share * other; }
 
@@ -84,7 +87,10 @@ Pair Search::next(double rate, std::uint64_t now_ns) noexcept {
   return used_;
 }
 
-Pair pair() noexcept { return {shared.map.shift, shared.map.formula.records_log2()}; }
+Pair pair() noexcept {
+  const Pair changed = changed_to.load(std::memory_order_relaxed);  // relaxed: no more than a moment old
+  return changed != Pair{} ? changed : Pair{shared.config.shift, shared.config.records_log2};
+}
 unsigned changes() noexcept { return changes_made.load(std::memory_order_relaxed); }  // relaxed: a count
 
 void change_to(Pair wanted) noexcept {
@@ -93,6 +99,7 @@ void change_to(Pair wanted) noexcept {
              shared.map.kind);
   serial::acquire_for_change();
   shared.map.use(shared.config.mapping, wanted.shift, wanted.records_log2);
+  changed_to.store(wanted, std::memory_order_relaxed);  // relaxed: see pair()
   serial::release_after_change();
   changes_made.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count
 }

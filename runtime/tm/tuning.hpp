@@ -19,8 +19,8 @@
 namespace loam::tm::tuning {
 
 struct Pair {
-  unsigned shift;
-  unsigned records_log2;
+  unsigned shift = 0;
+  unsigned records_log2 = 0;
   friend bool operator==(const Pair&, const Pair&) = default;
 };
 
@@ -61,7 +61,7 @@ constexpr unsigned records_log2_max(unsigned records_log2) noexcept {
   return records_log2;
 }
 
-// What this process's transactions use, and how often that has changed.
+// What this process's transactions use (of a table or hash), and how often that has changed. At any time.
 Pair pair() noexcept;
 unsigned changes() noexcept;
 
