@@ -15,20 +15,32 @@ namespace {
 // An irrevocable transaction has closed the gate already.
 bool runs_alone() noexcept { return Descriptor::current_or_detached().mode == Mode::serial; }
 
+// Whether the fork under way has closed the gate. Guarded by the lock of setup.
+constinit bool gate_is_closed = false;
+
 void before_fork() noexcept {
   const Descriptor& d = Descriptor::current_or_detached();
   LOAM_CHECK(d.mode == Mode::idle || d.mode == Mode::detached || d.mode == Mode::serial,
              "tm: fork() inside a transaction, whose locks the child would keep; fork outside, or in "
              "atomically(irrevocable, ...)");
-  if (!runs_alone()) serial::acquire_for_fork(d);
   lock_setup();
+  // Where no thread has attached there is nobody to wait for, and none attaches while setup is locked.
+  const bool anybody = shared.algorithm.load(std::memory_order_relaxed) != nullptr;  // relaxed: stored under the lock
+  const bool close = anybody && !runs_alone();
+  if (close) {
+    unlock_setup();
+    serial::acquire_for_fork(d);
+    lock_setup();
+  }
+  gate_is_closed = close;
   domain.lock_for_fork();
 }
 
 void release_all() noexcept {
+  const bool open = gate_is_closed;
   domain.unlock_after_fork();
   unlock_setup();
-  if (!runs_alone()) serial::release_after_fork();
+  if (open) serial::release_after_fork();
 }
 
 void in_child() noexcept {
@@ -43,10 +55,22 @@ void at_exit() noexcept {
              "tm: exit() inside a transaction, which would be lost; exit outside, or in atomically(irrevocable, ...)");
 }
 
+void watch_forks() noexcept {
+  static const bool done = [] {
+    LOAM_CHECK(pthread_atfork(before_fork, release_all, in_child) == 0, "tm: no memory for the handlers of fork()");
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+// When the program is loaded: a fork that has begun without the handlers could not wait for a thread that attaches
+// meanwhile.
+[[gnu::constructor]] void watch_early() noexcept { watch_forks(); }
+
 }  // namespace
 
 void watch() noexcept {
-  LOAM_CHECK(pthread_atfork(before_fork, release_all, in_child) == 0, "tm: no memory for the handlers of fork()");
+  watch_forks();  // a constructor of static objects may run transactions before the one above
   LOAM_CHECK(std::atexit(at_exit) == 0, "tm: no memory for the handler of exit()");
 }
 

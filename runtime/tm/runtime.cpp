@@ -1,6 +1,7 @@
 #include "runtime/tm/runtime.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/base/points.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
 #include "runtime/tm/algorithm.hpp"
@@ -101,7 +102,7 @@ pthread_key_t exit_key() noexcept {
   return key;
 }
 
-// The process's transactions all follow one algorithm: two would not see each other's metadata.
+// The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.
 void agree_on(const Hooks& algorithm) noexcept {
   LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash || !algorithm.uses_records,
              "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
@@ -144,7 +145,11 @@ Descriptor* Descriptor::of_slot(unsigned slot) noexcept {
 
 Descriptor& Descriptor::attach_thread(const Hooks& algorithm) noexcept {
   configure_once();
+  // A fork waits: it must not happen in the middle, and the first thread's handlers for it come before anybody's
+  // attempt.
+  const std::lock_guard guard(setup_lock);
   agree_on(algorithm);
+  LOAM_POINT("tm.attaching");
   in_use.store(true, std::memory_order_relaxed);  // relaxed: guards against misuse, orders nothing
   const unsigned slot = domain.acquire_slot();
   Descriptor* d = of_slot(slot);

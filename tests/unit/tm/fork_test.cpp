@@ -99,6 +99,30 @@ TEST_P(ForkTest, TheChildGoesOnWhileOthersWereInTheMiddleOfIt) {
   });
 }
 
+// The process's first transaction is about to begin in another thread.
+TEST_P(ForkTest, AForkWaitsForAThreadThatAttaches) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant(GetParam(), []<class Driver>() {
+    std::atomic<bool> attaching{false}, goes_on{false};
+    std::thread first([&] {
+      tests::Interpose pause("tm.attaching", 0, [&] {
+        attaching = true;
+        platform::sleep_ns(50'000'000);
+        goes_on = true;
+      });
+      Driver::update([](auto& tx) { tx.write(x, tx.read(x) + 1); });
+      EXPECT_TRUE(pause.reached());
+    });
+    while (!attaching) platform::yield();
+    EXPECT_TRUE(in_fork([&] {
+      Driver::update([](auto& tx) { tx.write(y, tx.read(y) + 1); });
+      return goes_on && y == 1;
+    })) << "the child has a thread that was attaching";
+    first.join();
+    EXPECT_EQ(x, 1u);
+  });
+}
+
 TEST_P(ForkTest, AThreadWithoutTransactionsMayFork) {
   tests::in_variant(GetParam(), []<class Driver>() {
     std::thread([] { Driver::update([](auto& tx) { tx.write(x, Word{1}); }); }).join();
