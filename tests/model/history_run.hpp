@@ -117,6 +117,7 @@ class HistoryRuns {
   [[maybe_unused]] static void reach(const char* name) {
     Worker* const worker = current();
     if (worker == nullptr || !worker->inside) return;
+    if (std::string_view(name) == "tm.attaching") return;  // nobody else can go on meanwhile
     HistoryRuns& runs = *worker->runs;
     if (std::string_view(name) == "tm.aborted") {
       runs.attempt_ended(*worker, false);
