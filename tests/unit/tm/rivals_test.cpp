@@ -35,6 +35,13 @@ void wait_until(const std::atomic<bool>& flag) {
   while (!flag) platform::yield();
 }
 
+// Who waits has bounded patience, and the thread sanitizer makes the one waited for so slow that it may run out.
+#ifdef LOAM_TSAN
+constexpr bool kOthersAreFast = false;
+#else
+constexpr bool kOthersAreFast = true;
+#endif
+
 // A transaction of another thread that has written `word` and stands still until let_go().
 template <class Driver>
 class Holder {
@@ -246,7 +253,9 @@ TEST(TwoPhaseTest, TheOlderWaitsForTheYounger) {
         EXPECT_EQ(tx.read(x), by_write ? 8u : 7u);
       });
       EXPECT_TRUE(waits.reached());
-      EXPECT_EQ(attempts, 1);
+      if (kOthersAreFast) {
+        EXPECT_EQ(attempts, 1);
+      }
       EXPECT_EQ(Descriptor::current().state<two_phase::State>().ticket, two_phase::kNoTicket);
     }
     EXPECT_EQ(x, 8u);
@@ -318,7 +327,9 @@ TEST(TwoPhaseTest, TheYoungerDiesKeepsItsTicketAndWaitsForTheOlder) {
           tx.write(x, Word{5});
         tx.read(y);
       });
-      EXPECT_EQ(attempts, 1);
+      if (kOthersAreFast) {
+        EXPECT_EQ(attempts, 1);
+      }
       EXPECT_FALSE(committed);
       EXPECT_FALSE(waited_first) << "holding what others wait for";
       EXPECT_TRUE(waited_then);
