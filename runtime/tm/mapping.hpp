@@ -39,7 +39,8 @@ struct Formula {
   // number of records.
   template <class U>
   std::uint64_t stripe(const U* address) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(whole_word(address)) * multiplier >> drop);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Wide>(whole_word(address)) * multiplier >> drop);
   }
   unsigned records_log2() const noexcept { return 64 - drop; }
 

@@ -135,7 +135,9 @@ TEST(SwissTmTest, ALongWriterMakesAShortOneGiveWay) {
       tx.write(x, tx.read(x) + 100);
     });
     EXPECT_TRUE(waits.reached());
-    EXPECT_EQ(attempts, 1);
+    if (kOthersAreFast) {
+      EXPECT_EQ(attempts, 1);
+    }
     holder.may_return = true;
     holder.end();
     EXPECT_EQ(holder.attempts, 2) << "asked to abort, and has";
