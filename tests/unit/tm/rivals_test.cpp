@@ -128,16 +128,11 @@ TEST(SwissTmTest, ALongWriterMakesAShortOneGiveWay) {
     Holder<Swiss> holder(x, 7);
     holder.may_return = false;
     tests::Interpose waits("tm.waiting", 0, [&] { holder.let_go(); });
-    int attempts = 0;
     Swiss::update([&](auto& tx) {
-      ++attempts;
       for (unsigned i = 0; i < swiss::kTimidWrites; ++i) tx.write(other(i), Word{1});
       tx.write(x, tx.read(x) + 100);
     });
     EXPECT_TRUE(waits.reached());
-    if (kOthersAreFast) {
-      EXPECT_EQ(attempts, 1);
-    }
     holder.may_return = true;
     holder.end();
     EXPECT_EQ(holder.attempts, 2) << "asked to abort, and has";
