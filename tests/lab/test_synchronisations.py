@@ -42,12 +42,14 @@ def test_ratios_are_of_the_same_blocks_and_the_fastest_is_bold() -> None:
         cell("sequential", "tree", 1, scaled(2)),
     ]  # fmt: skip
     page = synchronisations.page(made(cells), ["tiny"])
-    assert "| intset list | 1.04 M | **1.250 [1.250, 1.250]** | 0.800 [0.800, 0.800] | 2.000 [2.000, 2.000] |" in page
-    assert "| intset tree | **1.04 M** | 0.500 [0.500, 0.500] |" in page
-    assert "| geometric mean | 1 | 0.791 [0.791, 0.791] | 0.800 [0.800, 0.800] |" in page
+    assert "| | intset list | intset tree | geometric mean |" in page
+    assert "| etl-wb | 1.04 M/s | **1.04 M/s** | 1 |" in page
+    assert "| norec | **1.250 [1.250, 1.250]** | 0.500 [0.500, 0.500] | 0.791 [0.791, 0.791] |" in page
+    assert "| tiny | 0.800 [0.800, 0.800] | 0.800 [0.800, 0.800] | 0.800 [0.800, 0.800] |" in page
+    assert "| sequential | 2.000 [2.000, 2.000] | 2.000 [2.000, 2.000] |" in page
     assert "| intset list | norec | tiny | 1.562 [1.562, 1.562] |" in page, "the sequential program is no rival"
     assert "| intset tree | etl-wb | tiny | 1.250 [1.250, 1.250] |" in page
-    assert "--sync etl-wb,PATH --threads 1" in page and "/opt" not in page
+    assert "./loam run intset --sync etl-wb,PATH --threads 1" in page and "/opt" not in page
 
 
 def test_one_is_set_against_one_over_all_cases() -> None:
@@ -64,6 +66,14 @@ def test_one_is_set_against_one_over_all_cases() -> None:
     assert "| etl-wb over tiny | 1.581 [1.581, 1.581] | 1.250 [1.250, 1.250] | 2.000 [2.000, 2.000] | 1.581" in table
     assert "| norec over other | 1.768 [1.768, 1.768] | 2.500" in table
     assert "tl2" not in table and "One against one" not in synchronisations.page(made(cells))
+
+
+def test_a_pair_that_was_measured_at_one_thread_alone_says_so() -> None:
+    cells = [cell("etl-wb", "hash", threads, scaled(1)) for threads in (1, 2)]
+    cells += [cell("tiny", "hash", threads, scaled(0.8)) for threads in (1, 2)] + [cell("sequential", "hash", 1, scaled(2))]
+    text = synchronisations.page(made(cells), ["tiny"], [("sequential", "tiny")])
+    assert "| sequential over tiny, 1 thread | 2.500 [2.500, 2.500] |" in text
+    assert "| etl-wb over tiny | 1.250 [1.250, 1.250] |" in text
 
 
 def test_what_is_missing_is_left_out() -> None:

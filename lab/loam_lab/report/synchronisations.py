@@ -7,7 +7,7 @@ RESULT is the folder of a `run` or study whose groups have several synchronisati
     ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 --threads 1,2 --allocator glibc
 
 `published` names those that are not Loam's own: the best of the others is set against the best of them, case by case, and
-the one of ours with the best geometric mean against the one of theirs.  `same` names pairs of one algorithm.
+the one of ours with the best geometric mean against the one of theirs.  `same` names pairs of one algorithm; sequential=THEIRS shows the limit, what no transactional memory can exceed.
 Ratios are of paired blocks, with signed-rank intervals of 95 %.
 """
 
@@ -33,7 +33,7 @@ METRIC = "ops_per_s"
 # Yardsticks of another kind: they take no part in what is the best transactional memory.
 NO_TM = ("sequential", "plain", "global-lock")
 # Where a peer lies on one machine is of no use on another.
-_PATH = re.compile(r"/[^\s,]+(?=[,\s])")
+_PATH = re.compile(r"(?<=[\s,])/[^\s,]+")
 
 
 @dataclass
@@ -106,7 +106,7 @@ def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequenc
         "Written by `python -m loam_lab.report.synchronisations` from one result, whose runs were interleaved in paired",
         f"blocks: {result['blocks']} of them, allocator {result['baseline']}, {machine['cpu']}, {machine['cores']} cores,",
         f"kernel {machine['kernel']}, {result['created_utc'][:10]}. Ratios to {base} with their 95 % intervals; above 1 is",
-        "faster. **Bold**: the fastest transactional memory of a row. The last rows are geometric means over the rows above.",
+        "faster. **Bold**: the fastest transactional memory of a column.",
         "", "```", _PATH.sub("PATH", result["commands"][0]), "```", "",
     ]  # fmt: skip
     for threads in sorted({case.threads for case in found}):
@@ -121,20 +121,22 @@ def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequenc
 
 
 def _table(own: Sequence[Case], shown: Sequence[str], base: str) -> list[str]:
-    others = [name for name in shown if name != base]
-    lines = ["| case | " + f"{base}, ops/s | " + " | ".join(others) + " |", "| --- | ---: |" + " ---: |" * len(others)]
-    for case in own:
-        best = case.fastest([name for name in shown if name.split(" (")[0] not in NO_TM])
-        values = [v for v in case.values.get(base, ()) if v]
-        first = f"{rounding.significant(float(np.median(values)) / 1e6)} M" if values else rounding.MISSING
-        cells = [f"**{first}**" if best == base else first]
-        for name in others:
-            text = _shown(case.ratio(name, base))
-            cells.append(f"**{text}**" if name == best else text)
-        lines.append(f"| {case.name} | " + " | ".join(cells) + " |")
-    means = [_mean(own, name, base) for name in others]
-    lines.append("| geometric mean | 1 | " + " | ".join(_shown(mean) for mean in means) + " |")
+    best = [case.fastest([name for name in shown if name.split(" (")[0] not in NO_TM]) for case in own]
+    lines = [
+        "| | " + " | ".join(case.name for case in own) + " | geometric mean |",
+        "| --- |" + " ---: |" * (len(own) + 1),
+    ]
+    for name in [base, *(other for other in shown if other != base)]:
+        texts = [_rate(case, name) if name == base else _shown(case.ratio(name, base)) for case in own]
+        cells = [f"**{text}**" if winner == name else text for text, winner in zip(texts, best, strict=True)]
+        mean = "1" if name == base else _shown(_mean(own, name, base))
+        lines.append(f"| {name} | " + " | ".join([*cells, mean]) + " |")
     return lines
+
+
+def _rate(case: Case, name: str) -> str:
+    values = [value for value in case.values.get(name, ()) if value]
+    return f"{rounding.significant(float(np.median(values)) / 1e6)} M/s" if values else rounding.MISSING
 
 
 def _mean(own: Sequence[Case], above: str, below: str) -> Interval | None:
@@ -178,7 +180,7 @@ def _overall(
     if best is not None and rival is not None:
         pairs.insert(0, (best, rival))
     rows = [
-        [f"{mine} over {theirs}", *(_shown(_mean(own, mine, theirs)) for own in groups.values())]
+        [_named(found, mine, theirs), *(_shown(_mean(own, mine, theirs)) for own in groups.values())]
         for mine, theirs in dict.fromkeys(pairs)
         if theirs in syncs
     ]
@@ -191,6 +193,13 @@ def _overall(
         "| | " + " | ".join(groups) + " |", "| --- |" + " ---: |" * len(groups),
         *("| " + " | ".join(row) + " |" for row in rows), "",
     ]  # fmt: skip
+
+
+def _named(found: Sequence[Case], mine: str, theirs: str) -> str:
+    """The pair, with its thread count where it was measured at one alone, as sequential code is."""
+    threads = {case.threads for case in found if case.logs(mine, theirs) is not None}
+    some = len(threads) == 1 and threads != {case.threads for case in found}
+    return f"{mine} over {theirs}" + (f", {min(threads)} thread{'s' * (threads != {1})}" if some else "")
 
 
 def _leader(found: Sequence[Case], names: Sequence[str]) -> str | None:
