@@ -19,10 +19,17 @@ struct MapOptions {
 // returns nullptr where the kernel refuses (RLIMIT_AS, thread sanitizer, valgrind): the caller asks for less
 void* map_lazy(std::size_t bytes, MapOptions options = {}) noexcept;
 
+// As map_lazy, at exactly `start`, a multiple of a page. returns false where the system refuses or the addresses are
+// taken
+bool map_lazy_at(void* start, std::size_t bytes, MapOptions options = {}) noexcept;
+
 // As map_lazy, for what the runtime cannot do without: ends the program with a message naming `what`.
 void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options = {}) noexcept;
 
 void unmap(void* start, std::size_t bytes) noexcept;
+
+// Advises the kernel for or against huge pages within the whole huge pages, 2 MiB, of a mapped range.
+void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 
 // Gives back the memory of whole pages inside [start, start + bytes); they read as zero afterwards.
 void purge(void* start, std::size_t bytes) noexcept;
@@ -31,7 +38,7 @@ void purge(void* start, std::size_t bytes) noexcept;
 // code. returns 0 where it cannot be read
 std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept;
 
-// Test hook: the n-th following map_lazy (0 = the next) is refused, once. Negative: never.
+// Test hook: the n-th following map_lazy or map_lazy_at (0 = the next) is refused, once. Negative: never.
 void fail_map_after(std::int64_t requests) noexcept;
 
 }  // namespace loam::platform
