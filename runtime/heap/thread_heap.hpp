@@ -93,7 +93,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   // After room_[c] ran out: puts a batch of the list on the shelf if it is longer than that.
-  void settle(unsigned c) noexcept {
+  [[gnu::noinline]] void settle(unsigned c) noexcept {
     const std::int32_t batch = batch_of(c);
     FreeBlock* last = heads_[c];
     std::int32_t length = 1;
