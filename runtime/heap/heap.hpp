@@ -58,12 +58,8 @@ struct Heap {
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
     if (unit < PageMap::limit()) [[likely]] {
-      const auto pushed = current->push(static_cast<FreeBlock*>(block), PageMap::at(unit));
-      if (pushed.done) [[likely]] {
-        if (pushed.full) [[unlikely]]
-          current->settle(pushed.size_class);
+      if (current->push(static_cast<FreeBlock*>(block), PageMap::at(unit))) [[likely]]
         return;
-      }
     }
     deallocate_slowly(block);
   }
@@ -172,7 +168,7 @@ struct Heap {
     return reinterpret_cast<ThreadHeap*>(word & ~PageMap::Word{kHeapAlignment - 1});
   }
   static unsigned class_of(PageMap::Word word) noexcept {
-    return static_cast<unsigned>(word % kHeapAlignment / sizeof(void*));
+    return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
   }
 
   static bool attach() noexcept {

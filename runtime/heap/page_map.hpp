@@ -1,11 +1,9 @@
 // PageMap: what lies in each 64 KiB unit of the address space, one word a unit, flat.
-//   Words: 0 nothing of ours; else a tagged word that belongs to the owner of the unit (see Word).
+//   Words: 0 nothing of ours; a slab's owner and class (slabs.hpp); or what is known of a large block (large.hpp).
 //   The map covers all user addresses, 16 GiB of them reserved and backed where touched. Where the system refuses that
 //   (RLIMIT_AS, strict overcommit) it covers the lowest 64 GiB in 8 MiB, and the heap's areas are put there.
-//   Cost: a lookup is two loads and the comparison with limit().
-//   M1 a word changes only while no block of its unit is in a user's hands, so that a reader who owns a block of the
-//   unit
-//      needs no order: it got the block by a path that orders.
+//   Source flat map as in snmalloc 2.   Cost: a lookup is two loads and the comparison with limit().
+//   M1 a word changes only while no block of its unit is in a user's hands.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"

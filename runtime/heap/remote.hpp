@@ -1,11 +1,12 @@
 // Remote free: blocks that a thread frees and another thread's heap owns.
 //   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019); ours are of one class, and a batch
-//   is spliced by its last block, so that the owner never walks it. Outbox: the freer collects by owner and class in 64
-//   slots and sends a batch of 32 blocks or 16 KiB at once. Inbox: a stack of batches, pushed by anyone, emptied by the
-//   owner in one exchange. Cost: a free is some stores; a batch one compare-and-swap.   When not: a sender that stops
-//   keeps at most 31 blocks a slot until it allocates again or ends. R1 blocks of a batch are linked with the owner's
-//   key and count as in use by their slab. R2 in a sent batch the first block's mark holds the next batch and the
-//   length, the second block's mark the last block.
+//   is spliced by its last block, so that the owner never walks it.
+//   Outbox: the freer collects by owner and class in 64 slots; a batch is 32 blocks or 16 KiB.
+//   Inbox: a stack of batches, pushed by anyone, emptied by the owner in one exchange.
+//   Cost: a free is some stores, a batch one compare-and-swap.
+//   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
+//   R1 blocks of a batch are linked with the owner's key and count as out in their slab.
+//   R2 in a sent batch the first block's mark holds the next batch and the length, the second block's the last block.
 #pragma once
 
 #include "runtime/heap/free_block.hpp"

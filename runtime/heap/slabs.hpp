@@ -5,7 +5,7 @@
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
 //   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
 //   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity.
-//   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times 8.
+//   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
 //   Not thread-safe: its heap's thread alone calls it, or who holds an idle heap.
 #pragma once
 
@@ -21,6 +21,9 @@
 
 namespace loam::heap {
 
+// What a class counts in a word of the page map: the bytes of a list in a thread heap.
+inline constexpr std::size_t kWordStep = 16;
+
 struct BlockList {
   FreeBlock* first;  // nullptr: none
   std::uint32_t count;
@@ -29,7 +32,7 @@ struct BlockList {
 template <SizeClasses Classes, SpanStore Spans>
 class Slabs {
  public:
-  static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * sizeof(void*); }
+  static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
   BlockList take(unsigned c, Key owner) noexcept {

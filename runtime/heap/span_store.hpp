@@ -1,5 +1,4 @@
-// BitmapSpans: spans of whole units out of areas, first fit by address, and the memory of free ones given back by
-// decay.
+// BitmapSpans: spans of whole units out of areas, first fit by address; memory of free ones is given back by decay.
 //   Free units are clean (no memory behind them, reads as zero) or dirty (memory of an earlier span). A dirty unit that
 //   nobody wanted for one whole tick is purged at the next: memory goes back after 250 to 500 ms, in runs, without the
 //   lock. Nothing happens while no thread asks for or gives back spans.

@@ -1,12 +1,10 @@
 // ThreadHeap: what one thread allocates from, without locks and without atomic instructions.
 //   A list of free blocks per class, popped by malloc and pushed by free; behind it a shelf of full lists; behind that
 //   the slabs. Blocks of other heaps leave by the outbox, own blocks that others freed come in by the inbox.
-//   Cost: allocate 16 instructions and deallocate 21, of which one load each may miss the cache: the block's line.
+//   Cost: malloc 16 and free 22 instructions, of which one load each may miss the cache: the block's line.
 //   When not: a thread that frees far more than it ever allocates keeps up to kShelvedBytesMax until it ends.
-//   T1 each block of heads[c] and of the shelf is of class c and of a slab of this heap, linked and marked with the
-//   key. T2 heads[c] is at most kCut times batch_of(c) longer than it was when it was cut or filled last, because
-//   room[c]
-//      counts down at each free.
+//   T1 each block of a list and of the shelf is of that class and of a slab of this heap, linked with the key.
+//   T2 a list grows by at most batch_of(class) before settle() looks at it: its room counts down at each free.
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 #pragma once
 
@@ -27,7 +25,7 @@ enum class HeapState : std::uint32_t { attached, idle, lost };  // lost: its thr
 template <SizeClasses Classes, SpanStore Spans>
 class alignas(kHeapAlignment) ThreadHeap {
   static constexpr unsigned kClasses = Classes::kClasses;
-  static_assert(kClasses * sizeof(void*) <= kHeapAlignment, "the class fits below the owner's address");
+  static_assert(kClasses * kWordStep <= kHeapAlignment, "the class fits below the owner's address");
 
  public:
   // The sentinel of threads that have no heap yet: every list is empty, and no word of the page map names it.
@@ -35,91 +33,76 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // A heap that serves.
   struct Serving {};
-  explicit ThreadHeap(Serving) noexcept : slots_(Classes::small_slots()) {
-    for (unsigned c = 0; c < kClasses; ++c) room_[c] = batch_of(c);
+  explicit ThreadHeap(Serving) noexcept : slots_(offsets_of_slots()) {
+    for (unsigned c = 0; c < kClasses; ++c) lists_[c].room = batch_of(c);
   }
 
   // nullptr: the list is empty, or n is not one that lists serve; then take() or a large block.
   [[gnu::always_inline]] void* pop(std::size_t n) noexcept {
-    unsigned c;
     if (n <= Classes::kSmallMax) [[likely]]
-      c = slots_[(n + kBlockAlignment - 1) / kBlockAlignment];
-    else if (n <= Classes::kMax)
-      c = Classes::class_of(n);
-    else
-      return nullptr;
-    return pop_class(c);
+      return pop(at_offset(slots_[(n + kBlockAlignment - 1) / kBlockAlignment]));
+    return n <= Classes::kMax ? pop_class(Classes::class_of(n)) : nullptr;
   }
 
-  [[gnu::always_inline]] void* pop_class(unsigned c) noexcept {
-    FreeBlock* const block = heads_[c];
-    if (block == nullptr) [[unlikely]]
-      return nullptr;
-    heads_[c] = next_of(block, key());
-    block->mark = 0;  // or a free of it would look like a second one
-    return block;
-  }
+  [[gnu::always_inline]] void* pop_class(unsigned c) noexcept { return pop(lists_[c]); }
 
-  // Whether `block`, of the unit with this word, was pushed: it is this heap's and not marked as free.
-  // full: the list has grown enough for settle(class).
-  struct Pushed {
-    bool done, full;
-    unsigned size_class;
-  };
-  [[gnu::always_inline]] Pushed push(FreeBlock* block, PageMap::Word word) noexcept {
-    const PageMap::Word offset = word ^ key();
-    if (offset >= kClasses * sizeof(void*) || block->mark == key()) [[unlikely]]
-      return {false, false, 0};
-    const auto c = static_cast<unsigned>(offset / sizeof(void*));
-    put_before(block, heads_[c], key());
-    heads_[c] = block;
-    return {true, --room_[c] < 0, c};
+  // Takes a block back, of the unit with this word. returns false where the block is not this heap's or marked as free
+  [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word) noexcept {
+    const PageMap::Word offset = word ^ key();  // of an own block
+    if (offset >= sizeof lists_ || block->mark == key()) [[unlikely]]
+      return false;
+    List& list = at_offset(offset);
+    put_before(block, list.head, key());
+    list.head = block;
+    if (--list.room < 0) [[unlikely]]
+      settle(static_cast<unsigned>(offset / sizeof(List)));
+    return true;
   }
 
   // Fills the empty list of a class and pops. nullptr: no memory
   void* take(unsigned c) noexcept {
     receive();
-    if (heads_[c] == nullptr && !unshelve(c)) {
+    if (lists_[c].head == nullptr && !unshelve(c)) {
       BlockList found = slabs_.take(c, key());
       if (found.first == nullptr) {  // what this thread keeps may be what is missing
         give_all();
         found = slabs_.take(c, key());
       }
       if (found.first == nullptr) return nullptr;
-      heads_[c] = found.first;
-      room_[c] = batch_of(c);
+      lists_[c].head = found.first;
+      lists_[c].room = batch_of(c);
     }
     return pop_class(c);
   }
 
-  // After room_[c] ran out: puts a batch of the list on the shelf if it is longer than that.
+  // After lists_[c].room ran out: puts a batch of the list on the shelf if it is longer than that.
   [[gnu::noinline]] void settle(unsigned c) noexcept {
     const std::int32_t batch = batch_of(c);
-    FreeBlock* last = heads_[c];
+    FreeBlock* last = lists_[c].head;
     std::int32_t length = 1;
     while (last != nullptr && length < batch) {
       last = next_of(last, key());
       ++length;
     }
     if (last == nullptr) {
-      room_[c] = std::max(batch - length, batch / 2);
+      lists_[c].room = std::max(batch - length, batch / 2);
       return;
     }
-    FreeBlock* const first = heads_[c];
-    heads_[c] = next_of(last, key());
+    FreeBlock* const first = lists_[c].head;
+    lists_[c].head = next_of(last, key());
     link_to(last, nullptr, key());
-    room_[c] += batch;
+    lists_[c].room += batch;
     shelve(c, first);
   }
 
   // Takes in what other threads have freed.
   void receive() noexcept {
     inbox_.take_all(key(), [this](const Batch& batch) {
-      const auto c = static_cast<unsigned>((PageMap::at(unit_of(batch.first)) ^ key()) / sizeof(void*));
-      link_to(batch.last, heads_[c], key());
-      heads_[c] = batch.first;
-      room_[c] -= static_cast<std::int32_t>(batch.count);
-      while (room_[c] < 0) settle(c);
+      const auto c = static_cast<unsigned>((PageMap::at(unit_of(batch.first)) ^ key()) / kWordStep);
+      link_to(batch.last, lists_[c].head, key());
+      lists_[c].head = batch.first;
+      lists_[c].room -= static_cast<std::int32_t>(batch.count);
+      while (lists_[c].room < 0) settle(c);
     });
   }
 
@@ -139,9 +122,9 @@ class alignas(kHeapAlignment) ThreadHeap {
   void give_all() noexcept {
     receive();
     for (unsigned c = 0; c < kClasses; ++c) {
-      FreeBlock* const list = heads_[c];
-      heads_[c] = nullptr;
-      room_[c] = batch_of(c);
+      FreeBlock* const list = lists_[c].head;
+      lists_[c].head = nullptr;
+      lists_[c].room = batch_of(c);
       slabs_.give(list, c, key());
       while (shelf_[c].lists != 0) give_one(c);
     }
@@ -152,7 +135,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // Whether the block is in one of this heap's lists: what a mark of ours in a block that is freed means for sure.
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
-    if (contains(heads_[c], block)) return true;
+    if (contains(lists_[c].head, block)) return true;
     for (unsigned i = 0; i < shelf_[c].lists; ++i)
       if (contains(shelf_[c].first[i], block)) return true;
     return contains(Spans::span_of(block)->free_list, block);
@@ -161,7 +144,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // nullptr, or the invariant that does not hold.
   const char* verify() const noexcept {
     for (unsigned c = 0; c < kClasses; ++c) {
-      if (const char* const broken = verify_list(heads_[c], c)) return broken;
+      if (const char* const broken = verify_list(lists_[c].head, c)) return broken;
       for (unsigned i = 0; i < shelf_[c].lists; ++i)
         if (const char* const broken = verify_list(shelf_[c].first[i], c)) return broken;
     }
@@ -176,10 +159,32 @@ class alignas(kHeapAlignment) ThreadHeap {
   static constexpr unsigned kShelf = 16;
   static constexpr std::size_t kBatchBytes = 64u << 10, kShelvedBytesMax = 1u << 20;
 
+  struct alignas(kWordStep) List {
+    FreeBlock* head;
+    std::int64_t room;  // frees until settle()
+  };
+
   struct Shelf {
     std::uint32_t lists;
     FreeBlock* first[kShelf];  // each list has batch_of(class) blocks
   };
+
+  [[gnu::always_inline]] void* pop(List& list) noexcept {
+    FreeBlock* const block = list.head;
+    if (block == nullptr) [[unlikely]]
+      return nullptr;
+    list.head = next_of(block, key());
+    block->mark = 0;  // or a free of it would look like a second one
+    return block;
+  }
+
+  // Offsets of the lists that serve requests of 0, 1, 2 ... slots of 16 bytes.
+  static constexpr auto offsets_of_slots() noexcept {
+    std::array<std::uint16_t, Classes::small_slots().size()> offsets{};
+    for (std::size_t slot = 0; slot < offsets.size(); ++slot)
+      offsets[slot] = static_cast<std::uint16_t>(Classes::small_slots()[slot] * sizeof(List));
+    return offsets;
+  }
 
   static constexpr std::int32_t batch_of(unsigned c) noexcept {
     return static_cast<std::int32_t>(std::clamp<std::size_t>(kBatchBytes / Classes::bytes_of(c), 4, 2048));
@@ -188,12 +193,17 @@ class alignas(kHeapAlignment) ThreadHeap {
     return static_cast<std::size_t>(batch_of(c)) * Classes::bytes_of(c);
   }
 
+  // The list at an offset in bytes, which is what words of the page map and slots_ hold: nothing is scaled on the way.
+  List& at_offset(std::size_t offset) noexcept {
+    return *reinterpret_cast<List*>(reinterpret_cast<std::byte*>(lists_.data()) + offset);
+  }
+
   bool unshelve(unsigned c) noexcept {
     Shelf& shelf = shelf_[c];
     if (shelf.lists == 0) return false;
-    heads_[c] = shelf.first[--shelf.lists];
+    lists_[c].head = shelf.first[--shelf.lists];
     shelved_bytes_ -= batch_bytes(c);
-    room_[c] = batch_of(c);
+    lists_[c].room = batch_of(c);
     return true;
   }
 
@@ -229,10 +239,9 @@ class alignas(kHeapAlignment) ThreadHeap {
     return nullptr;
   }
 
-  // The two arrays that every call touches, then the table; the rest only behind the door.
-  std::array<FreeBlock*, kClasses> heads_{};
-  std::array<std::int64_t, kClasses> room_{};  // frees until settle()
-  std::remove_cvref_t<decltype(Classes::small_slots())> slots_{};
+  // What every call touches; the rest only behind the door.
+  std::array<List, kClasses> lists_{};
+  decltype(offsets_of_slots()) slots_{};
   std::size_t shelved_bytes_ = 0;
   Slabs<Classes, Spans> slabs_;
   std::array<Shelf, kClasses> shelf_{};

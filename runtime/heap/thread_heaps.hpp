@@ -2,9 +2,9 @@
 //   A thread that ends gives its blocks back to its slabs and leaves its heap idle, with what others still use of it.
 //   The next thread to come takes an idle heap whole; until then whoever sends it a batch tends it: takes the batch in,
 //   so that memory of threads that are gone goes back. After a fork the heaps of other threads are lost: their lists
-//   may be half-written, so nothing is taken from them any more; blocks freed to them are kept in their inboxes. Source
-//   adoption of whole heaps as in Hoard and snmalloc. H1 a heap is attached to at most one thread; an idle one is
-//   touched under lock_ alone.
+//   may be half-written, so nothing is taken from them any more; blocks freed to them are kept in their inboxes.
+//   Source adoption of whole heaps as in Hoard and snmalloc.
+//   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
 #pragma once
 
 #include "runtime/heap/thread_heap.hpp"
