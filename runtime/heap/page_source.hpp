@@ -34,15 +34,20 @@ struct SystemPages {
   // others follow it, since what lies together within 32 MiB shares no ownership record (geometry.hpp).
   static Reservation area() noexcept {
     if (next == 0) next = first_area();
-    for (std::size_t bytes = kAreaBytes - kUnitBytes;  // the guard page lies in the last unit
-         bytes >= kAreaBytesMin; bytes = bytes / 2 & ~(kUnitBytes - 1)) {
-      for (unsigned tries = 0; tries < kTries; ++tries) {
-        const std::uintptr_t at = next + tries * kAreaBytes;
-        if ((at + kAreaBytes) >> kUnitShift > PageMap::limit()) break;
-        auto* const base = reinterpret_cast<std::byte*>(at);
-        if (!platform::map_lazy_at(base, bytes, {.huge_pages = false})) continue;
-        next = at + kAreaBytes;
-        return {base, bytes};
+    std::size_t bytes = kAreaBytes - kUnitBytes;  // the guard page lies in the last unit
+    for (unsigned taken = 0; taken < kTries && (next + kAreaBytes) >> kUnitShift <= PageMap::limit();) {
+      auto* const base = reinterpret_cast<std::byte*>(next);
+      switch (platform::map_lazy_at(base, bytes, {.huge_pages = false})) {
+        case platform::MapResult::done:
+          next += kAreaBytes;
+          return {base, bytes};
+        case platform::MapResult::taken:
+          next += kAreaBytes;
+          ++taken;
+          break;
+        case platform::MapResult::refused:
+          bytes = bytes / 2 & ~(kUnitBytes - 1);
+          if (bytes < kAreaBytesMin) return {nullptr, 0};
       }
     }
     return {nullptr, 0};
@@ -62,17 +67,17 @@ struct SystemPages {
   }
 
  private:
-  // Places that something else may hold are passed by.
+  // Places that something else holds are passed by, so many in a row.
   static constexpr unsigned kTries = 64;
 
   static std::uintptr_t first_area() noexcept {
     constexpr std::uintptr_t kLow = std::uintptr_t{4} << 30;  // above what is linked at fixed addresses
     const std::uintptr_t end = PageMap::limit() << kUnitShift;
     if (end < std::uintptr_t{1} << kAddressBits) return kLow;
+    constexpr std::uintptr_t kPlaces = (platform::kRoomyTo - platform::kRoomyFrom) / kAreaBytes;
     std::uint32_t draw = 0;
     platform::random_bytes(std::as_writable_bytes(std::span(&draw, 1)));
-    // 64 GiB to 8 TiB: below where the kernel puts programs, libraries and stacks, and within what valgrind gives out.
-    return (std::uintptr_t{64} << 30) + std::uintptr_t{draw % (std::uint32_t{127} << 8)} * kAreaBytes;
+    return platform::kRoomyFrom + draw % kPlaces * kAreaBytes;
   }
 
   static inline constinit std::uintptr_t next = 0;

@@ -38,6 +38,7 @@ void* map(void* start, std::size_t bytes, int more_flags, MapOptions options) no
   if (found == MAP_FAILED) return nullptr;
   if (start != nullptr && found != start) {  // a kernel that does not know the flag took the address for a hint
     munmap(found, rounded + kGuardBytes);
+    errno = EEXIST;
     return nullptr;
   }
   // The kernel joins neighbouring mappings of one kind; resident_bytes() could not tell them apart then.
@@ -52,8 +53,10 @@ void* map(void* start, std::size_t bytes, int more_flags, MapOptions options) no
 
 void* map_lazy(std::size_t bytes, MapOptions options) noexcept { return map(nullptr, bytes, 0, options); }
 
-bool map_lazy_at(void* start, std::size_t bytes, MapOptions options) noexcept {
-  return map(start, bytes, MAP_FIXED_NOREPLACE, options) != nullptr;
+MapResult map_lazy_at(void* start, std::size_t bytes, MapOptions options) noexcept {
+  errno = ENOMEM;
+  if (map(start, bytes, MAP_FIXED_NOREPLACE, options) != nullptr) return MapResult::done;
+  return errno == EEXIST ? MapResult::taken : MapResult::refused;
 }
 
 void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) noexcept {

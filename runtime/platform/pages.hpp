@@ -10,6 +10,21 @@ namespace loam::platform {
 
 inline constexpr std::size_t kPageBytes = 4096;  // the kernel's base page on x86-64; others are a multiple
 
+// Addresses at which map_lazy_at() finds much room in any process: between where the kernel puts programs linked at
+// fixed addresses and where it puts the others, libraries and stacks; within what valgrind, or the sanitizer of this
+// build, leaves to a program.
+inline constexpr std::uintptr_t kRoomyFrom =
+#ifdef LOAM_ASAN
+    std::uintptr_t{20} << 40;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{24} << 40;
+#elif defined(LOAM_TSAN)
+    std::uintptr_t{64} << 30;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{256} << 30;
+#else
+    std::uintptr_t{64} << 30;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{8} << 40;
+#endif
+
 struct MapOptions {
   bool huge_pages = true;  // false: never huge pages, so that a sparse range is backed 4 KiB at a time
   bool core_dump = true;   // false: left out of core dumps
@@ -19,9 +34,10 @@ struct MapOptions {
 // returns nullptr where the kernel refuses (RLIMIT_AS, thread sanitizer, valgrind): the caller asks for less
 void* map_lazy(std::size_t bytes, MapOptions options = {}) noexcept;
 
-// As map_lazy, at exactly `start`, a multiple of a page. returns false where the system refuses or the addresses are
-// taken
-bool map_lazy_at(void* start, std::size_t bytes, MapOptions options = {}) noexcept;
+// As map_lazy, at exactly `start`, a multiple of a page.
+// taken: something else lies there.   refused: no memory, or a limit of the process.
+enum class MapResult { done, taken, refused };
+MapResult map_lazy_at(void* start, std::size_t bytes, MapOptions options = {}) noexcept;
 
 // As map_lazy, for what the runtime cannot do without: ends the program with a message naming `what`.
 void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options = {}) noexcept;
