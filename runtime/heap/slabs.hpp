@@ -6,6 +6,7 @@
 //   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
 //   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity.
 //   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
+//   B4 a slab's blocks lie within its span.
 //   Not thread-safe: its heap's thread alone calls it, or who holds an idle heap.
 #pragma once
 
@@ -84,6 +85,8 @@ class Slabs {
     const unsigned c = slab.size_class;
     if (slab.carved > slab.capacity || slab.free > slab.carved) return "B1: free <= carved <= capacity";
     if (slab.listed != (slab.free > 0 || slab.carved < slab.capacity)) return "B2: listed if it has a block to give";
+    const std::size_t shift = address_of(slab.blocks) % kUnitBytes;
+    if (shift + slab.capacity * Classes::bytes_of(c) > slab.units * kUnitBytes) return "B4: blocks end within the slab";
     for (unsigned unit = 0; unit < slab.units; ++unit)
       if (PageMap::at((address_of(slab.blocks) >> kUnitShift) + unit) != word_of(owner, c))
         return "B3: the page map names owner and class";

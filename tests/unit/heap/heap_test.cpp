@@ -122,6 +122,35 @@ TEST(Heap, ALargeBlockGrowsInPlaceIntoFreeAddressesBehindIt) {
   TestHeap::deallocate(first);
 }
 
+TEST(Heap, ALargeBlockDoesNotGrowIntoItsNeighbour) {
+  std::byte* const first = filled(2 << 20, 1);
+  EXPECT_EQ(TestHeap::reallocate(first, 1 << 20), first);
+  std::vector<std::byte*> neighbours;  // whatever is free behind the first one is taken
+  for (int i = 0; i < 64; ++i) neighbours.push_back(filled(40000, 2));
+  void* const moved = TestHeap::reallocate(first, 2 << 20);
+  std::memset(moved, 3, 2 << 20);
+  for (std::byte* const block : neighbours) {
+    EXPECT_TRUE(holds(block, 40000, 2));
+    TestHeap::deallocate(block);
+  }
+  EXPECT_EQ(verified(), "");
+  TestHeap::deallocate(moved);
+}
+
+TEST(Heap, AddressesServeAgain) {
+  TestHeap::trim();
+  std::vector<void*> blocks;
+  const auto fill = [&blocks] {
+    for (int i = 0; i < 20; ++i) blocks.push_back(TestHeap::allocate((i + 1) * 500000));
+    for (void* const block : blocks) TestHeap::deallocate(block);
+    blocks.clear();
+  };
+  fill();
+  const std::uint64_t reserved = TestHeap::statistics().reserved_bytes;
+  for (int round = 0; round < 20; ++round) fill();
+  EXPECT_EQ(TestHeap::statistics().reserved_bytes, reserved);
+}
+
 TEST(Heap, ImpossibleRequestsFail) {
   constexpr std::size_t kTooMuch = std::numeric_limits<std::ptrdiff_t>::max();
   EXPECT_EQ(TestHeap::allocate(kTooMuch), nullptr);
@@ -199,6 +228,23 @@ TEST(HeapThreads, BlocksFreedByOthersComeBackToTheirOwner) {
   for (auto* const block : blocks) TestHeap::deallocate(block);
 }
 
+TEST(HeapThreads, AFewBlocksFreedByAThreadThatEndsComeBackToo) {
+  constexpr int kBlocks = 7;  // fewer than a batch
+  std::vector<std::byte*> blocks(kBlocks);
+  TestHeap::trim();
+  for (auto& block : blocks) block = filled(1900, 5);
+  const std::set<std::byte*> mine(blocks.begin(), blocks.end());
+  std::thread([&] {
+    for (auto* const block : blocks) TestHeap::deallocate(block);
+    TestHeap::thread_exit();
+  }).join();
+  std::vector<std::byte*> later(50);
+  int again = 0;
+  for (auto& block : later) again += mine.contains(block = filled(1900, 6)) ? 1 : 0;
+  EXPECT_EQ(again, kBlocks);
+  for (auto* const block : later) TestHeap::deallocate(block);
+}
+
 TEST(HeapThreads, TheHeapOfAThreadThatEndedServesTheNext) {
   std::byte* left = nullptr;
   std::thread([&] {
@@ -227,6 +273,7 @@ TEST(HeapThreads, MemoryOfThreadsThatAreGoneGoesBackThroughWhoFreesIt) {
   }).join();
   EXPECT_GE(TestHeap::statistics().committed_bytes, before + (9u << 20));
   for (auto* const block : blocks) TestHeap::deallocate(block);
+  EXPECT_LE(TestHeap::statistics().committed_bytes, before + (2u << 20)) << "all but the last batch";
   TestHeap::trim();
   EXPECT_LE(TestHeap::statistics().committed_bytes, before + (1u << 20));
   EXPECT_EQ(verified(), "");
