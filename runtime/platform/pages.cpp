@@ -30,20 +30,33 @@ bool refused_by_test() noexcept {
   return requests_until_failure.fetch_sub(1, std::memory_order_relaxed) == 0;
 }
 
-}  // namespace
-
-void* map_lazy(std::size_t bytes, MapOptions options) noexcept {
+void* map(void* start, std::size_t bytes, int more_flags, MapOptions options) noexcept {
   if (refused_by_test()) return nullptr;
   const std::size_t rounded = round_to_pages(bytes);
-  void* const start =
-      mmap(nullptr, rounded + kGuardBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) return nullptr;
+  void* const found = mmap(start, rounded + kGuardBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | more_flags, -1, 0);
+  if (found == MAP_FAILED) return nullptr;
+  if (start != nullptr && found != start) {  // a kernel that does not know the flag took the address for a hint
+    munmap(found, rounded + kGuardBytes);
+    errno = EEXIST;
+    return nullptr;
+  }
   // The kernel joins neighbouring mappings of one kind; resident_bytes() could not tell them apart then.
-  mprotect(static_cast<char*>(start) + rounded, kGuardBytes, PROT_NONE);
+  mprotect(static_cast<char*>(found) + rounded, kGuardBytes, PROT_NONE);
   // Advice only: a kernel without these options is slower or dumps more, and still right.
-  if (!options.huge_pages) madvise(start, rounded, MADV_NOHUGEPAGE);
-  if (!options.core_dump) madvise(start, rounded, MADV_DONTDUMP);
-  return start;
+  if (!options.huge_pages) madvise(found, rounded, MADV_NOHUGEPAGE);
+  if (!options.core_dump) madvise(found, rounded, MADV_DONTDUMP);
+  return found;
+}
+
+}  // namespace
+
+void* map_lazy(std::size_t bytes, MapOptions options) noexcept { return map(nullptr, bytes, 0, options); }
+
+MapResult map_lazy_at(void* start, std::size_t bytes, MapOptions options) noexcept {
+  errno = ENOMEM;
+  if (map(start, bytes, MAP_FIXED_NOREPLACE, options) != nullptr) return MapResult::done;
+  return errno == EEXIST ? MapResult::taken : MapResult::refused;
 }
 
 void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) noexcept {
@@ -59,6 +72,13 @@ void purge(void* start, std::size_t bytes) noexcept {
   const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
   const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kPageBytes - 1);
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
+  constexpr std::uintptr_t kHugeBytes = std::uintptr_t{2} << 20;
+  const auto first = (reinterpret_cast<std::uintptr_t>(start) + kHugeBytes - 1) & ~(kHugeBytes - 1);
+  const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kHugeBytes - 1);
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }
 
 std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept {

@@ -10,6 +10,21 @@ namespace loam::platform {
 
 inline constexpr std::size_t kPageBytes = 4096;  // the kernel's base page on x86-64; others are a multiple
 
+// Addresses at which map_lazy_at() finds much room in any process: between where the kernel puts programs linked at
+// fixed addresses and where it puts the others, libraries and stacks; within what valgrind, or the sanitizer of this
+// build, leaves to a program.
+inline constexpr std::uintptr_t kRoomyFrom =
+#ifdef LOAM_ASAN
+    std::uintptr_t{20} << 40;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{24} << 40;
+#elif defined(LOAM_TSAN)
+    std::uintptr_t{64} << 30;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{256} << 30;
+#else
+    std::uintptr_t{64} << 30;
+inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{8} << 40;
+#endif
+
 struct MapOptions {
   bool huge_pages = true;  // false: never huge pages, so that a sparse range is backed 4 KiB at a time
   bool core_dump = true;   // false: left out of core dumps
@@ -19,10 +34,18 @@ struct MapOptions {
 // returns nullptr where the kernel refuses (RLIMIT_AS, thread sanitizer, valgrind): the caller asks for less
 void* map_lazy(std::size_t bytes, MapOptions options = {}) noexcept;
 
+// As map_lazy, at exactly `start`, a multiple of a page.
+// taken: something else lies there.   refused: no memory, or a limit of the process.
+enum class MapResult { done, taken, refused };
+MapResult map_lazy_at(void* start, std::size_t bytes, MapOptions options = {}) noexcept;
+
 // As map_lazy, for what the runtime cannot do without: ends the program with a message naming `what`.
 void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options = {}) noexcept;
 
 void unmap(void* start, std::size_t bytes) noexcept;
+
+// Advises the kernel for or against huge pages within the whole huge pages, 2 MiB, of a mapped range.
+void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 
 // Gives back the memory of whole pages inside [start, start + bytes); they read as zero afterwards.
 void purge(void* start, std::size_t bytes) noexcept;
@@ -31,7 +54,7 @@ void purge(void* start, std::size_t bytes) noexcept;
 // code. returns 0 where it cannot be read
 std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept;
 
-// Test hook: the n-th following map_lazy (0 = the next) is refused, once. Negative: never.
+// Test hook: the n-th following map_lazy or map_lazy_at (0 = the next) is refused, once. Negative: never.
 void fail_map_after(std::int64_t requests) noexcept;
 
 }  // namespace loam::platform

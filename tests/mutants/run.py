@@ -35,7 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-LAYERS = ("base", "platform", "sync", "reclaim", "tm")
+LAYERS = ("base", "platform", "sync", "reclaim", "heap", "tm")
 TIMEOUT_S = 30
 # Files of runtime/tm/algorithms/, and the algorithm's class.
 ALGORITHMS = {

@@ -1,0 +1,49 @@
+// Area: 256 MiB of addresses of which spans are made, and what is known of each span. All of it lies apart from the
+// blocks: nothing of the heap's own is in a user's pages but the links of free blocks.
+#pragma once
+
+#include "runtime/heap/geometry.hpp"
+#include "runtime/heap/unit_bits.hpp"
+
+#include <atomic>
+
+namespace loam::heap {
+
+struct FreeBlock;
+
+enum class SpanKind : std::uint8_t { none, slab, large };
+
+// What is known of a span; of an area's array, the entry of the span's first unit. The owner alone touches a slab's.
+struct alignas(platform::kCacheLineBytes) Span {
+  SpanKind kind = SpanKind::none;
+  std::uint8_t size_class = 0;     // slab
+  bool listed = false;             // slab: in its heap's list of slabs that have blocks to give
+  bool zero = false;               // large: all bytes were zero when it was taken
+  std::uint32_t units = 0;         // of the whole span
+  std::uint32_t first = 0;         // unit of the area in which it begins; set for every unit of it
+  std::uint32_t capacity = 0;      // slab: blocks in all
+  std::uint32_t carved = 0;        // slab: blocks made so far, the first ones
+  std::uint32_t free = 0;          // slab: length of free_list
+  std::byte* blocks = nullptr;     // where the contents begin, behind the colour
+  FreeBlock* free_list = nullptr;  // slab: blocks that came back, linked as the owner links
+  Span* next = nullptr;            // slab: in its heap's list of the class
+  Span* previous = nullptr;
+};
+static_assert(sizeof(Span) == platform::kCacheLineBytes);
+
+struct Area {
+  std::byte* base = nullptr;  // a multiple of kAreaBytes
+  std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
+  std::uint32_t hint = 0;     // no unit before it is free
+  UnitBits<kUnitsOfArea> used;
+  // Of units that are not used: backed by memory; and so already when the decay looked last.
+  UnitBits<kUnitsOfArea> dirty, aged;
+  Span spans[kUnitsOfArea];
+
+  Span& span_of(const void* pointer) noexcept {
+    Span& at = spans[(address_of(pointer) - address_of(base)) >> kUnitShift];
+    return spans[at.first];
+  }
+};
+
+}  // namespace loam::heap

@@ -1,0 +1,14 @@
+// Misuses of a heap that it can find.
+#pragma once
+
+#include <cstdint>
+
+namespace loam::heap {
+
+enum class Fault : std::uint8_t {
+  foreign,      // not a block of this heap: a stack address, another allocator's block, a large block freed twice
+  interior,     // within a block, not its beginning
+  double_free,  // a block that is free already
+};
+
+}  // namespace loam::heap

@@ -1,0 +1,238 @@
+// Heap: a composition of layers as one allocator, all static: one heap a process and composition.
+//   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), and two hooks:
+//     Threads::attached()     a thread has got its heap; may allocate
+//     Faults::report(fault, block, class bytes, owner)   [[noreturn]]; a misuse that was found
+//   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
+//   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
+//   exceed PTRDIFF_MAX; none touches errno by itself (the system calls below may).
+#pragma once
+
+#include "runtime/heap/fault.hpp"
+#include "runtime/heap/large.hpp"
+#include "runtime/heap/statistics.hpp"
+#include "runtime/heap/thread_heaps.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace loam::heap {
+
+template <class C>
+struct Heap {
+  using Pages = typename C::Pages;
+  using Classes = typename C::Classes;
+  using Spans = typename C::Spans;
+  using Large = typename C::Large;
+  using Threads = ThreadHeaps<Classes, Spans, Pages>;
+  using ThreadHeap = typename Threads::Heap;
+
+  [[gnu::always_inline]] static void* allocate(std::size_t bytes) noexcept {
+    if (void* const block = current->pop(bytes); block != nullptr) [[likely]]
+      return block;
+    return allocate_slowly(bytes);
+  }
+
+  static void* allocate_zeroed(std::size_t bytes) noexcept {
+    if (bytes > Classes::kMax) {
+      const auto taken = allocate_large(1, bytes);
+      if (taken.block != nullptr && !taken.zero) std::memset(taken.block, 0, bytes);
+      return taken.block;
+    }
+    void* const block = allocate(bytes);
+    if (block != nullptr) std::memset(block, 0, bytes);
+    return block;
+  }
+
+  // alignment: a power of two, of any size.
+  static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+    if (alignment <= kBlockAlignment) return allocate(bytes);
+    if (bytes > kBytesMax || alignment > kBytesMax) return nullptr;
+    const unsigned c = Classes::class_aligned(alignment, bytes);
+    if (c == Classes::kClasses) return allocate_large(alignment, bytes).block;
+    if (void* const block = current->pop_class(c); block != nullptr) return block;
+    return attach() ? current->take(c) : nullptr;
+  }
+
+  [[gnu::always_inline]] static void deallocate(void* block) noexcept {
+    const std::uintptr_t unit = unit_of(block);
+    if (unit < PageMap::limit()) [[likely]] {
+      if (current->push(static_cast<FreeBlock*>(block), PageMap::at(unit))) [[likely]]
+        return;
+    }
+    deallocate_slowly(block);
+  }
+
+  // bytes: what the block was asked for with.
+  static void deallocate_sized(void* block, std::size_t) noexcept { deallocate(block); }
+
+  // block: not nullptr; bytes > 0. nullptr: the block stays as it is.
+  static void* reallocate(void* block, std::size_t bytes) noexcept {
+    const std::size_t had = usable_bytes(block);
+    if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
+    if (const PageMap::Word word = word_of(block); Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
+      if (Large::resize(word, bytes)) return block;
+    void* const moved = allocate(bytes);
+    if (moved == nullptr) return bytes <= had ? block : nullptr;
+    std::memcpy(moved, block, std::min(had, bytes));
+    deallocate(block);
+    return moved;
+  }
+
+  static std::size_t usable_bytes(const void* block) noexcept {
+    const PageMap::Word word = word_of(block);
+    if (Large::is_large(word)) return Large::usable_bytes(word);
+    if (word == 0) fault(Fault::foreign, block);
+    return Classes::bytes_of(class_of(word));
+  }
+
+  // Hands the calling thread's heap over. A later call of this thread gets another one.
+  static void thread_exit() noexcept {
+    ThreadHeap* const heap = current;
+    if (heap == &sentinel) return;
+    current = &sentinel;
+    Threads::detach(heap);
+  }
+
+  // Gives memory that nobody uses back to the system. returns whether there was any
+  static bool trim() noexcept {
+    if (current != &sentinel) {
+      current->send_all(Threads::send);
+      current->give_all();
+    }
+    Threads::tend_all();
+    return Spans::trim();
+  }
+
+  static void before_fork() noexcept {
+    Threads::lock();
+    Large::lock();
+    Spans::lock();
+  }
+  static void after_fork_in_parent() noexcept {
+    Spans::unlock();
+    Large::unlock();
+    Threads::unlock();
+  }
+  static void after_fork_in_child() noexcept {
+    Threads::forget_others(current);
+    after_fork_in_parent();
+  }
+
+  static Statistics statistics() noexcept {
+    const SpanUsage spans = Spans::usage();
+    const LargeUsage large = Large::usage();
+    Statistics sum{};
+    sum.reserved_bytes = spans.reserved_bytes;
+    sum.committed_bytes = spans.used_bytes;
+    sum.dirty_bytes = spans.dirty_bytes;
+    sum.clean_bytes = spans.clean_bytes;
+    sum.slab_bytes = spans.slab_bytes;
+    sum.large_bytes = large.bytes;
+    sum.large_blocks = large.blocks;
+    sum.purged_bytes_total = spans.purged_bytes_total;
+    sum.areas = spans.areas;
+    sum.metadata_bytes = spans.metadata_bytes + PageMap::limit() * sizeof(PageMap::Word);
+    sum.remote_batches_sent = Threads::batches_sent();
+    Threads::for_each([&sum](const ThreadHeap& heap) {
+      sum.metadata_bytes += sizeof heap;
+      const HeapState state = heap.state.load(std::memory_order_relaxed);
+      if (state == HeapState::attached) ++sum.heaps_in_use;
+      if (state == HeapState::idle) ++sum.heaps_idle;
+    });
+    return sum;
+  }
+
+  // nullptr, or the name of an invariant that does not hold. Only while no other thread allocates or frees.
+  static const char* verify() noexcept {
+    const char* broken = Spans::verify([](const Span& span) -> const char* {
+      if (span.kind != SpanKind::slab) return nullptr;
+      const PageMap::Word word = PageMap::at(unit_of(span.blocks));
+      return Slabs<Classes, Spans>::verify(span, address_of(owner_of(word)));
+    });
+    Threads::for_each([&broken](const ThreadHeap& heap) {
+      if (broken == nullptr && heap.state.load(std::memory_order_relaxed) != HeapState::lost) broken = heap.verify();
+    });
+    return broken;
+  }
+
+  static constexpr std::size_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
+
+ private:
+  static PageMap::Word word_of(const void* block) noexcept {
+    const std::uintptr_t unit = unit_of(block);
+    return unit < PageMap::limit() ? PageMap::at(unit) : 0;
+  }
+  static ThreadHeap* owner_of(PageMap::Word word) noexcept {
+    return reinterpret_cast<ThreadHeap*>(word & ~PageMap::Word{kHeapAlignment - 1});
+  }
+  static unsigned class_of(PageMap::Word word) noexcept {
+    return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
+  }
+
+  static bool attach() noexcept {
+    if (current != &sentinel) [[likely]]
+      return true;
+    ThreadHeap* const heap = Threads::attach();
+    if (heap == nullptr) return false;
+    current = heap;
+    C::Threads::attached();
+    return true;
+  }
+
+  [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
+    if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
+    if (!attach()) return nullptr;
+    return current->take(Classes::class_of(bytes));
+  }
+
+  static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
+    if (bytes > kBytesMax) return {nullptr, false};
+    auto taken = Large::allocate(alignment, bytes);
+    if (taken.block == nullptr && current != &sentinel) {  // what this thread keeps may be what is missing
+      current->give_all();
+      taken = Large::allocate(alignment, bytes);
+    }
+    return taken;
+  }
+
+  [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
+    if (block == nullptr) return;
+    const PageMap::Word word = word_of(block);
+    if (word == 0) fault(Fault::foreign, block);
+    if (Large::is_large(word)) {
+      if (!Large::begins_at(word, block)) fault(Fault::interior, block);
+      return Large::deallocate(word);
+    }
+    ThreadHeap* const owner = owner_of(word);
+    const unsigned c = class_of(word);
+    auto* const freed = static_cast<FreeBlock*>(block);
+    if (address_of(block) % kBlockAlignment != 0) fault(Fault::interior, block);
+    if (owner == current) {
+      // A mark in a block that no list has is the user's own word, by accident.
+      if (owner->holds(freed, c)) fault(Fault::double_free, block);
+      freed->mark = 0;
+      return deallocate(block);
+    }
+    if (freed->mark == owner->key()) fault(Fault::double_free, block);
+    if (attach()) return current->free_remote(owner, c, freed, Threads::send);
+    put_before(freed, nullptr, owner->key());
+    Threads::send(owner, {freed, freed, 1});
+  }
+
+  [[noreturn]] static void fault(Fault fault, const void* block) noexcept {
+    const PageMap::Word word = word_of(block);
+    const bool slab = word != 0 && !Large::is_large(word);
+    C::Faults::report(fault, block,
+                      slab        ? Classes::bytes_of(class_of(word))
+                      : word != 0 ? Large::usable_bytes(word)
+                                  : 0,
+                      slab ? owner_of(word) : nullptr);
+  }
+
+  static inline constinit ThreadHeap sentinel{};
+  static inline constinit thread_local ThreadHeap* current = &sentinel;
+};
+
+}  // namespace loam::heap

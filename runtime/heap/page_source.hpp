@@ -1,0 +1,87 @@
+// SystemPages: where areas and the heap's own data come from, the operating system.
+//   A page source is all static: area(bytes) reserves an area at a multiple of kAreaBytes, of `bytes` or less (halved
+//   until the system agrees); metadata(bytes) whole zeroed pages that are never given back. nullptr: refused.
+#pragma once
+
+#include "runtime/heap/page_map.hpp"
+#include "runtime/platform/machine.hpp"
+
+#include <atomic>
+#include <concepts>
+#include <span>
+
+namespace loam::heap {
+
+struct Reservation {
+  std::byte* base;  // nullptr: refused
+  std::size_t bytes;
+};
+
+template <class P>
+concept PageSource = requires(void* start, std::size_t bytes) {
+  { P::area() } -> std::same_as<Reservation>;
+  { P::mapping(bytes) } -> std::same_as<std::byte*>;
+  { P::unmap(start, bytes) };
+  { P::metadata(bytes) } -> std::same_as<std::byte*>;
+  { P::purge(start, bytes) };
+  { P::huge_pages(start, bytes, true) };
+};
+
+struct SystemPages {
+  static constexpr std::size_t kAreaBytesMin = std::size_t{1} << 20;
+
+  // Not thread-safe. The first area lies at a random place, so that addresses of one run say nothing of the next; the
+  // others follow it, since what lies together within 32 MiB shares no ownership record (geometry.hpp).
+  static Reservation area() noexcept {
+    if (next == 0) next = first_area();
+    std::size_t bytes = kAreaBytes - kUnitBytes;  // the guard page lies in the last unit
+    for (unsigned taken = 0; taken < kTries && (next + kAreaBytes) >> kUnitShift <= PageMap::limit();) {
+      auto* const base = reinterpret_cast<std::byte*>(next);
+      switch (platform::map_lazy_at(base, bytes, {.huge_pages = false})) {
+        case platform::MapResult::done:
+          next += kAreaBytes;
+          return {base, bytes};
+        case platform::MapResult::taken:
+          next += kAreaBytes;
+          ++taken;
+          break;
+        case platform::MapResult::refused:
+          bytes = bytes / 2 & ~(kUnitBytes - 1);
+          if (bytes < kAreaBytesMin) return {nullptr, 0};
+      }
+    }
+    return {nullptr, 0};
+  }
+
+  // For one block that is longer than areas serve: at a multiple of kUnitBytes, with an inaccessible page behind it.
+  static std::byte* mapping(std::size_t bytes) noexcept { return static_cast<std::byte*>(platform::map_lazy(bytes)); }
+  static void unmap(void* start, std::size_t bytes) noexcept { platform::unmap(start, bytes); }
+
+  static std::byte* metadata(std::size_t bytes) noexcept {
+    return static_cast<std::byte*>(platform::map_lazy(bytes, {.huge_pages = false}));
+  }
+
+  static void purge(void* start, std::size_t bytes) noexcept { platform::purge(start, bytes); }
+  static void huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
+    platform::advise_huge_pages(start, bytes, wanted);
+  }
+
+ private:
+  // Places that something else holds are passed by, so many in a row.
+  static constexpr unsigned kTries = 64;
+
+  static std::uintptr_t first_area() noexcept {
+    constexpr std::uintptr_t kLow = std::uintptr_t{4} << 30;  // above what is linked at fixed addresses
+    const std::uintptr_t end = PageMap::limit() << kUnitShift;
+    if (end < std::uintptr_t{1} << kAddressBits) return kLow;
+    constexpr std::uintptr_t kPlaces = (platform::kRoomyTo - platform::kRoomyFrom) / kAreaBytes;
+    std::uint32_t draw = 0;
+    platform::random_bytes(std::as_writable_bytes(std::span(&draw, 1)));
+    return platform::kRoomyFrom + draw % kPlaces * kAreaBytes;
+  }
+
+  static inline constinit std::uintptr_t next = 0;
+};
+static_assert(PageSource<SystemPages>);
+
+}  // namespace loam::heap

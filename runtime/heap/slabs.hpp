@@ -1,0 +1,171 @@
+// Slabs: the spans that a thread heap cuts into blocks of one class, and which of them have blocks to give.
+//   Blocks are carved a page at a time in address order, so that memory is touched when it is needed. A block is in one
+//   of three places: carved and on its slab's free_list, not carved yet, or out (in a user's hands or in some list of a
+//   heap: the slab does not know). A slab none of whose blocks is out goes back, but for one of each class.
+//   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
+//   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
+//   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity.
+//   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
+//   B4 a slab's blocks lie within its span.
+//   Not thread-safe: its heap's thread alone calls it, or who holds an idle heap.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/heap/area.hpp"
+#include "runtime/heap/free_block.hpp"
+#include "runtime/heap/page_map.hpp"
+#include "runtime/heap/size_classes.hpp"
+#include "runtime/heap/span_store.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace loam::heap {
+
+// What a class counts in a word of the page map: the bytes of a list in a thread heap.
+inline constexpr std::size_t kWordStep = 16;
+
+struct BlockList {
+  FreeBlock* first;  // nullptr: none
+  std::uint32_t count;
+};
+
+template <SizeClasses Classes, SpanStore Spans>
+class Slabs {
+ public:
+  static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
+
+  // Some blocks of the class, linked with the key; none where the system has no memory.
+  BlockList take(unsigned c, Key owner) noexcept {
+    Span* slab = giving_[c];
+    if (slab == nullptr && (slab = make(c, owner)) == nullptr) return {nullptr, 0};
+    BlockList found{slab->free_list, slab->free};
+    if (slab->free != 0) {
+      slab->free_list = nullptr;
+      slab->free = 0;
+    } else {
+      found = carve(*slab, owner);
+    }
+    if (slab->carved == slab->capacity) unlist(*slab);
+    return found;
+  }
+
+  // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
+  void give(FreeBlock* first, unsigned c, Key owner) noexcept {
+    while (first != nullptr) {
+      Span& slab = *Spans::span_of(first);
+      const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
+      FreeBlock *last = first, *next;
+      std::uint32_t length = 1;
+      while ((next = next_of(last, owner)) != nullptr && address_of(next) - low < bytes) {
+        last = next;
+        ++length;
+      }
+      LOAM_ASSERT(slab.kind == SpanKind::slab && slab.size_class == c, "B3: a block of class {} lies in a slab of it",
+                  c);
+      LOAM_ASSERT(slab.free + length <= slab.carved, "B1: {} blocks came back to a slab that had {} out", length,
+                  slab.carved - slab.free);
+      link_to(last, slab.free_list, owner);
+      slab.free_list = first;
+      slab.free += length;
+      if (!slab.listed) list(slab);
+      if (slab.free == slab.carved) now_whole(slab);
+      first = next;
+    }
+  }
+
+  // Gives the one whole slab that each class keeps back as well.
+  void give_whole() noexcept {
+    for (unsigned c = 0; c < Classes::kClasses; ++c)
+      if (Span* const slab = whole_[c]; slab != nullptr && slab->free == slab->carved) give_back(*slab);
+  }
+
+  // nullptr, or the invariant that does not hold for a slab of this owner.
+  static const char* verify(const Span& slab, Key owner) noexcept {
+    const unsigned c = slab.size_class;
+    if (slab.carved > slab.capacity || slab.free > slab.carved) return "B1: free <= carved <= capacity";
+    if (slab.listed != (slab.free > 0 || slab.carved < slab.capacity)) return "B2: listed if it has a block to give";
+    const std::size_t shift = address_of(slab.blocks) % kUnitBytes;
+    if (shift + slab.capacity * Classes::bytes_of(c) > slab.units * kUnitBytes) return "B4: blocks end within the slab";
+    for (unsigned unit = 0; unit < slab.units; ++unit)
+      if (PageMap::at((address_of(slab.blocks) >> kUnitShift) + unit) != word_of(owner, c))
+        return "B3: the page map names owner and class";
+    std::uint32_t length = 0;
+    for (const FreeBlock* block = slab.free_list; block != nullptr; block = next_of(block, owner)) {
+      const std::size_t offset = address_of(block) - address_of(slab.blocks);
+      if (offset % Classes::bytes_of(c) != 0 || offset / Classes::bytes_of(c) >= slab.carved)
+        return "B1: what is on a free list are carved blocks of the slab";
+      if (++length > slab.free) break;
+    }
+    return length == slab.free ? nullptr : "B1: a free list has `free` blocks";
+  }
+
+ private:
+  Span* make(unsigned c, Key owner) noexcept {
+    const unsigned units = Classes::units_of(c);
+    Span* const slab = Spans::take(units, 1);
+    if (slab == nullptr) return nullptr;
+    const std::uintptr_t unit = unit_of(slab->blocks);
+    const bool natural = Classes::is_natural(c);
+    slab->kind = SpanKind::slab;
+    slab->size_class = static_cast<std::uint8_t>(c);
+    slab->capacity =
+        static_cast<std::uint32_t>((units * kUnitBytes - (natural ? 0 : kColourBytesMax)) / Classes::bytes_of(c));
+    slab->blocks += natural ? 0 : colour_of(unit);
+    for (unsigned i = 1; i < units; ++i) slab[i].first = slab->first;
+    PageMap::set(unit, units, word_of(owner, c));
+    list(*slab);
+    return slab;
+  }
+
+  // The next blocks in address order: those that begin in the page where the carved ones end.
+  static BlockList carve(Span& slab, Key owner) noexcept {
+    const std::size_t bytes = Classes::bytes_of(slab.size_class);
+    std::byte* const begin = slab.blocks + slab.carved * bytes;
+    const std::size_t page_left = platform::kPageBytes - address_of(begin) % platform::kPageBytes;
+    const auto count =
+        static_cast<std::uint32_t>(std::min<std::size_t>((page_left + bytes - 1) / bytes, slab.capacity - slab.carved));
+    const auto block = [begin, bytes](std::size_t i) { return reinterpret_cast<FreeBlock*>(begin + i * bytes); };
+    for (std::uint32_t i = 0; i + 1 < count; ++i) link_to(block(i), block(i + 1), owner);
+    link_to(block(count - 1), nullptr, owner);
+    slab.carved += count;
+    return {block(0), count};
+  }
+
+  void now_whole(Span& slab) noexcept {
+    Span*& kept = whole_[slab.size_class];
+    if (kept != nullptr && kept != &slab && kept->free == kept->carved) {
+      give_back(slab);
+    } else {
+      kept = &slab;
+    }
+  }
+
+  void give_back(Span& slab) noexcept {
+    if (whole_[slab.size_class] == &slab) whole_[slab.size_class] = nullptr;
+    unlist(slab);
+    PageMap::set(unit_of(slab.blocks), slab.units, 0);
+    Spans::give(&slab);
+  }
+
+  void list(Span& slab) noexcept {
+    Span*& head = giving_[slab.size_class];
+    slab.listed = true;
+    slab.previous = nullptr;
+    slab.next = head;
+    if (head != nullptr) head->previous = &slab;
+    head = &slab;
+  }
+
+  void unlist(Span& slab) noexcept {
+    slab.listed = false;
+    (slab.previous != nullptr ? slab.previous->next : giving_[slab.size_class]) = slab.next;
+    if (slab.next != nullptr) slab.next->previous = slab.previous;
+  }
+
+  std::array<Span*, Classes::kClasses> giving_{};  // slabs with blocks to give
+  // The slab of each class that was whole last: it may stay, or be in use again.
+  std::array<Span*, Classes::kClasses> whole_{};
+};
+
+}  // namespace loam::heap

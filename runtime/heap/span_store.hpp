@@ -1,0 +1,259 @@
+// BitmapSpans: spans of whole units out of areas, first fit by address; memory of free ones is given back by decay.
+//   Free units are clean (no memory behind them, reads as zero) or dirty (memory of an earlier span). A dirty unit that
+//   nobody wanted for one whole tick is purged at the next: memory goes back after 250 to 500 ms, in runs, without the
+//   lock. Nothing happens while no thread asks for or gives back spans.
+//   Source first fit by bitmaps as in jemalloc's and mimalloc's arenas; decay as in jemalloc 5.
+//   Cost: a lock and a scan of at most 64 words an area; for slabs and large blocks only, never for a block.
+//   S1 a unit is used, dirty or clean: dirty & used = 0, aged is part of dirty.
+//   S2 a span's units are used, all of them and nobody else's.
+//   S3 nothing of the page map's is set for a unit that is not used.
+#pragma once
+
+#include "runtime/heap/area.hpp"
+#include "runtime/heap/page_source.hpp"
+#include "runtime/sync/spin_lock.hpp"
+
+#include <algorithm>
+#include <concepts>
+#include <mutex>
+
+namespace loam::heap {
+
+struct SpanUsage {
+  std::uint64_t areas, reserved_bytes, used_bytes, slab_bytes, dirty_bytes, clean_bytes, purged_bytes_total,
+      metadata_bytes;
+};
+
+template <class S>
+concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
+  { S::take(units, units) } -> std::same_as<Span*>;  // units, alignment in units; nullptr: no memory
+  { S::give(span) };
+  { S::grow(span, units) } -> std::same_as<bool>;  // to so many units, in place
+  { S::shrink(span, units) };
+  { S::trim() } -> std::same_as<bool>;
+  { S::span_of(pointer) } -> std::same_as<Span*>;  // of a block in a slab
+  { S::lock() };
+  { S::unlock() };
+  { S::usage() } -> std::same_as<SpanUsage>;
+};
+
+template <PageSource Pages>
+class BitmapSpans {
+ public:
+  static constexpr unsigned kUnitsMax = kUnitsOfArea / 4;  // longer ones would leave an area that serves nothing else
+  static constexpr std::uint64_t kTickNs = 250'000'000;
+
+  static Span* take(unsigned units, unsigned alignment) noexcept {
+    const std::lock_guard guard(lock_);
+    if (!PageMap::is_open() && !PageMap::open()) return nullptr;
+    for (unsigned a = 0; a < areas_; ++a) {
+      const unsigned first = find(*all_[a], units, alignment);
+      if (first < all_[a]->units) return use(*all_[a], first, units);
+    }
+    Area* const area = add_area();
+    if (area == nullptr) return nullptr;
+    const unsigned first = find(*area, units, alignment);
+    return first < area->units ? use(*area, first, units) : nullptr;
+  }
+
+  // The span's words in the page map are the caller's to clear, before.
+  static void give(Span* span) noexcept {
+    std::unique_lock guard(lock_);
+    Area& area = area_of(span);
+    const unsigned first = index_of(area, span), units = span->units;
+    span->kind = SpanKind::none;
+    release(area, first, units);
+    decay(guard);
+  }
+
+  static bool grow(Span* span, unsigned units) noexcept {
+    const std::lock_guard guard(lock_);
+    Area& area = area_of(span);
+    const unsigned end = index_of(area, span) + span->units, more = units - span->units;
+    if (end + more > area.units || area.used.next_set(end) < end + more) return false;
+    area.used.set(end, more);
+    area.dirty.clear(end, more);
+    area.aged.clear(end, more);
+    span->units = units;
+    span->zero = false;
+    return true;
+  }
+
+  static void shrink(Span* span, unsigned units) noexcept {
+    std::unique_lock guard(lock_);
+    Area& area = area_of(span);
+    const unsigned less = span->units - units;
+    span->units = units;
+    release(area, index_of(area, span) + units, less);
+    decay(guard);
+  }
+
+  // Purges every dirty unit. returns whether there was one
+  static bool trim() noexcept {
+    std::unique_lock guard(lock_);
+    const std::uint64_t before = purged_units_;
+    for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
+    purge_aged(guard);
+    return purged_units_ != before;
+  }
+
+  static Span* span_of(const void* pointer) noexcept {
+    return &of_address_[address_of(pointer) >> kAreaShift]->span_of(pointer);
+  }
+
+  static void lock() noexcept { lock_.lock(); }
+  static void unlock() noexcept { lock_.unlock(); }
+
+  static SpanUsage usage() noexcept {
+    const std::lock_guard guard(lock_);
+    SpanUsage sum{};
+    sum.areas = areas_;
+    for (unsigned a = 0; a < areas_; ++a) {
+      const Area& area = *all_[a];
+      const std::uint64_t used = area.used.count(0, area.units), dirty = area.dirty.count(0, area.units);
+      sum.reserved_bytes += std::uint64_t{area.units} * kUnitBytes;
+      sum.used_bytes += used * kUnitBytes;
+      sum.dirty_bytes += dirty * kUnitBytes;
+      sum.clean_bytes += (area.units - used - dirty) * kUnitBytes;
+      for (unsigned unit = 0; (unit = area.used.next_set(unit)) < area.units;) {
+        const Span& span = area.spans[unit];
+        if (span.kind == SpanKind::slab) sum.slab_bytes += span.units * kUnitBytes;
+        unit += std::max(span.units, 1u);  // a run that is being purged is used and no span
+      }
+    }
+    sum.purged_bytes_total = purged_units_ * kUnitBytes;
+    sum.metadata_bytes = areas_ * sizeof(Area);
+    return sum;
+  }
+
+  // nullptr, or the invariant that does not hold. visit(span) for each span that is in use.
+  template <class Visit>
+  static const char* verify(Visit visit) noexcept {
+    const std::lock_guard guard(lock_);
+    for (unsigned a = 0; a < areas_; ++a) {
+      Area& area = *all_[a];
+      for (unsigned unit = 0; unit < area.units;) {
+        const bool used = area.used[unit];
+        if (used && area.dirty[unit]) return "S1: a used unit is not dirty";
+        if (area.aged[unit] && !area.dirty[unit]) return "S1: an aged unit is dirty";
+        if (!used) {
+          if (PageMap::at(unit_of(area.base) + unit) != 0) return "S3: a free unit has no word in the page map";
+          ++unit;
+          continue;
+        }
+        Span& span = area.spans[unit];
+        if (span.kind == SpanKind::none || span.units == 0) return "S2: a used unit belongs to a span";
+        if (area.used.count(unit, span.units) != span.units) return "S2: a span's units are used";
+        if (const char* const broken = visit(span)) return broken;
+        unit += span.units;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
+
+  static unsigned index_of(const Area& area, const Span* span) noexcept {
+    return static_cast<unsigned>(span - area.spans);
+  }
+  static Area& area_of(const Span* span) noexcept {
+    // blocks lies within the span's first unit.
+    return *of_address_[address_of(span->blocks) >> kAreaShift];
+  }
+
+  // The lowest place for a span, dirty units before clean ones where one unit is wanted; area.units: none.
+  static unsigned find(Area& area, unsigned units, unsigned alignment) noexcept {
+    if (units == 1 && alignment == 1) {
+      const unsigned dirty = area.dirty.next_set(0);
+      if (dirty < area.units) return dirty;
+    }
+    area.hint = area.used.next_clear(area.hint);
+    for (unsigned from = area.hint;;) {
+      const unsigned first = area.used.clear_run(from, area.units, units);
+      if (first >= area.units) return area.units;
+      const auto aligned = base::round_up(static_cast<unsigned>(unit_of(area.base)) + first, alignment) -
+                           static_cast<unsigned>(unit_of(area.base));
+      if (aligned + units <= area.units && area.used.next_set(aligned) >= aligned + units) return aligned;
+      from = aligned + 1;
+      if (from >= area.units) return area.units;
+    }
+  }
+
+  static Span* use(Area& area, unsigned first, unsigned units) noexcept {
+    Span& span = area.spans[first];
+    span = Span{};
+    span.units = units;
+    span.first = first;
+    span.zero = area.dirty.count(first, units) == 0;
+    span.blocks = area.base + std::size_t{first} * kUnitBytes;
+    area.used.set(first, units);
+    area.dirty.clear(first, units);
+    area.aged.clear(first, units);
+    return &span;
+  }
+
+  static void release(Area& area, unsigned first, unsigned units) noexcept {
+    area.used.clear(first, units);
+    area.dirty.set(first, units);
+    area.hint = std::min(area.hint, first);
+  }
+
+  static Area* add_area() noexcept {
+    if (areas_ == kAreasListed) return nullptr;
+    auto* const memory = Pages::metadata(sizeof(Area));
+    if (memory == nullptr) return nullptr;
+    const Reservation found = Pages::area();
+    if (found.base == nullptr) {
+      Pages::unmap(memory, sizeof(Area));
+      return nullptr;
+    }
+    auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
+    area->base = found.base;
+    area->units = static_cast<std::uint32_t>(found.bytes >> kUnitShift);
+    of_address_[address_of(found.base) >> kAreaShift] = area;
+    all_[areas_++] = area;
+    return area;
+  }
+
+  // Call with the lock held.
+  static void decay(std::unique_lock<sync::SpinLock>& guard) noexcept {
+    const std::uint64_t now = platform::monotonic_ns();
+    if (now - ticked_ns_ < kTickNs) return;
+    ticked_ns_ = now;
+    purge_aged(guard);
+    for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
+  }
+
+  // Gives the memory of aged units back, run by run. While the system works on a run it counts as used, and the lock is
+  // free.
+  static void purge_aged(std::unique_lock<sync::SpinLock>& guard) noexcept {
+    for (unsigned a = 0; a < areas_; ++a) {
+      Area& area = *all_[a];
+      for (unsigned first = 0; (first = area.aged.next_set(first)) < area.units;) {
+        const unsigned end = std::min(area.aged.next_clear(first), area.units);
+        area.used.set(first, end - first);
+        area.dirty.clear(first, end - first);
+        area.aged.clear(first, end - first);
+        guard.unlock();
+        Pages::purge(area.base + std::size_t{first} * kUnitBytes, std::size_t{end - first} * kUnitBytes);
+        guard.lock();
+        area.used.clear(first, end - first);
+        area.hint = std::min(area.hint, first);
+        purged_units_ += end - first;
+        first = end;
+      }
+    }
+  }
+
+  // 64 TiB at 256 MiB an area would be 2^18 of them; a list of this length serves 1 TiB.
+  static constexpr unsigned kAreasListed = 4096;
+
+  static inline constinit sync::SpinLock lock_{};
+  static inline constinit Area* all_[kAreasListed]{};
+  static inline constinit Area* of_address_[kAreasMax]{};
+  static inline constinit unsigned areas_ = 0;
+  static inline constinit std::uint64_t ticked_ns_ = 0, purged_units_ = 0;
+};
+
+}  // namespace loam::heap

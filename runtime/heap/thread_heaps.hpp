@@ -1,0 +1,92 @@
+// ThreadHeaps: which heaps exist, and what becomes of them when threads end.
+//   A thread that ends gives its blocks back to its slabs and leaves its heap idle, with what others still use of it.
+//   The next thread to come takes an idle heap whole; until then whoever sends it a batch tends it: takes the batch in,
+//   so that memory of threads that are gone goes back. After a fork the heaps of other threads are lost: their lists
+//   may be half-written, so nothing is taken from them any more; blocks freed to them are kept in their inboxes.
+//   Source adoption of whole heaps as in Hoard and snmalloc.
+//   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
+#pragma once
+
+#include "runtime/heap/thread_heap.hpp"
+#include "runtime/sync/spin_lock.hpp"
+
+#include <mutex>
+#include <new>
+
+namespace loam::heap {
+
+template <SizeClasses Classes, SpanStore Spans, PageSource Pages>
+class ThreadHeaps {
+ public:
+  using Heap = ThreadHeap<Classes, Spans>;
+
+  // A heap for the calling thread. nullptr: no memory
+  static Heap* attach() noexcept {
+    const std::lock_guard guard(lock_);
+    if (Heap* const heap = idle_; heap != nullptr) {
+      idle_ = heap->next_idle;
+      // relaxed: the state changes under the lock; read without it, it is a hint.
+      heap->state.store(HeapState::attached, std::memory_order_relaxed);
+      return heap;
+    }
+    void* const memory = Pages::metadata(sizeof(Heap));
+    if (memory == nullptr) return nullptr;
+    auto* const heap = ::new (memory) Heap(typename Heap::Serving{});
+    heap->next_of_all = all_;
+    all_ = heap;
+    return heap;
+  }
+
+  static void detach(Heap* heap) noexcept {
+    heap->send_all(send);
+    const std::lock_guard guard(lock_);
+    heap->give_all();
+    heap->next_idle = idle_;
+    idle_ = heap;
+    heap->state.store(HeapState::idle, std::memory_order_relaxed);
+  }
+
+  static void send(Heap* owner, const Batch& batch) noexcept {
+    owner->inbox().push(batch, owner->key());
+    batches_sent_.fetch_add(1, std::memory_order_relaxed);  // a count for people
+    if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
+      tend(owner);
+  }
+
+  static void lock() noexcept { lock_.lock(); }
+  static void unlock() noexcept { lock_.unlock(); }
+
+  // In the child of a fork, with the lock held: `own` is the calling thread's heap, or nullptr.
+  static void forget_others(const Heap* own) noexcept {
+    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all)
+      if (heap != own && heap->state.load(std::memory_order_relaxed) == HeapState::attached)
+        heap->state.store(HeapState::lost, std::memory_order_relaxed);
+  }
+
+  static std::uint64_t batches_sent() noexcept { return batches_sent_.load(std::memory_order_relaxed); }
+
+  // Takes in what idle heaps were sent.
+  static void tend_all() noexcept {
+    const std::lock_guard guard(lock_);
+    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) heap->give_all();
+  }
+
+  // visit(heap) for each heap that exists.
+  template <class Visit>
+  static void for_each(Visit visit) noexcept {
+    const std::lock_guard guard(lock_);
+    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all) visit(*heap);
+  }
+
+ private:
+  static void tend(Heap* heap) noexcept {
+    const std::lock_guard guard(lock_);
+    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) heap->give_all();
+  }
+
+  static inline constinit sync::SpinLock lock_{};
+  static inline constinit std::atomic<std::uint64_t> batches_sent_{0};
+  static inline constinit Heap *all_ = nullptr, *idle_ = nullptr;
+};
+
+}  // namespace loam::heap

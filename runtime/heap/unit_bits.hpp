@@ -1,0 +1,74 @@
+// UnitBits: one bit a unit, with runs. Not thread-safe.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace loam::heap {
+
+template <unsigned kBits>
+class UnitBits {
+  static_assert(kBits % 64 == 0);
+
+ public:
+  bool operator[](unsigned bit) const noexcept { return (words_[bit / 64] >> (bit % 64) & 1) != 0; }
+
+  void set(unsigned first, unsigned count) noexcept {
+    for_words(first, count, [this](unsigned w, std::uint64_t mask) { words_[w] |= mask; });
+  }
+  void clear(unsigned first, unsigned count) noexcept {
+    for_words(first, count, [this](unsigned w, std::uint64_t mask) { words_[w] &= ~mask; });
+  }
+
+  unsigned count(unsigned first, unsigned length) const noexcept {
+    unsigned found = 0;
+    for_words(first, length,
+              [&](unsigned w, std::uint64_t mask) { found += static_cast<unsigned>(std::popcount(words_[w] & mask)); });
+    return found;
+  }
+
+  // The first bit from `from` on that is set, or kBits.
+  unsigned next_set(unsigned from) const noexcept { return next(from, 0); }
+  unsigned next_clear(unsigned from) const noexcept { return next(from, ~std::uint64_t{0}); }
+
+  // The lowest `count` clear bits in a row within [from, end), or end.
+  unsigned clear_run(unsigned from, unsigned end, unsigned count) const noexcept {
+    for (unsigned first = next_clear(from); first + count <= end;) {
+      const unsigned stop = next_set(first);
+      if (stop - first >= count) return first;
+      first = next_clear(stop);
+    }
+    return end;
+  }
+
+  UnitBits& operator&=(const UnitBits& other) noexcept {
+    for (unsigned w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
+    return *this;
+  }
+
+ private:
+  unsigned next(unsigned from, std::uint64_t flip) const noexcept {
+    if (from >= kBits) return kBits;
+    std::uint64_t word = (words_[from / 64] ^ flip) & ~std::uint64_t{0} << (from % 64);
+    for (unsigned w = from / 64;;) {
+      if (word != 0) return w * 64 + static_cast<unsigned>(std::countr_zero(word));
+      if (++w == words_.size()) return kBits;
+      word = words_[w] ^ flip;
+    }
+  }
+
+  // visit(word, mask) for each word that [first, first + count) touches.
+  template <class Visit>
+  static void for_words(unsigned first, unsigned count, Visit visit) noexcept {
+    for (unsigned end = first + count; first < end;) {
+      const unsigned low = first % 64, length = end - first < 64 - low ? end - first : 64 - low;
+      visit(first / 64, (length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1) << low);
+      first += length;
+    }
+  }
+
+  std::array<std::uint64_t, kBits / 64> words_{};
+};
+
+}  // namespace loam::heap
