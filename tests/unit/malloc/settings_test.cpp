@@ -50,6 +50,30 @@ TEST(Settings, AWrongValueIsNamed) {
   }
 }
 
+// ---- before libc knows the environment ----
+
+malloc::Settings early;
+bool environment_was_known = true;
+
+void ask_early() {
+  environment_was_known = environ != nullptr;
+  early = malloc::settings();
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const preinit)() = ask_early;
+
+TEST(Settings, AreKnownBeforeAllConstructors) {
+  if (std::getenv("LOAM_MALLOC_HARDENED") == nullptr) {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const Finished done =
+        run("LOAM_MALLOC_HARDENED=1 " + self + " --gtest_filter=Settings.AreKnownBeforeAllConstructors");
+    EXPECT_EQ(done.status, 0) << done.out << done.err;
+    return;
+  }
+  EXPECT_FALSE(environment_was_known);
+  EXPECT_TRUE(early.hardened);
+  EXPECT_FALSE(early.statistics_at_exit);
+}
+
 // ---- in a program that was not linked with the library ----
 
 std::string preloaded(const std::string& variables, const std::string& command) {
