@@ -1,5 +1,5 @@
-# The installed package: libloam-tm.{a,so}, its headers, a CMake package and a pkg-config file. docs/adr/0009 has the reasons
-# for the layout. `cmake --build BUILD --target loam-package && cmake --install BUILD --component loam --prefix PREFIX`
+# The installed package: libloam-tm.{a,so}, libloam-malloc.so, headers, a CMake package, pkg-config files. docs/adr/0009 has
+# the reasons for the layout. `cmake --build BUILD --target loam-package && cmake --install BUILD --component loam --prefix PREFIX`
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -45,6 +45,12 @@ add_custom_target(loam-package DEPENDS loam-package-static loam-package-shared)
 
 install(TARGETS loam-package-static loam-package-shared EXPORT loam-targets COMPONENT loam
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+set(loam_pc_names loam-tm)
+if(TARGET loam-malloc)
+  add_dependencies(loam-package loam-malloc)
+  install(TARGETS loam-malloc EXPORT loam-targets COMPONENT loam INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  list(APPEND loam_pc_names loam-malloc)
+endif()
 
 # Headers. In the tree they include one another as "runtime/...", installed as "loam/runtime/...".
 file(GLOB public_headers RELATIVE "${CMAKE_SOURCE_DIR}/include" CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/include/loam/*")
@@ -73,5 +79,7 @@ file(RELATIVE_PATH loam_pc_prefix "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")
 string(REGEX REPLACE "/$" "" loam_pc_prefix "${loam_pc_prefix}")
 list(TRANSFORM loam_package_definitions PREPEND " -D" OUTPUT_VARIABLE loam_pc_definitions)
 string(JOIN "" loam_pc_definitions ${loam_pc_definitions})
-configure_file("${CMAKE_SOURCE_DIR}/cmake/loam-tm.pc.in" "${CMAKE_BINARY_DIR}/package/loam-tm.pc" @ONLY)
-install(FILES "${CMAKE_BINARY_DIR}/package/loam-tm.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT loam)
+foreach(name IN LISTS loam_pc_names)
+  configure_file("${CMAKE_SOURCE_DIR}/cmake/${name}.pc.in" "${CMAKE_BINARY_DIR}/package/${name}.pc" @ONLY)
+  install(FILES "${CMAKE_BINARY_DIR}/package/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT loam)
+endforeach()

@@ -1,5 +1,6 @@
 # Each tests/{unit,model,stress}/**/X_test.cpp is one GoogleTest executable X_test; the folder is its ctest label.
-# Those of tests/unit/workloads start workload executables; they are labelled `program` as well. The target loam-tests is
+# Those of tests/unit/malloc are linked with libloam-malloc.so, are named malloc_X_test, and are left out where a sanitizer
+# brings its own malloc. Those of tests/unit/workloads start workload executables; they are labelled `program` as well. The target loam-tests is
 # every other test: the sanitizer suites build it alone.
 find_package(GTest REQUIRED)
 
@@ -57,10 +58,35 @@ function(loam_test_options name optimisation)
   set_target_properties(${name} PROPERTIES LOAM_OPTIMISATION ${optimisation})
 endfunction()
 
+# The library shows the interface alone: of its own parts, a test X_test.cpp compiles runtime/malloc/X.cpp once more.
+function(loam_malloc_test source)
+  get_filename_component(stem "${source}" NAME_WE)
+  set(name malloc_${stem})
+  string(REGEX REPLACE "_test$" ".cpp" part "${CMAKE_SOURCE_DIR}/runtime/malloc/${stem}")
+  if(NOT stem MATCHES "^(settings|fault)_test$")
+    set(part "")
+  endif()
+  add_executable(${name} "${source}" ${part})
+  target_link_libraries(${name} PRIVATE loam-malloc loam-base loam-platform GTest::gtest GTest::gtest_main)
+  loam_test_options(${name} -O1)
+  # Every call is made as written, and rules of the interface are broken on purpose.
+  target_compile_options(${name} PRIVATE -fno-builtin -fno-allocation-dce -Wno-use-after-free -Wno-free-nonheap-object
+                         -Wno-mismatched-new-delete -Wno-sized-deallocation)
+  add_test(NAME ${name} COMMAND $<TARGET_FILE:${name}>)
+  set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  add_dependencies(loam-tests ${name})
+endfunction()
+
 foreach(source IN LISTS loam_test_sources)
   get_filename_component(name "${source}" NAME_WE)
   file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}/tests" "${source}")
   string(REGEX REPLACE "/.*" "" label "${relative}")
+  if("${relative}" MATCHES "^unit/malloc/")
+    if(TARGET loam-malloc)
+      loam_malloc_test("${source}")
+    endif()
+    continue()
+  endif()
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE loam-heap loam-tm loam-structures GTest::gtest GTest::gtest_main)
   if("${label}" STREQUAL "unit" OR "${LOAM_SANITIZE}" MATCHES "address")

@@ -59,7 +59,9 @@ class TextWriter {
 constexpr std::string_view put_until_hole(TextWriter& out, std::string_view format) noexcept {
   const auto hole = format.find("{}");
   out.put(format.substr(0, hole));
-  return hole == std::string_view::npos ? std::string_view{} : format.substr(hole + 2);
+  if (hole == std::string_view::npos) return {};
+  format.remove_prefix(hole + 2);  // not substr(), which may throw: libloam-malloc has no C++ library to throw with
+  return format;
 }
 
 template <class... Values>

@@ -24,6 +24,9 @@
 #error "Loam: no machine_<architecture>.hpp for this processor; machine_x86_64.hpp shows what one has to define"
 #endif
 
+// Before the declaration of a function or variable that the process may lack: its address is null then.
+#define LOAM_MAY_BE_MISSING [[gnu::weak, gnu::visibility("default")]]
+
 namespace loam::platform {
 
 // ---- time ----------------------------------------------------------------------------------------------------------

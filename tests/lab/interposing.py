@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from loam_lab.allocators import identify, registry, verify
+from loam_lab.allocators import building, identify, registry, verify
 from loam_lab.allocators.probe import Proof
 from loam_lab.allocators.registry import Allocator
 from loam_lab.setup import build
@@ -141,6 +141,8 @@ def custom(path: Path, **changes: Any) -> Allocator:
 
 def prove(allocator: Allocator | str, *command: object) -> Proof:
     """Run a command under an allocator and return the proof; its output is swallowed."""
+    if isinstance(allocator, str):
+        building.ensure_own([allocator])
     loaded = registry.load(allocator) if isinstance(allocator, str) else allocator
     proof, _, _ = verify.under(loaded, probe_path(), [str(part) for part in command], stdout=subprocess.DEVNULL)
     return proof

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import struct
 import subprocess
 import tomllib
@@ -15,7 +16,7 @@ import pytest
 from interposing import BUMP, MAIN, SHIM, compile_c, library, tool
 
 from loam_lab import console, paths
-from loam_lab.allocators import elf, identify, registry
+from loam_lab.allocators import building, elf, identify, registry
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 
@@ -62,7 +63,8 @@ def test_every_file_of_the_tree_has_what_a_reader_needs() -> None:
     for file in (paths.root() / "allocators").glob("*.toml"):
         content = tomllib.loads(file.read_text())
         assert content["summary"] and (content.get("version") or content["source"]["release"])
-        assert content.get("libc") or content.get("package") or content["source"]["license"]
+        built_here = any(name.startswith("build:") for name in content.get("candidates", []))
+        assert content.get("libc") or content.get("package") or built_here or content["source"]["license"]
         for setting in content.get("settings", {}).values():
             assert setting["help"] and "{}" in setting["value"]
 
@@ -271,11 +273,29 @@ def test_add_says_where_it_cannot_write(
     assert "cannot be written" in error_of(capsys, "allocators", "add", "mine", made)
 
 
-@pytest.mark.parametrize("name", [*SIX, "glibc:tcache=3"])
+def test_the_checkout_s_own_is_built_where_it_is_named_and_never_a_default() -> None:
+    assert "loam" in registry.all_names() and "loam" not in registry.defaults()
+    building.ensure(["loam:hardened=1"])
+    loaded = registry.load("loam:hardened=1")
+    assert loaded.path == paths.load_paths()["libraries"]["malloc"] and loaded.libraries == (loaded.path,)
+    assert loaded.environment == {"LOAM_MALLOC_HARDENED": "1"}
+    version = re.search(r"project\(Loam VERSION (\S+)", (paths.root() / "CMakeLists.txt").read_text())
+    assert version and loaded.version == version[1]
+
+
+def test_what_is_not_built_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "load_paths", lambda: {"libraries": {}})
+    with pytest.raises(LoamError, match="build:malloc is not built"):
+        registry.load("loam")
+
+
+@pytest.mark.parametrize("name", [*SIX, "glibc:tcache=3", "loam", "loam:hardened=1"])
 def test_verify_proves_the_real_ones(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["allocators", "verify", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["status"] == "proven" and all(check["passed"] for check in found["checks"])
+    if name == "loam:hardened=1":
+        assert found["checks"][-1]["what"] == "the allocator itself says hardened=1"
     if name.startswith("glibc:"):
         effect = found["checks"][-1]
         assert f"grew by {64 * (7 - int(name[-1]))} bytes" in effect["detail"]

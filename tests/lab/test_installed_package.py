@@ -1,4 +1,4 @@
-"""The installed package, from outside the tree: examples in C++ (CMake) and C (pkg-config), every header alone, symbols."""
+"""The installed package, from outside the tree: examples in C++ (CMake) and C (pkg-config, CMake), headers, symbols."""
 
 from __future__ import annotations
 
@@ -95,6 +95,30 @@ def test_c_examples_build_with_pkg_config_and_run_under_every_algorithm(
         assert said.count(f"{name}: ") == len(PROGRAMS), said
 
 
+def test_the_example_of_malloc_builds_with_cmake_and_is_served_by_it(prefix: Path, tmp_path: Path) -> None:
+    source = tmp_path / "the source"
+    shutil.copytree(ROOT / "examples/cmake-malloc", source)
+    flags = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror"]
+    run("cmake", "-S", source, "-B", tmp_path / "build", *flags)
+    run("cmake", "--build", tmp_path / "build")
+    run("ctest", "--test-dir", tmp_path / "build", "--output-on-failure")
+    assert "libloam-malloc.so" in run("readelf", "--dynamic", tmp_path / "build/holdings")
+    said = run(tmp_path / "build/holdings", LOAM_MALLOC_HARDENED="1")
+    assert "10000 blocks of 1000 bytes took" in said and ", hardened\n" in said
+
+
+def test_pkg_config_links_malloc_into_a_program_that_calls_none(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "none.c"
+    program.write_text("int main(void) { return 0; }\n")
+    flags = run("pkg-config", "--cflags", "--libs", "loam-malloc", **pkg_config(prefix)).strip()
+    run("sh", "-c", f"cc '{program}' -o '{tmp_path}/none' -Wl,--as-needed {flags}")
+    done = subprocess.run(
+        [tmp_path / "none"], env={**os.environ, "LD_LIBRARY_PATH": str(libdir(prefix)), "LOAM_MALLOC_STATS": "1"},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert done.stderr.startswith("loam malloc ")
+
+
 def test_an_unknown_algorithm_is_named_with_the_nearest(prefix: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples/pkg-config-c", source)
@@ -156,12 +180,12 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
         if header.name.startswith("machine_"):  # of another processor, perhaps; machine.hpp chooses
             continue
         said[header.name] = compile_alone(prefix, header, ["g++", "-std=c++20", *warnings, ".cpp"], tmp_path)
-    public = prefix / "include/loam/tm.h"
-    for standard in ("-std=c11", "-std=gnu17"):
-        said[f"tm.h {standard}"] = compile_alone(
-            prefix, public, ["gcc", standard, *warnings, "-Wconversion", ".c"], tmp_path
-        )
-    for name in ("tm.h", "tm.hpp"):
+    for name in ("tm.h", "malloc.h"):
+        for standard in ("-std=c11", "-std=gnu17"):
+            said[f"{name} {standard}"] = compile_alone(
+                prefix, prefix / "include/loam" / name, ["gcc", standard, *warnings, "-Wconversion", ".c"], tmp_path
+            )
+    for name in ("tm.h", "tm.hpp", "malloc.h"):
         header = prefix / "include/loam" / name
         said[f"{name} strict"] = compile_alone(
             prefix, header, ["g++", "-std=c++20", *warnings, "-Wshadow", ".cpp"], tmp_path

@@ -16,7 +16,7 @@ from interposing import BUMP, BURN, MAIN, SHIM, compile_c, custom, library, prov
 from loam_lab import paths
 from loam_lab.allocators import preflight, registry
 
-REAL = ("jemalloc", "tcmalloc", "tbb", "mimalloc")
+REAL = ("jemalloc", "tcmalloc", "tbb", "mimalloc", "loam")
 UNDER_TEST = "mimalloc"
 CXX_MAIN = """
 #include <memory>

@@ -1,7 +1,8 @@
 """Run under an allocator, in a process of its own: what does the allocator itself say its settings are?
 
 Started by proving.py as `python asking.py QUESTION...`; prints one line of JSON text or null per question. Standard
-library only, nothing of the lab. A question is "mallctl:NAME:TYPE" (jemalloc) or "extension:NAME" (gperftools).
+library only, nothing of the lab. A question is "mallctl:NAME:TYPE" (jemalloc), "extension:NAME" (gperftools) or
+"json:NAME" (Loam's: a boolean as 0 or 1).
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ def answer(question: str) -> str | None:
         number = ctypes.c_size_t()
         found = process.MallocExtension_GetNumericProperty(rest.encode(), ctypes.byref(number))
         return str(number.value) if found else None
+    if kind == "json":
+        text = ctypes.create_string_buffer(4096)
+        process.loam_malloc_json(text, ctypes.c_size_t(len(text)))
+        value = json.loads(text.value).get(rest)
+        return None if value is None else str(int(value))
     return None
 
 

@@ -1,4 +1,7 @@
-"""The command `loam allocators build`: says what it will fetch and how long it takes, builds, names what failed."""
+"""The command `loam allocators build`: says what it will fetch and how long it takes, builds, names what failed.
+
+Commands that name an allocator build it by themselves: ensure() and ensure_own().
+"""
 
 from __future__ import annotations
 
@@ -68,6 +71,7 @@ def ensure(names: Sequence[str]) -> None:
     names: as the user typed them, settings included; what is unknown is left to the registry
     raises: LoamError as making.make does; under --no-setup nothing is built, and loading names the command
     """
+    ensure_own(names)
     known = buildable()
     bases = dict.fromkeys(name.partition(":")[0] for name in names)
     todo = [known[base] for base in bases if base in known and not _is_current(known[base])]
@@ -77,6 +81,21 @@ def ensure(names: Sequence[str]) -> None:
     for definition in todo:
         assert definition.recipe is not None
         making.make(definition.name, definition.recipe, definition.source)
+
+
+def ensure_own(names: Sequence[str]) -> None:
+    """Build those of the named allocators that this checkout makes itself, where they are missing or out of date.
+
+    Like a workload's executable: under --no-setup, too.
+    names: as for ensure; raises: LoamError as build.ensure_built does
+    """
+    from loam_lab.setup import build as cmake
+
+    known = registry.definitions()
+    bases = dict.fromkeys(name.partition(":")[0] for name in names)
+    targets = [target for base in bases if base in known for target in known[base].targets]
+    if targets:
+        cmake.ensure_built(targets)
 
 
 def _is_current(definition: Definition) -> bool:

@@ -90,9 +90,11 @@ def verify(name: str, command: Sequence[str], *, as_json: bool) -> int:
     returns: 0 if proven, else 1
     raises: LoamError if the allocator or the command does not exist
     """
+    from loam_lab.allocators import building
     from loam_lab.allocators import verify as verification
     from loam_lab.setup import build
 
+    building.ensure_own([name])
     allocator = registry.load(name)
     libraries = build.ensure_built(["probe"])["libraries"]
     found = verification.run(allocator, Path(libraries["probe"]), command, quiet=as_json)

@@ -18,6 +18,7 @@ from loam_lab import paths
 from loam_lab.allocators import identify, recipe
 from loam_lab.errors import LoamError, unknown
 
+_BUILD = "build:"  # begins a candidate that is an entry of loam-paths.json
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._+-]*")
 _KEYS = {
     "summary", "libc", "package", "candidates", "companions", "soname", "symbols", "order", "default", "variants",
@@ -117,6 +118,11 @@ class Definition:
     version: identify.VersionProbe
     settings: dict[str, Setting] = field(default_factory=dict)
     recipe: recipe.Source | None = None
+
+    @property
+    def targets(self) -> list[str]:
+        """Names in loam-paths.json of what this checkout's own build makes for the allocator."""
+        return [name.removeprefix(_BUILD) for name in self.candidates if name.startswith(_BUILD)]
 
 
 def folders() -> tuple[Path, ...]:
@@ -283,7 +289,7 @@ def _find(definition: Definition) -> Path:
             f"Debian's package {definition.package} is not installed",
             "run ./loam setup",
         )
-    if any(candidate.startswith("build:") for candidate in definition.candidates):
+    if definition.targets:
         raise LoamError("--allocator", definition.name, f"{where} is not built", "run ./loam setup")
     raise LoamError(
         "--allocator", definition.name, f"no such file: {where}", f"correct candidates in {definition.source}"
@@ -292,8 +298,8 @@ def _find(definition: Definition) -> Path:
 
 def _candidate(definition: Definition, candidate: str) -> Path | None:
     """A plain file name is looked for in the library folders; build:KEY is an entry of loam-paths.json."""
-    if candidate.startswith("build:"):
-        built = paths.load_paths().get("libraries", {}).get(candidate.removeprefix("build:"))
+    if candidate.startswith(_BUILD):
+        built = paths.load_paths().get("libraries", {}).get(candidate.removeprefix(_BUILD))
         return Path(built) if built else None
     if "/" not in candidate:
         return paths.find_library(candidate)

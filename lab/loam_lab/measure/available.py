@@ -16,9 +16,10 @@ def present(study: Study) -> tuple[Study, list[str]]:
     Used where the user did not name them: five allocators measured are worth more than an error about the sixth
     raises: LoamError if none is left
     """
-    from loam_lab.allocators import registry
+    from loam_lab.allocators import building, registry
 
     named = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
+    building.ensure_own(named)
     missing: dict[str, tuple[str, str]] = {}
     problem: LoamError | None = None
     for name in named:

@@ -1,0 +1,36 @@
+// What the entry points of C and C++ share.
+//   E1 no function of the heap touches errno, on any path: malloc keeps it where it succeeds, free always. Only the
+//      entry points set it.
+//   E2 nothing here calls an exported function of this library: a program may have put its own in its place.
+#pragma once
+
+#include "runtime/base/bits.hpp"
+#include "runtime/heap/compositions/loam.hpp"
+#include "runtime/malloc/fault.hpp"
+#include "runtime/malloc/settings.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+namespace loam::malloc {
+
+using Heap = heap::LoamHeap;
+
+[[gnu::cold, gnu::noinline]] inline void* out_of_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// A block that was asked for with an alignment, freed with size and alignment. Its size class follows from both, so the
+// heap cannot compare the size alone; what can be said of any block is checked here.
+inline void deallocate_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) noexcept {
+  if (hardened() && block != nullptr) [[unlikely]] {
+    const std::size_t usable = Heap::usable_bytes(block);
+    if (bytes > usable || !base::is_multiple_of(reinterpret_cast<std::uintptr_t>(block), std::uintptr_t{alignment}))
+      report_fault(Fault::size_mismatch, block, usable);
+  }
+  Heap::deallocate(block);
+}
+
+}  // namespace loam::malloc

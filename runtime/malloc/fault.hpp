@@ -1,0 +1,39 @@
+// How a misuse of the heap ends: one message on standard error, then abort(). Nothing is allocated, no lock is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace loam::malloc {
+
+enum class Fault : std::uint8_t {
+  double_free,
+  invalid_free,         // the address is none of the heap's
+  interior_pointer,     // inside a block, not its start
+  stack_pointer,        // on the stack of the thread that frees it
+  size_mismatch,        // sized delete, free_sized: the size is not the one that was asked for
+  write_past_end,       // the bytes behind a block have changed
+  use_after_free,       // a free block has changed
+  corrupted_free_list,  // a link leads out of its slab
+};
+
+// Ends the process.
+//   block            the address that was passed
+//   class_bytes      size of the block's class, 0 where it has none
+//   owner_thread     the kernel's number of the thread whose heap has the block, 0 where nobody's
+//   advice           what to do, instead of what the kind of fault stands for; a sentence
+// An invalid_free of an address on the caller's stack is reported as stack_pointer.
+[[noreturn, gnu::cold, gnu::noinline]] void report_fault(Fault kind, const void* block, std::size_t class_bytes = 0,
+                                                         unsigned owner_thread = 0,
+                                                         const char* advice = nullptr) noexcept;
+
+// Whether the address lies on the stack of the calling thread, between the caller's frame and the stack's start.
+bool is_on_own_stack(const void* address) noexcept;
+
+// The message of report_fault(), in the caller's buffer.
+std::string_view describe_fault(std::span<char> buffer, Fault kind, const void* block, std::size_t class_bytes,
+                                unsigned owner_thread, const char* advice) noexcept;
+
+}  // namespace loam::malloc

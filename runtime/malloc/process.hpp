@@ -1,0 +1,11 @@
+// The life of process and threads around the heap: fork, thread exit, start and end.
+#pragma once
+
+namespace loam::malloc {
+
+// Tells that the calling thread has attached a heap, so that its end hands the heap over. The heap composition's
+// Threads hook calls it (on_attach), each time a thread attaches, once the thread's heap is in place: the call may
+// allocate. Also makes the fork handlers known, the first time.
+void note_thread() noexcept;
+
+}  // namespace loam::malloc

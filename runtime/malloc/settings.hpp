@@ -1,0 +1,37 @@
+// Settings of the library, from the environment, read once:
+//   LOAM_MALLOC_STATS=1       a summary on standard error when the process exits
+//   LOAM_MALLOC_HARDENED=1    checks that cost time: 0 unless asked for
+// Other names that begin with LOAM_MALLOC_ and other values are named on standard error and ignored. Programs that run
+// with more rights than their user (set-user-id) take no settings.
+#pragma once
+
+#include "runtime/platform/machine.hpp"
+
+#include <cstddef>
+
+// The dynamic linker's: where the arguments of the process begin, below them only its stack.
+extern "C" LOAM_MAY_BE_MISSING void* __libc_stack_end;
+
+namespace loam::malloc {
+
+struct Settings {
+  bool statistics_at_exit = false;
+  bool hardened = false;
+};
+
+// Answers from the first instruction of the process on, before any constructor has run and before libc knows the
+// environment. Allocates nothing.
+Settings settings() noexcept;
+
+inline bool hardened() noexcept { return settings().hardened; }
+
+// Names every setting that is unknown or has a wrong value, once per process.
+void complain_about_settings() noexcept;
+
+// ---- for tests ----
+
+// The settings that these variables ("NAME=value", the last one null) stand for; `complaint` gets a line for each one
+// that is wrong.
+Settings read_settings(char* const* variables, void (*complaint)(const char* line, std::size_t length)) noexcept;
+
+}  // namespace loam::malloc
