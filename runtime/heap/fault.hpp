@@ -9,6 +9,7 @@ enum class Fault : std::uint8_t {
   foreign,      // not a block of this heap: a stack address, another allocator's block, a large block freed twice
   interior,     // within a block, not its beginning
   double_free,  // a block that is free already
+  wrong_size,   // freed with a size of another class than the block's
 };
 
 }  // namespace loam::heap

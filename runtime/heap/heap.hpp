@@ -1,7 +1,8 @@
 // Heap: a composition of layers as one allocator, all static: one heap a process and composition.
 //   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), and two hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
-//     Faults::report(fault, block, class bytes, owner)   [[noreturn]]; a misuse that was found
+//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
+//     0
 //   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
 //   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
 //   exceed PTRDIFF_MAX; none touches errno by itself (the system calls below may).
@@ -64,8 +65,14 @@ struct Heap {
     deallocate_slowly(block);
   }
 
-  // bytes: what the block was asked for with.
-  static void deallocate_sized(void* block, std::size_t) noexcept { deallocate(block); }
+  // bytes: what the block was asked for with, by allocate().
+  static void deallocate_sized(void* block, std::size_t bytes) noexcept {
+    const PageMap::Word word = word_of(block);
+    const bool slab = word != 0 && !Large::is_large(word);
+    if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) [[unlikely]]
+      fault(Fault::wrong_size, block);
+    deallocate(block);
+  }
 
   // block: not nullptr; bytes > 0. nullptr: the block stays as it is.
   static void* reallocate(void* block, std::size_t bytes) noexcept {
@@ -133,8 +140,8 @@ struct Heap {
     sum.large_blocks = large.blocks;
     sum.purged_bytes_total = spans.purged_bytes_total;
     sum.areas = spans.areas;
-    sum.metadata_bytes = spans.metadata_bytes + PageMap::limit() * sizeof(PageMap::Word);
-    sum.remote_batches_sent = Threads::batches_sent();
+    sum.metadata_bytes = spans.metadata_bytes;
+    sum.remote_blocks_sent = Threads::blocks_sent();
     Threads::for_each([&sum](const ThreadHeap& heap) {
       sum.metadata_bytes += sizeof heap;
       const HeapState state = heap.state.load(std::memory_order_relaxed);
@@ -228,7 +235,7 @@ struct Heap {
                       slab        ? Classes::bytes_of(class_of(word))
                       : word != 0 ? Large::usable_bytes(word)
                                   : 0,
-                      slab ? owner_of(word) : nullptr);
+                      slab ? owner_of(word)->thread.load(std::memory_order_relaxed) : 0);
   }
 
   static inline constinit ThreadHeap sentinel{};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/heap/page_map.hpp"
+#include "runtime/platform/keep_errno.hpp"
 #include "runtime/platform/machine.hpp"
 
 #include <atomic>
@@ -33,6 +34,7 @@ struct SystemPages {
   // Not thread-safe. The first area lies at a random place, so that addresses of one run say nothing of the next; the
   // others follow it, since what lies together within 32 MiB shares no ownership record (geometry.hpp).
   static Reservation area() noexcept {
+    const platform::KeepErrno keep;
     if (next == 0) next = first_area();
     std::size_t bytes = kAreaBytes - kUnitBytes;  // the guard page lies in the last unit
     for (unsigned taken = 0; taken < kTries && (next + kAreaBytes) >> kUnitShift <= PageMap::limit();) {
@@ -54,15 +56,26 @@ struct SystemPages {
   }
 
   // For one block that is longer than areas serve: at a multiple of kUnitBytes, with an inaccessible page behind it.
-  static std::byte* mapping(std::size_t bytes) noexcept { return static_cast<std::byte*>(platform::map_lazy(bytes)); }
-  static void unmap(void* start, std::size_t bytes) noexcept { platform::unmap(start, bytes); }
+  static std::byte* mapping(std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
+    return static_cast<std::byte*>(platform::map_lazy(bytes));
+  }
+  static void unmap(void* start, std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
+    platform::unmap(start, bytes);
+  }
 
   static std::byte* metadata(std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
     return static_cast<std::byte*>(platform::map_lazy(bytes, {.huge_pages = false}));
   }
 
-  static void purge(void* start, std::size_t bytes) noexcept { platform::purge(start, bytes); }
+  static void purge(void* start, std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
+    platform::purge(start, bytes);
+  }
   static void huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
+    const platform::KeepErrno keep;
     platform::advise_huge_pages(start, bytes, wanted);
   }
 

@@ -58,12 +58,12 @@ class BitmapSpans {
 
   // The span's words in the page map are the caller's to clear, before.
   static void give(Span* span) noexcept {
-    std::unique_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     Area& area = area_of(span);
     const unsigned first = index_of(area, span), units = span->units;
     span->kind = SpanKind::none;
     release(area, first, units);
-    decay(guard);
+    decay();
   }
 
   static bool grow(Span* span, unsigned units) noexcept {
@@ -80,20 +80,20 @@ class BitmapSpans {
   }
 
   static void shrink(Span* span, unsigned units) noexcept {
-    std::unique_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     Area& area = area_of(span);
     const unsigned less = span->units - units;
     span->units = units;
     release(area, index_of(area, span) + units, less);
-    decay(guard);
+    decay();
   }
 
   // Purges every dirty unit. returns whether there was one
   static bool trim() noexcept {
-    std::unique_lock guard(lock_);
+    const std::lock_guard guard(lock_);
     const std::uint64_t before = purged_units_;
     for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
-    purge_aged(guard);
+    purge_aged();
     return purged_units_ != before;
   }
 
@@ -217,17 +217,17 @@ class BitmapSpans {
   }
 
   // Call with the lock held.
-  static void decay(std::unique_lock<sync::SpinLock>& guard) noexcept {
+  static void decay() noexcept {
     const std::uint64_t now = platform::monotonic_ns();
     if (now - ticked_ns_ < kTickNs) return;
     ticked_ns_ = now;
-    purge_aged(guard);
+    purge_aged();
     for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
   }
 
-  // Gives the memory of aged units back, run by run. While the system works on a run it counts as used, and the lock is
-  // free.
-  static void purge_aged(std::unique_lock<sync::SpinLock>& guard) noexcept {
+  // Gives the memory of aged units back, run by run. While the system works on a run it counts as used, and the lock,
+  // which the caller holds, is free.
+  static void purge_aged() noexcept {
     for (unsigned a = 0; a < areas_; ++a) {
       Area& area = *all_[a];
       for (unsigned first = 0; (first = area.aged.next_set(first)) < area.units;) {
@@ -235,9 +235,9 @@ class BitmapSpans {
         area.used.set(first, end - first);
         area.dirty.clear(first, end - first);
         area.aged.clear(first, end - first);
-        guard.unlock();
+        lock_.unlock();
         Pages::purge(area.base + std::size_t{first} * kUnitBytes, std::size_t{end - first} * kUnitBytes);
-        guard.lock();
+        lock_.lock();
         area.used.clear(first, end - first);
         area.hint = std::min(area.hint, first);
         purged_units_ += end - first;

@@ -6,19 +6,19 @@
 namespace loam::heap {
 
 struct Statistics {
-  std::uint64_t reserved_bytes;       // addresses of all areas
-  std::uint64_t committed_bytes;      // in spans that are in use
-  std::uint64_t dirty_bytes;          // free, still backed by memory
-  std::uint64_t clean_bytes;          // free, not backed
-  std::uint64_t slab_bytes;           // in spans that slabs use
-  std::uint64_t large_bytes;          // in large blocks, those with mappings of their own included
-  std::uint64_t large_blocks;         // number
-  std::uint64_t metadata_bytes;       // reserved for the heap's own data; a part of it is backed
-  std::uint64_t purged_bytes_total;   // given back to the system since the start
-  std::uint64_t areas;                // number
-  std::uint64_t heaps_in_use;         // number of thread heaps with a thread
-  std::uint64_t heaps_idle;           // number of thread heaps whose thread has ended
-  std::uint64_t remote_batches_sent;  // number of batches of blocks that threads freed for others
+  std::uint64_t reserved_bytes;      // addresses of all areas
+  std::uint64_t committed_bytes;     // in spans that are in use
+  std::uint64_t dirty_bytes;         // free, still backed by memory
+  std::uint64_t clean_bytes;         // free, not backed
+  std::uint64_t slab_bytes;          // in spans that slabs use
+  std::uint64_t large_bytes;         // in large blocks, those with mappings of their own included
+  std::uint64_t large_blocks;        // number
+  std::uint64_t metadata_bytes;      // of the heap's own data, but the page map; a part of it is backed
+  std::uint64_t purged_bytes_total;  // given back to the system since the start
+  std::uint64_t areas;               // number
+  std::uint64_t heaps_in_use;        // number of thread heaps with a thread
+  std::uint64_t heaps_idle;          // number of thread heaps whose thread has ended
+  std::uint64_t remote_blocks_sent;  // number of blocks that threads freed for others
 };
 
 }  // namespace loam::heap

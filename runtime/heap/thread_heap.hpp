@@ -152,6 +152,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
+  std::atomic<unsigned> thread{0};                    // the kernel's number of the thread, for reports; 0: none
   ThreadHeap* next_of_all = nullptr;                  // the registry's
   ThreadHeap* next_idle = nullptr;
 

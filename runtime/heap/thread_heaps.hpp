@@ -27,11 +27,13 @@ class ThreadHeaps {
       idle_ = heap->next_idle;
       // relaxed: the state changes under the lock; read without it, it is a hint.
       heap->state.store(HeapState::attached, std::memory_order_relaxed);
+      heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
       return heap;
     }
     void* const memory = Pages::metadata(sizeof(Heap));
     if (memory == nullptr) return nullptr;
     auto* const heap = ::new (memory) Heap(typename Heap::Serving{});
+    heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
     heap->next_of_all = all_;
     all_ = heap;
     return heap;
@@ -44,11 +46,12 @@ class ThreadHeaps {
     heap->next_idle = idle_;
     idle_ = heap;
     heap->state.store(HeapState::idle, std::memory_order_relaxed);
+    heap->thread.store(0, std::memory_order_relaxed);
   }
 
   static void send(Heap* owner, const Batch& batch) noexcept {
     owner->inbox().push(batch, owner->key());
-    batches_sent_.fetch_add(1, std::memory_order_relaxed);  // a count for people
+    blocks_sent_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
     if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
       tend(owner);
   }
@@ -63,7 +66,7 @@ class ThreadHeaps {
         heap->state.store(HeapState::lost, std::memory_order_relaxed);
   }
 
-  static std::uint64_t batches_sent() noexcept { return batches_sent_.load(std::memory_order_relaxed); }
+  static std::uint64_t blocks_sent() noexcept { return blocks_sent_.load(std::memory_order_relaxed); }
 
   // Takes in what idle heaps were sent.
   static void tend_all() noexcept {
@@ -85,7 +88,7 @@ class ThreadHeaps {
   }
 
   static inline constinit sync::SpinLock lock_{};
-  static inline constinit std::atomic<std::uint64_t> batches_sent_{0};
+  static inline constinit std::atomic<std::uint64_t> blocks_sent_{0};
   static inline constinit Heap *all_ = nullptr, *idle_ = nullptr;
 };
 

@@ -98,7 +98,8 @@ void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
 void cfree(void* block) noexcept { Heap::deallocate(block); }  // for binaries from before glibc 2.26
 
 // C23: the size (and alignment) with which the block was asked for.
-void free_sized(void* block, std::size_t bytes) noexcept { Heap::deallocate_sized(block, bytes); }
+// A block that was reallocated in place may be of a longer class than its size asks for.
+void free_sized(void* block, std::size_t bytes) noexcept { loam::malloc::deallocate_aligned_sized(block, 1, bytes); }
 
 void free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) noexcept {
   loam::malloc::deallocate_aligned_sized(block, alignment, bytes);

@@ -7,6 +7,7 @@
 #include "runtime/base/bits.hpp"
 #include "runtime/heap/compositions/loam.hpp"
 #include "runtime/malloc/fault.hpp"
+#include "runtime/malloc/process.hpp"
 #include "runtime/malloc/settings.hpp"
 
 #include <cerrno>
@@ -15,7 +16,33 @@
 
 namespace loam::malloc {
 
-using Heap = heap::LoamHeap;
+struct Threads {
+  static void attached() noexcept { note_thread(); }
+};
+
+struct Faults {
+  [[noreturn]] static void report(heap::Fault found, const void* block, std::size_t class_bytes,
+                                  unsigned thread) noexcept {
+    report_fault(kind_of(found), block, class_bytes, thread);
+  }
+
+ private:
+  static constexpr Fault kind_of(heap::Fault found) noexcept {
+    switch (found) {
+      case heap::Fault::foreign:
+        return Fault::invalid_free;
+      case heap::Fault::interior:
+        return Fault::interior_pointer;
+      case heap::Fault::double_free:
+        return Fault::double_free;
+      case heap::Fault::wrong_size:
+        return Fault::size_mismatch;
+    }
+    return Fault::invalid_free;
+  }
+};
+
+using Heap = heap::Heap<heap::LoamComposition<Threads, Faults>>;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() noexcept {
   errno = ENOMEM;

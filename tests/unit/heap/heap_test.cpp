@@ -20,8 +20,8 @@ struct NoHook {
   static void attached() noexcept {}
 };
 struct Die {
-  [[noreturn]] static void report(Fault fault, const void*, std::size_t bytes, const void*) noexcept {
-    constexpr const char* kNames[] = {"foreign", "interior", "double free"};
+  [[noreturn]] static void report(Fault fault, const void*, std::size_t bytes, unsigned) noexcept {
+    constexpr const char* kNames[] = {"foreign", "interior", "double free", "wrong size"};
     LOAM_FATAL("{} in a block of {} bytes", kNames[static_cast<unsigned>(fault)], bytes);
   }
 };
@@ -372,8 +372,10 @@ TEST(HeapDeathTest, MisusesAreNamed) {
         TestHeap::deallocate(large);
       },
       "foreign");
-  TestHeap::deallocate(block);
-  TestHeap::deallocate(large);
+  EXPECT_DEATH(TestHeap::deallocate_sized(block, 113), "wrong size in a block of 112 bytes");
+  EXPECT_DEATH(TestHeap::deallocate_sized(block, 1 << 20), "wrong size");
+  TestHeap::deallocate_sized(block, 97);
+  TestHeap::deallocate_sized(large, 1 << 20);
 }
 
 TEST(Heap, AMarkThatTheUserWroteByAccidentIsNoDoubleFree) {
