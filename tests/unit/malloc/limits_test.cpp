@@ -35,14 +35,16 @@ struct Chain {
   Chain* next;
 };
 
-// Allocates until there is no more. returns how many blocks there were; -1 if the failure was not ENOMEM
+// Allocates until there is no more. errno stays where a block is given, though the system may have refused what the
+// heap asked for first. returns how many blocks there were; -1 if the failure was not ENOMEM
 long use_up(std::size_t bytes, Chain*& first) {
   // What was reserved before the limit can be used up too: 64 GiB are more than any reservation.
   const long most = static_cast<long>((std::size_t{64} << 30) / bytes);
   for (long count = 0; count < most; ++count) {
-    errno = 0;
+    errno = EXDEV;
     auto* const block = static_cast<Chain*>(malloc(bytes));
     if (block == nullptr) return errno == ENOMEM ? count : -1;
+    EXPECT_EQ(errno, EXDEV) << "block " << count << " of " << bytes;
     block->next = first;
     first = block;
   }
@@ -50,11 +52,13 @@ long use_up(std::size_t bytes, Chain*& first) {
 }
 
 void free_all(Chain*& first) {
+  errno = EXDEV;
   while (first != nullptr) {
     Chain* const next = first->next;
     free(first);
     first = next;
   }
+  EXPECT_EQ(errno, EXDEV);
 }
 
 TEST(Limits, UsedUpIsENOMEMAndAllIsWellAfterFreeing) {
