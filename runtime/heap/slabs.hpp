@@ -51,7 +51,7 @@ class Slabs {
   }
 
   // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
-  void give(FreeBlock* first, unsigned c, Key owner) noexcept {
+  void give(FreeBlock* first, [[maybe_unused]] unsigned c, Key owner) noexcept {
     while (first != nullptr) {
       Span& slab = *Spans::span_of(first);
       const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
