@@ -42,7 +42,6 @@ struct Formula {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(whole_word(address)) * multiplier >> drop);
   }
-  unsigned records_log2() const noexcept { return 64 - drop; }
 
  private:
   // The word that an address lies in: all of its bytes have one record, also where a stripe of the hash ends among
