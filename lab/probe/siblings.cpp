@@ -1,8 +1,7 @@
 // siblings: measures which processors share a core, since the topology that a virtual machine is told may be made up.
 //   For every pair of processors that the process may use, until the time is up:
 //   together     rate of a loop that fills the core's one multiplier, with the same loop on the other processor, over
-//   its
-//                rate alone: about 1 on two cores, about 0.5 on one. Absent where either was descheduled meanwhile.
+//                its rate alone: about 1 on two cores, about 0.5 on one. Absent where either was descheduled meanwhile.
 //   transfer_ns  one way of a cache line that two threads write in turn: some ten on one core, 30 to 300 between cores.
 // Usage: loam-siblings MILLISECONDS; one JSON object on standard output. Pairs with the first processor come first, so
 // that a machine too large for the time still shows its pattern.

@@ -82,10 +82,11 @@ consteval bool uses_records() {
   if constexpr (requires { A::kUsesRecords; }) return A::kUsesRecords;
   return true;
 }
+// Whether mapping=hash applies. Where there are no records any mapping does.
 template <class A>
 consteval bool knows_hash() {
   if constexpr (requires { A::kKnowsHash; }) return A::kKnowsHash;
-  return false;
+  return !uses_records<A>();
 }
 template <class A>
 consteval bool extends() {

@@ -95,7 +95,7 @@ void note_block(const void* start, std::size_t bytes) noexcept {
 void note_write(const Orec& record, const Word* word, std::uint64_t version) noexcept {
   const unsigned slot = Descriptor::current_or_detached().slot;
   std::uint64_t by = std::uint64_t{slot} << Written::kSiteBits;
-  if (explain::every != 0) by |= reinterpret_cast<std::uintptr_t>(explain::site_of_write(slot, word));
+  if (explain::every != 0) by |= reinterpret_cast<std::uintptr_t>(explain::site_of_own_write(slot, word));
   Cell& cell = cell_of(record);
   const std::lock_guard guard(cell.lock);
   if (cell.record != &record) {

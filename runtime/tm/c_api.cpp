@@ -223,7 +223,7 @@ int loam_configure(const loam_config* config) {
   const auto mapping = index_of("mapping", config->mapping, kMappings);
   if (!mapping) return LOAM_UNKNOWN_NAME;
   bool applies = static_cast<Mapping>(*mapping) != Mapping::hash;
-  Algorithms::with<false>(config->algorithm, [&]<class A>() { applies |= knows_hash<A>() || !uses_records<A>(); });
+  Algorithms::with<false>(config->algorithm, [&]<class A>() { applies |= knows_hash<A>(); });
   if (!applies)
     return complain(LOAM_OUT_OF_RANGE, "mapping=hash: {} finds records by shift and mask; etl-wb-hash knows it",
                     config->algorithm);

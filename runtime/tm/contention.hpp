@@ -8,18 +8,15 @@
 //   timestamp  who lost first waits for the owner, the younger aborts  no writer is passed over by younger ones
 //   Nobody is killed: an attempt cannot be made to abort by another one, it can only be waited for.
 //   Waits     Inside an attempt, holding records: only for an owner of lower priority, looked at again all the time,
-//   and
-//             never longer than Waits::owner_ns (the owner may not be running). Two that hold what the other wants see
-//             each other's priority: the lower one aborts. Before the next try nothing is held: up to kFreeWaitNs for a
-//             record to become free, up to kBackoffNsMost at random.
+//             and never longer than Waits::owner_ns (the owner may not be running). Two that hold what the other wants
+//             see each other's priority: the lower one aborts. Before the next try nothing is held: up to kFreeWaitNs
+//             for a record to become free, up to kBackoffNsMost at random.
 //   Alone     After Config::serialise_after aborts a transaction runs alone, whatever the manager. Not counted are
-//   those
-//             behind which the owner was seen standing still (kEagerRetries aborts in a row, then a wait in which the
-//             record kept the same lock): such an owner has lost its core, going alone would have to wait for it as
+//             those behind which the owner was seen standing still (kEagerRetries aborts in a row, then a wait in which
+//             the record kept the same lock): such an owner has lost its core, going alone would have to wait for it as
 //             well, with everybody else stopped. Nor those of retry().
 //   Limits    Reads are invisible: priorities order who waits at locks, they do not protect what a transaction has
-//   read.
-//             A long reader among many writers is saved by running alone, not by its age.
+//             read. A long reader among many writers is saved by running alone, not by its age.
 //   Source    Scherer and Scott, PODC 2005 (karma, timestamp, backoff); TinySTM, PPoPP 2008 (suicide, delay); wait-die:
 //             Rosenkrantz et al., TODS 1978. Here the one with the higher priority waits where theirs would kill.
 #pragma once

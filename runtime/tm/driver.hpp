@@ -13,9 +13,9 @@
 //   destructible for the same reason. An exception that leaves the body cancels the transaction, unless OnThrow::commit
 //   is chosen.
 //   Alone     After Config::serialise_after aborts a transaction runs as an ordinary attempt behind the gate: it may
-//   still cancel, retry and throw. One that contains irrevocable(f) is run from its start behind the
-//             gate, in place; until f begins, cancel and exceptions undo it, and retry goes back to ordinary attempts,
-//             which have a read set to wait with. After that nothing takes it back.
+//             still cancel, retry and throw. One that contains irrevocable(f) is run from its start behind the gate, in
+//             place; until f begins, cancel and exceptions undo it, and retry goes back to ordinary attempts, which
+//             have a read set to wait with. After that nothing takes it back.
 //   Source    retry and or_else: Harris, Marlow, Peyton Jones and Herlihy, PPoPP 2005; closed nesting with partial
 //             abort: Moravan et al., ASPLOS 2006; irrevocable transactions: Welc, Saha and Adl-Tabatabai, SPAA 2008.
 #pragma once

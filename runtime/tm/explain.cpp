@@ -147,10 +147,12 @@ void add(ThreadLog& log, const Access& access) noexcept {
   log.accesses.begin()[log.count++] = access;
 }
 
-// Where the attempt touched `word` last.
-Site site_of(const ThreadLog& log, const Word* word) noexcept {
-  for (std::size_t i = log.count; i-- > 0;)
-    if (log.accesses.begin()[i].word == word) return log.accesses.begin()[i].site;
+// Where the attempt touched, or wrote, `word` last.
+Site site_of(const ThreadLog& log, const Word* word, bool written = false) noexcept {
+  for (std::size_t i = log.count; i-- > 0;) {
+    const Access& access = log.accesses.begin()[i];
+    if (access.word == word && (access.written || !written)) return access.site;
+  }
   return nullptr;
 }
 
@@ -199,6 +201,12 @@ void note_write(const Descriptor& d, const void* address) noexcept {
   const Site site = __builtin_return_address(0);
   add(*log, {word, site, true});
   RecentWrite& recent = recent_write(*log, word);
+  // relaxed: own. Where the word stands already it stays: there is no moment at which its site is not known, also for
+  // an owner that loses its core here, with the word's record locked, and is met again and again.
+  if (recent.word.load(std::memory_order_relaxed) == word) {
+    recent.site.store(site, std::memory_order_release);  // explain.A
+    return;
+  }
   recent.word.store(nullptr, std::memory_order_relaxed);
   recent.site.store(site, std::memory_order_release);  // explain.A
   recent.word.store(word, std::memory_order_release);  // explain.A
@@ -224,6 +232,12 @@ Site site_of_write(unsigned slot, const Word* word) noexcept {
   if (recent.word.load(std::memory_order_acquire) != word) return nullptr;  // explain.A
   const Site site = recent.site.load(std::memory_order_acquire);            // explain.A
   return recent.word.load(std::memory_order_relaxed) == word ? site : nullptr;
+}
+
+Site site_of_own_write(unsigned slot, const Word* word) noexcept {
+  if (const Site site = site_of_write(slot, word); site != nullptr) return site;
+  const ThreadLog* const log = log_of(slot);
+  return log == nullptr ? nullptr : site_of(*log, word, true);
 }
 
 void conflict(const Descriptor& d, const Orec& record, const Word* mine, const blame::Suspect& suspect) noexcept {

@@ -4,19 +4,19 @@
 //   then on half as many are taken, so that what is kept is spread evenly over the run (Sample).
 //   Sites   an access tells where it is called from (a return address); those of one attempt are kept in order. What a
 //           thread wrote last, and where, stands in a table that other threads may look into: it names the site of an
-//           owner that is met, and the trail (blame.hpp) takes the site of what is committed from it.
-//   Blocks  bounds, allocating thread, ordinal and site of the block that an address lies in, in 2^20 cells; a
-//   colliding
-//           block takes a cell over, and the loser is reported without details.
+//           owner that is met, and the trail (blame.hpp) takes the site of what is committed from it. There the word
+//           of a later write may take the place of another one, whose site is then lost to others; the thread itself
+//           still finds it among its attempt's accesses.
+//   Blocks  bounds, allocating thread, ordinal and site of the block that an address lies in, in 2^20 cells; where two
+//           blocks collide one takes the cell over, and the other is reported without details.
 //   Footprints  the words of a committed transaction: what placement alone would make of pairs of them under another
 //           mapping is computed from these (docs/internals/explain.md).
 //   Cost    a blame run that explains: a call and two stores per access. A blame run that does not: a test per access.
-//   A
-//           timing run: nothing, it has none of this code.
+//           A timing run: nothing, it has none of this code.
 //   Nothing here comes from the process's allocator.
 // Memory orders; in brackets the failure without the pair
-//   explain.A  table of last writes: word = 0, then site(release), then word(release) / word(acquire), site(acquire),
-//              then word(relaxed) again  [the site of another word]
+//   explain.A  table of last writes: word = 0, then site(release), then word(release), or the site alone where the
+//              word stands / word(acquire), site(acquire), then word(relaxed) again  [the site of another word]
 //   explain.B  log of a thread(release) / another thread's look at it(acquire)  [an unfinished log]
 #pragma once
 
@@ -29,7 +29,9 @@
 
 namespace loam::tm::explain {
 
-// Where an access or an allocation was made: the return address of the runtime's call there. nullptr: not known.
+// Where an access or an allocation was made: the return address of the runtime's call there. nullptr: not known. Of
+// parties whose word is known only that of an owner may be unknown, one whose record was met locked: it has put another
+// word in the place of this one since. (And those of attempts with more than 2^20 accesses.)
 using Site = blame::Site;
 
 struct Block {
@@ -101,8 +103,10 @@ void attempt_committed(const Descriptor& d) noexcept;
   if (every != 0) note_block(start, bytes);
 }
 
-// Where the thread in `slot` wrote `word` last; nullptr if that is not known any more.
+// Where the thread in `slot` wrote `word` last; nullptr if another word has its place.
 Site site_of_write(unsigned slot, const Word* word) noexcept;
+// The same of the calling thread's attempt, which has written the word: known, unless it made too many accesses.
+Site site_of_own_write(unsigned slot, const Word* word) noexcept;
 
 // The attempt is about to abort because of `suspect`, having read or been about to touch `mine` (both may be null).
 void conflict(const Descriptor& d, const Orec& record, const Word* mine, const blame::Suspect& suspect) noexcept;

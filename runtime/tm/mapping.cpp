@@ -9,8 +9,8 @@
 namespace loam::tm {
 namespace {
 
-constexpr unsigned kAddressBits =
-    47;  // user addresses on x86-64 and on AArch64 with 4 KiB pages, unless asked for more
+// User addresses on x86-64 and on AArch64 with 4 KiB pages, unless asked for more.
+constexpr unsigned kAddressBits = 47;
 constexpr unsigned kWindowBits = 40;
 
 // A range of records that is backed as it is touched. returns a map without base where the system refuses it

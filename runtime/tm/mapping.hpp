@@ -10,8 +10,8 @@
 //   Source  the table: TinySTM, PPoPP 2008; its interaction with allocators: paper 000. Multiplicative hashing: Knuth,
 //           The Art of Computer Programming 3, 6.4.
 //   Cost    three instructions, four where the algorithm knows the hash. The table is touched before the first
-//   transaction, shadow records are backed by 4 KiB
-//           pages as they are touched (half of the memory that transactions touch).
+//           transaction, shadow records are backed by 4 KiB pages as they are touched (half of the memory that
+//           transactions touch).
 //   When not shadow: under RLIMIT_AS, valgrind or a sanitizer the 64 TiB range may be refused. Then a window of 2^40
 //           bytes is tried (addresses alias modulo 1 TiB), then the table; `kind` says which it is.
 //           hash: its stripes are a hundredth shorter than 2^shift bytes, so their borders fall within blocks.
@@ -42,7 +42,6 @@ struct Formula {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<Wide>(whole_word(address)) * multiplier >> drop);
   }
-  unsigned records_log2() const noexcept { return 64 - drop; }
 
  private:
   // The word that an address lies in: all of its bytes have one record, also where a stripe of the hash ends among

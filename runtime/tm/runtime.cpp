@@ -104,7 +104,7 @@ pthread_key_t exit_key() noexcept {
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.
 void agree_on(const Hooks& algorithm) noexcept {
-  LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash || !algorithm.uses_records,
+  LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash,
              "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
              algorithm.description->name);
   const Hooks* first = nullptr;

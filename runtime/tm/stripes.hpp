@@ -1,9 +1,8 @@
 // stripes: what an algorithm keeps of each stripe beside its ownership record. Made when the first thread attaches,
 // from OS pages, by algorithms that need it.
 //   Write locks      (swisstm) one word per stripe: 0, or the owner's locked word. Where the records are sparse, a
-//   range
-//                    as large as theirs would not fit into the address space beside them: then stripes 2^36 apart (1
-//                    TiB) share a write lock, and only that.
+//                    range as large as theirs would not fit into the address space beside them: then stripes 2^36 apart
+//                    (1 TiB) share a write lock, and only that.
 //   Read indicators  (two-phase) one bit per stripe and thread: the thread is reading it. 128 KiB per thread for 2^20
 //                    records, 8 MiB for the largest table. For sparse records stripes 2^32 apart (64 GiB) share a bit:
 //                    512 MiB of addresses per thread, backed as touched, one page per 512 KiB of data.

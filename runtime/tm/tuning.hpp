@@ -3,8 +3,8 @@
 //   kCandidates for kWindows windows and stays with the best. It begins anew when the rate has changed for good and a
 //   minute has passed: at most kChangesMax changes a minute. Where nothing commits nothing is tried.
 //   A change  is made behind the gate, where nobody runs: the records are free, and any version that they hold is in
-//   the
-//             past of whoever begins afterwards. Who sleeps in retry() runs again, since its records mean other words.
+//             the past of whoever begins afterwards. Who sleeps in retry() runs again, since its records mean other
+//             words.
 //   Source    TinySTM, PPoPP 2008, climbs hills in steps of one; few steps are taken here, because each one stops all
 //             threads, and because few pairs cover what there is to gain (docs/adr/0011).
 //   Cost      for each change a membarrier, and all threads wait until the longest running attempt has ended.

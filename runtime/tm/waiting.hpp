@@ -2,23 +2,21 @@
 //   A waiter marks the records that it has read in a signature of kSignatureBits that all share. A commit wakes the
 //   sleepers if it has written a marked one; as long as nobody sleeps it reads one word that nobody changes. Two
 //   records may have one mark: who was woken for nothing, and is so more often than every kRareNs, looks by itself
-//   every kPollNs for a while. In vain   Where any commit wakes (algorithm.hpp: no waits_for()) only the body can tell
-//   if the wait is over. If it
-//             is not, the waiter first pauses, for kPollNs at least and in proportion to what the run has cost,
-//             before anything can wake it again: under 1 % of a core, as above, while others commit all the time.
-//             The price: a change that comes in the pause is noticed at its end, within 1 ms for bodies of a few
-//             microseconds, kPauseNsMax at most. A transaction that has not been woken in vain never pauses.
+//   every kPollNs for a while.
+//   In vain   Where any commit wakes (algorithm.hpp: no waits_for()) only the body can tell if the wait is over. If it
+//             is not, the waiter first pauses, for kPollNs at least and in proportion to what the run has cost, before
+//             anything can wake it again: under 1 % of a core, as above, while others commit all the time. The price: a
+//             change that comes in the pause is noticed at its end, within 1 ms for bodies of a few microseconds,
+//             kPauseNsMax at most. A transaction that has not been woken in vain never pauses.
 //   Source    the wake-up after validation: Harris, Marlow, Peyton Jones and Herlihy, PPoPP 2005; a signature (Bloom,
 //             CACM 1970) instead of queues per variable.
 //   When not  thousands of waiters, or waiters that have read thousands of records: then most marks are set, each
-//   commit
-//             wakes all, and polling costs what a look costs (on virtual machines a sleep is dear: measured 5 % of a
-//             core at kPollNs).
+//             commit wakes all, and polling costs what a look costs (on virtual machines a sleep is dear: measured 5 %
+//             of a core at kPollNs).
 //   waiting.A  notify(): records released, then `sleepers` and the marks read / wait(): `sleepers` and the marks set,
 //              announce_heavy(), then the read set looked at. [lost wake-up: each misses the other]
 //   waiting.B  wake_all(): marks and `sleepers` cleared, then `wakes` counted / wait(): `wakes` read, then `sleepers`
-//   and
-//              marks set, and the sleep ends if `wakes` has moved. [a sleeper whose marks are gone]
+//              and marks set, and the sleep ends if `wakes` has moved. [a sleeper whose marks are gone]
 #pragma once
 
 #include "runtime/platform/machine.hpp"

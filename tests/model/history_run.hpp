@@ -103,7 +103,7 @@ class HistoryRuns {
   // has few records, else they share a granule.
   Word& variable(unsigned v) {
     const unsigned group = v % shape_->records, place = v / shape_->records;
-    const std::size_t period = std::size_t{1} << tm::shared.map.formula.records_log2() << tm::shared.map.shift;
+    const std::size_t period = (tm::shared.map.mask + 1) << tm::shared.map.shift;
     auto* const first = reinterpret_cast<Word*>(space_ + group * 256 + (place % 2) * 8);
     if (place < 2 || period >= kSpaceBytes / 2) return first[place / 2 * 8];
     if (tm::shared.map.kind != "hash") return first[place / 2 * (period / sizeof(Word))];

@@ -1,11 +1,10 @@
 // opacity: is there one order of all attempts, aborted ones included as readers, that respects real time and in which
 // every read returns the last committed value?
 //   Source  the graph of Guerraoui and Kapalka, "Principles of Transactional Memory", 2010: opaque iff the graph of
-//   real
-//           time, reads-from, version order and reader-before-next-writer has no cycle, for some version order.
+//           real time, reads-from, version order and reader-before-next-writer has no cycle, for some version order.
 //   Writes that follow a read of the same variable force the version order. With blind writes all orders of the
-//   committed writers that reads and real time allow are tried: at most kBlindWritersMax of them. Cost    O(attempts^2)
-//   edges; a few microseconds for ten attempts.
+//   committed writers that reads and real time allow are tried: at most kBlindWritersMax of them.
+//   Cost    O(attempts^2) edges; a few microseconds for ten attempts.
 #pragma once
 
 #include "tests/model/history.hpp"

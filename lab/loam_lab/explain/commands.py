@@ -150,10 +150,7 @@ def _lines_json(group: grouping.Group) -> dict[str, Any]:
 def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     """Print an explanation: words first, then causes, pairs of blocks, pairs of lines, predictions."""
     out, run_ = console.out(), explained["run"]
-    stripes = f"{1 << run_['shift']}-byte stripes"
-    mapping = {"shadow": "shadow records", "hash": f"a hash with {stripes}"}.get(
-        run_["mapping"], f"a table with {stripes}"
-    )
+    mapping = story.naming(run_["mapping"], run_["shift"]).run
     out.print(
         f"{run_['workload']} under {run_['allocator']}, {run_['sync']}, {run_['threads']} threads, {mapping}: "
         f"{explained['aborts']} aborts in {explained['attempts']} attempts",
@@ -195,7 +192,7 @@ def _show_predictions(explained: Mapping[str, Any]) -> None:
         return
     rows = []
     for p in explained["predictions"]:
-        name = {"shadow": "shadow", "hash": f"hash, shift {p['shift']}"}.get(p["mapping"], f"shift {p['shift']}")
+        name = story.naming(p["mapping"], p["shift"]).row
         here = (p["mapping"], p["shift"]) == (explained["run"]["mapping"], explained["run"]["shift"])
         parts = [story.percent(p["causes"][cause]) if p["conflicting"] else "-" for cause in placement.CAUSES]
         rows.append([f"[head]{name} (this run)[/head]" if here else name, story.percent(p["conflicting"]), *parts])

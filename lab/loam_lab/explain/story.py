@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from loam_lab.explain.grouping import BlockPair, Group, Kind, LinePair
 from loam_lab.explain.placement import FALSE_CAUSES, Prediction
@@ -18,6 +18,21 @@ CAUSES = {
     "interrupt": "a hardware transaction was interrupted",
     "explicit": "asked for by the program, or restarted to write",
     "unknown": "could not be told",
+}
+
+
+class Naming(NamedTuple):
+    """What a mapping is called where a run is described, in the table of predictions, and in a sentence."""
+
+    run: str
+    row: str
+    sentence: str
+
+
+_MAPPINGS = {
+    "table": Naming("a table with {bytes}-byte stripes", "shift {shift}", "shift {shift}"),
+    "hash": Naming("a hash with {bytes}-byte stripes", "hash, shift {shift}", "the hash, shift {shift}"),
+    "shadow": Naming("shadow records", "shadow", "shadow records"),
 }
 # Below this share of what there was, false conflicts count as gone, and of all aborts as of no account.
 _GONE = 0.02
@@ -91,20 +106,22 @@ def _remedy(shares: Mapping[str, float], predictions: Sequence[Prediction], run:
     best = max(tables, key=lambda p: p.shift) if tables else next(iter(clean), None)
     if best is None:
         least = min(predictions, key=lambda p: p.false)
+        name = naming(least.mapping, least.shift).sentence
         return [
-            f"No mapping here avoids conflicts between different blocks; fewest with {naming(least)}: predicted in "
+            f"No mapping here avoids conflicts between different blocks; fewest with {name}: predicted in "
             f"{percent(least.false)} of the pairs of transactions instead of {percent(now.false)}."
         ]
+    name = naming(best.mapping, best.shift).sentence
     return [
-        f"With {naming(best)} conflicts between different blocks would vanish: predicted in {percent(best.false)} of "
+        f"With {name} conflicts between different blocks would vanish: predicted in {percent(best.false)} of "
         f"the pairs of transactions instead of {percent(now.false)}."
     ]
 
 
-def naming(prediction: Prediction) -> str:
-    """A mapping as the options name it."""
-    names = {"shadow": "shadow records", "hash": f"the hash, shift {prediction.shift}"}
-    return names.get(prediction.mapping, f"shift {prediction.shift}")
+def naming(mapping: str, shift: int) -> Naming:
+    """What a mapping is called; one that is not known here is described as a table."""
+    names = _MAPPINGS.get(mapping, _MAPPINGS["table"])
+    return Naming(*(name.format(shift=shift, bytes=1 << shift) for name in names))
 
 
 def blocks_in_words(pair: BlockPair) -> str:

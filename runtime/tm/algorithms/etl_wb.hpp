@@ -174,7 +174,8 @@ struct EtlWbWith {
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
     for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
-      // Words beside those written were read under the lock, without a trace: whoever waits, waits for these as well.
+      // Words beside those written, and the rest of those written in part, were read under the lock, without a trace:
+      // whoever waits, waits for these as well.
       if (cause == AbortCause::explicit_ && entry->record != &d.no_record)
         log_read<kBlame>(d, *entry->record, address_of(*entry));
       entry->record->store(entry->old_version, std::memory_order_release);  // P1
@@ -244,9 +245,7 @@ struct EtlWbWith {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked_by(before, d.slot)) {
         const WriteEntry* const entry = find(first_entry(before), word);
-        if (entry != nullptr) return entry->value;
-        log_read<kBlame>(d, record, word);  // who waits for a change of what it has read waits for this too
-        return load_whole(word);
+        return entry != nullptr ? entry->value : load_whole(word);
       }
       if (is_locked(before)) {
         meet(d, record, before, word);

@@ -10,16 +10,15 @@
 //               value before it looks at the sequence word. Memory freed in a transaction waits for quiescence. On a
 //               processor that may store later words first, x86 is not one, the port puts a store barrier behind P1.)
 //   Conflicts   only of values: no mapping, so no false conflict and no effect of the allocator on them; who writes
-//   back
-//               a value that was there already disturbs nobody. A value is compared at the width at which it was read:
-//               masking a whole word would do as well, but would look at neighbours that are none of the attempt's.
-//               Every abort for a value is same_word; `unknown` counts those who gave up waiting for a writer that was
-//               not running. Of the contention managers, backoff applies; the others need an owner and act as suicide.
+//               back a value that was there already disturbs nobody. A value is compared at the width at which it was
+//               read: masking a whole word would do as well, but would look at neighbours that are none of the
+//               attempt's. Every abort for a value is same_word; `unknown` counts those who gave up waiting for a
+//               writer that was not running. Of the contention managers, backoff applies; the others need an owner and
+//               act as suicide.
 //   Cost        every read is logged, in read-only transactions as well, 16 bytes each; each commit of another thread
 //               costs the next read, or commit, a comparison of all that was read. Commits are serial.
 //   When not    more than about eight threads that update; long readers beside writers. Bodies that read memory of
-//   their
-//               own (new blocks, locals) through the transaction and then change it plainly: that looks like a
+//               their own (new blocks, locals) through the transaction and then change it plainly: that looks like a
 //               conflict. retry() beside frequent commits: any of them runs the body again, and its abort handlers;
 //               after one that was in vain the next change is noticed up to some milliseconds late (waiting.hpp).
 // Memory orders; in brackets the failure without the pair

@@ -3,15 +3,15 @@
 //   its ownership record, which readers look at, is locked for the time of the commit alone, so that readers go on
 //   until then. Values wait in a redo log; reads are time-based and extend their snapshot.
 //   Source      SwissTM: Dragojevic, Guerraoui and Kapalka, PLDI 2009; Greedy: Guerraoui, Herlihy and Pochon, PODC
-//   2005. Guarantees  opacity. Publication safe. Not privatization safe by itself, as etl-wb. Conflicts   built in,
-//   Config::manager is not asked where two writers meet: an attempt of fewer than kTimidWrites
+//               2005.
+//   Guarantees  opacity. Publication safe. Not privatization safe by itself, as etl-wb.
+//   Conflicts   built in, Config::manager is not asked where two writers meet: an attempt of fewer than kTimidWrites
 //               writes that finds a write lock taken aborts (most are short, and this costs nothing to decide). One
 //               that reaches that number draws a ticket; of two, the earlier ticket wins: it asks the owner to abort,
 //               which that one notices at its next lock or wait, and waits for the lock, though not for ever. Each
 //               failure in a row lengthens a random pause. Who meets a record in a commit waits for the commit's end.
 //   Cost        a read as etl-wb's, and a test whether the attempt may have written the stripe; first write of a
-//   stripe:
-//               one CAS and a second line; commit: a fetch-add, two stores per stripe more than etl-wb.
+//               stripe: one CAS and a second line; commit: a fetch-add, two stores per stripe more than etl-wb.
 //   When not    short transactions: two words per written stripe buy nothing there.
 // Memory orders; in brackets the failure without the pair
 //   P1 publish  record store(release) after the write-back / record load(acquire) before the data
@@ -463,6 +463,8 @@ struct SwissTm {
     for (const WriteEntry* entry = d.write_end; entry != d.writes.begin();) {
       --entry;
       if (entry->record == &d.no_record) continue;
+      // The rest of a word written in part was read under the lock, without a trace: who waits, waits for it as well.
+      if (cause == AbortCause::explicit_) log_read<kBlame>(d, *entry->record, address_of(*entry));
       // The old version may come back: memory was never touched.
       if (state.records_locked) entry->record->store(entry->old_version, std::memory_order_release);  // P1
       release_write_lock(d, *entry);

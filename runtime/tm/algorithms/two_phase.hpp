@@ -8,8 +8,7 @@
 //               transactions free goes through reclamation all the same: statistics and bounds are those of every
 //               algorithm, and blocks go back to the allocator in portions.)
 //   Conflicts   who meets one draws a ticket, which it keeps until it commits. It waits for those with a later ticket
-//   or
-//               none; meeting an earlier one it aborts and waits for that one to end, holding nothing. The earliest
+//               or none; meeting an earlier one it aborts and waits for that one to end, holding nothing. The earliest
 //               never aborts for a younger one, so a transaction restarts at most once for each thread; a wait is
 //               bounded all the same, because the other side may not be running: after kRoundsMax rounds the attempt
 //               starts anew with the ticket it has. Config::manager is not asked.

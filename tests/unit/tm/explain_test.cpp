@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -181,6 +182,98 @@ TEST(ExplainTest, ALockThatIsMetNamesItsOwnersWrite) {
       EXPECT_NE(each.conflict.mine.site, nullptr);
     }
     EXPECT_NE(all[0].conflict.mine.site, all[1].conflict.mine.site) << "one lost by a read, one by a write";
+  });
+}
+
+alignas(kPeriod) Word others[std::size_t{1} << 16];  // many for each place of the table of last writes
+
+// One of them whose last write is kept in the place of that of `word`. It shares no record with words below 1 KiB.
+template <class Driver>
+Word& rival_of(Word& word) {
+  for (Word& other : others) {
+    if (reinterpret_cast<std::uintptr_t>(&other) % kPeriod < 1024) continue;
+    Driver::update([&](auto& tx) {
+      tx.write(word, Word{1});
+      tx.write(other, Word{1});
+    });
+    if (explain::site_of_write(Descriptor::current().slot, &word) == nullptr) return other;
+  }
+  ADD_FAILURE() << "no word has the place of another one";
+  return word;
+}
+
+TEST(ExplainTest, WhereACommittedWriteWasMadeIsKnownAlsoIfItsPlaceWasTaken) {
+  LOAM_NEEDS_POINTS();
+  explained_etl_wb(1, []<class Driver>() {
+    Word& rival = rival_of<Driver>(word_at(0));
+    for (const bool taken : {false, true}) {
+      tests::Interpose step("tm.committing", 0, [&] {
+        Driver::update([&](auto& tx) {
+          write_here(tx, 0);
+          if (taken) tx.write(rival, Word{2});
+          read_there(tx, 0);
+        });
+      });
+      Driver::update([&](auto& tx) { tx.write(word_at(576), read_here(tx, 0)); });
+    }
+    const auto all = conflicts();
+    ASSERT_EQ(all.size(), 2u);
+    for (const Weighed& each : all) {
+      EXPECT_FALSE(each.conflict.locked);
+      EXPECT_EQ(each.conflict.theirs.word, &word_at(0));
+      EXPECT_NE(each.conflict.theirs.site, nullptr);
+      EXPECT_EQ(each.conflict.theirs.site, all[0].conflict.theirs.site);
+    }
+  });
+}
+
+TEST(ExplainTest, AnOwnerThatIsMetMayHaveOverwrittenWhereItWroteTheWord) {
+  LOAM_NEEDS_POINTS();
+  explained_etl_wb(1, []<class Driver>() {
+    Word& rival = rival_of<Driver>(word_at(0));
+    for (const bool taken : {false, true}) {
+      tests::Interpose step("tm.locked", taken ? 1 : 0,
+                            [&] { tests::attempt_update<Driver>(1, [&](auto& tx) { read_there(tx, 0); }); });
+      Driver::update([&](auto& tx) {
+        write_here(tx, 0);
+        if (taken) tx.write(rival, Word{2});
+      });
+      EXPECT_TRUE(step.reached());
+    }
+    const auto all = conflicts();
+    ASSERT_EQ(all.size(), 2u);
+    for (const Weighed& each : all) {
+      EXPECT_TRUE(each.conflict.locked);
+      EXPECT_EQ(each.conflict.theirs.word, &word_at(0));
+      EXPECT_NE(each.conflict.mine.site, nullptr);
+    }
+    EXPECT_NE(all[0].conflict.theirs.site, nullptr);
+    EXPECT_EQ(all[1].conflict.theirs.site, nullptr) << "that of another word";
+  });
+}
+
+// An owner that loses its core while it says where it writes a word again is met until it comes back.
+TEST(ExplainTest, AWordThatIsWrittenAgainHasASiteAtEveryMoment) {
+  explained_etl_wb(1, []<class Driver>() {
+    constexpr unsigned kNotYet = ~0U;
+    std::atomic<unsigned> slot{kNotYet};
+    std::atomic<bool> over{false};
+    std::thread writer([&] {
+      Driver::update([&](auto& tx) {
+        write_here(tx, 0);
+        slot = Descriptor::current().slot;
+        while (!over) {
+          write_there(tx, 0);
+          write_here(tx, 0);
+        }
+      });
+    });
+    while (slot == kNotYet) platform::yield();
+    unsigned unknown = 0;
+    for (unsigned i = 0; i < 2'000'000; ++i) unknown += explain::site_of_write(slot, &word_at(0)) == nullptr;
+    over = true;
+    writer.join();
+    EXPECT_EQ(unknown, 0u);
   });
 }
 

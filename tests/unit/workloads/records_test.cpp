@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace loam::tests {
 namespace {
@@ -107,7 +108,11 @@ TEST(Records, NumbersAgreeWithEachOther) {
 
 TEST(Records, AnExplainedRunAddsItsEvidenceBeforeTheEnd) {
   const Schema schema = record_schema();
-  const std::string options = " --threads 2 --blame -p operations=20000 -p elements=64 -p range=128";
+  // For a time, not for a number of operations: on a busy machine one thread could do all of its before the other begins,
+  // which would then have its slot.
+  const std::string options = " --threads 2 --blame -p duration_ms=100 -p elements=64 -p range=128";
+  // By words: an owner that is not running is met again and again, by an attempt that repeats itself.
+  std::set<std::pair<double, double>> owners_known, owners_unknown;
   for (const std::string structure : {"list", "hash", "tree"}) {
     const auto finished = run(executable("etl-wb") + " intset -p structure=" + structure + options + " --explain 1");
     ASSERT_EQ(finished.status, 0) << finished.err;
@@ -123,11 +128,18 @@ TEST(Records, AnExplainedRunAddsItsEvidenceBeforeTheEnd) {
     for (const auto& one : all) {
       if (one["kind"].string() == "conflict") {
         // Every access of a workload goes through the runtime, and every node comes from it.
-        for (const char* side : {"mine", "theirs"}) {
+        for (const std::string side : {"mine", "theirs"}) {
           if (!one[side].has("word")) continue;
-          EXPECT_GT(one[side]["site"].number(), 0);
-          EXPECT_TRUE(sites.contains(one[side]["site"].number()));
+          const double site = one[side]["site"].number();
+          EXPECT_TRUE(sites.contains(site));
           EXPECT_TRUE(one[side].has("block"));
+          // The only one that may have lost it: an owner, which has written another word of the same place since.
+          if (side == "theirs" && one["met"].string() == "locked") {
+            auto& owners = site > 0 ? owners_known : owners_unknown;
+            owners.emplace(one["mine"]["word"].number(), one[side]["word"].number());
+          } else {
+            EXPECT_GT(site, 0) << side << " " << one["met"].string();
+          }
         }
         EXPECT_TRUE(one["mine"].has("word"));
       }
@@ -143,6 +155,7 @@ TEST(Records, AnExplainedRunAddsItsEvidenceBeforeTheEnd) {
     }
     EXPECT_EQ(writers.size(), 2u) << "both threads have committed updates";
   }
+  EXPECT_LE(owners_unknown.size(), 2 + owners_known.size() / 20);
   EXPECT_THROW(record(run(executable("etl-wb") + " intset" + options), "footprint"), std::runtime_error)
       << "a blame run that is not explained";
 }
