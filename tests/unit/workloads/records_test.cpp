@@ -19,7 +19,7 @@ TEST(Describe, EveryExecutableMatchesTheSchema) {
     const Json description = Json::parse(finished.out);
     EXPECT_EQ(schema.violation(description, "description"), "") << name;
     EXPECT_EQ(description["sync"]["name"].string(), name);
-    EXPECT_EQ(description["workloads"].array().size(), 3u);
+    EXPECT_EQ(description["workloads"].array().size(), 11u);
   }
 }
 
