@@ -105,4 +105,11 @@ foreach(source IN LISTS loam_test_sources)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300)
 endforeach()
+
+# What allocation_test preloads, to see that the workloads find faults.
+add_library(loam-faulty-malloc MODULE "${CMAKE_SOURCE_DIR}/tests/unit/workloads/faulty_malloc.c")
+set_target_properties(loam-faulty-malloc PROPERTIES PREFIX "")
+target_compile_options(loam-faulty-malloc PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
+add_dependencies(allocation_test loam-faulty-malloc)
+
 include("${CMAKE_SOURCE_DIR}/tests/golden/golden.cmake")

@@ -70,7 +70,9 @@ def test_one_is_set_against_one_over_all_cases() -> None:
 
 def test_a_pair_that_was_measured_at_one_thread_alone_says_so() -> None:
     cells = [cell("etl-wb", "hash", threads, scaled(1)) for threads in (1, 2)]
-    cells += [cell("tiny", "hash", threads, scaled(0.8)) for threads in (1, 2)] + [cell("sequential", "hash", 1, scaled(2))]
+    cells += [cell("tiny", "hash", threads, scaled(0.8)) for threads in (1, 2)] + [
+        cell("sequential", "hash", 1, scaled(2))
+    ]
     text = synchronisations.page(made(cells), ["tiny"], [("sequential", "tiny")])
     assert "| sequential over tiny, 1 thread | 2.500 [2.500, 2.500] |" in text
     assert "| etl-wb over tiny | 1.250 [1.250, 1.250] |" in text

@@ -7,7 +7,8 @@ RESULT is the folder of a `run` or study whose groups have several synchronisati
     ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 --threads 1,2 --allocator glibc
 
 `published` names those that are not Loam's own: the best of the others is set against the best of them, case by case, and
-the one of ours with the best geometric mean against the one of theirs.  `same` names pairs of one algorithm; sequential=THEIRS shows the limit, what no transactional memory can exceed.
+the one of ours with the best geometric mean against the one of theirs.  `same` names pairs of one algorithm;
+sequential=THEIRS shows the limit, what no transactional memory can exceed.
 Ratios are of paired blocks, with signed-rank intervals of 95 %.
 """
 

@@ -136,8 +136,8 @@ TEST_P(PartWordsTest, TheRestIsStillThereAtTheCommit) {
   tests::in_variant(GetParam(), []<class Driver>() {
     bool committed = false;
     tests::Interpose step("tm.committing", 0, [&] {
-      committed = tests::attempt_update<Driver>(
-          2, [](auto& other) { other.write(word.high, other.read(y) == 0 ? 5u : 9u); });
+      committed =
+          tests::attempt_update<Driver>(2, [](auto& other) { other.write(word.high, other.read(y) == 0 ? 5u : 9u); });
     });
     Driver::update([](auto& tx) {
       tx.write(word.low, 7u);

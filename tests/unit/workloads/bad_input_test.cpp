@@ -27,7 +27,7 @@ void check(const std::string& name, std::initializer_list<Row> rows) {
 TEST(BadInput, NamesWithTheNearest) {
   check("etl-wb", {{"", "WORKLOAD", "--describe"},
                    {"intst", "WORKLOAD=intst", "did you mean intset?"},
-                   {"zebra", "WORKLOAD=zebra", "known: blocks intset threadtest"},
+                   {"zebra", "WORKLOAD=zebra", "known: blocks cache-scratch cache-thrash fragmentation intset"},
                    {"intset --treads 2", "--treads", "did you mean --threads?"},
                    {"intset extra", "extra", "no such option"},
                    {"intset -p mappin=table", "-p mappin=table", "did you mean mapping?"},

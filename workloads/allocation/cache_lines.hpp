@@ -1,0 +1,76 @@
+// What cache-scratch and cache-thrash share: threads that write their own small blocks, over and over.
+//   Each thread allocates `blocks`, adds 1 to the first word of each in turn `writes` times, checks and frees them.
+//   If blocks of two threads lie in one cache line, each write takes the line away from the other core.
+//   Why several blocks: one block per thread, as the source has it (-p blocks=1), shares a line or does not by the
+//   accident of where in its line the first one lies.
+//   An operation is one block: malloc, `writes` writes, free.
+#pragma once
+
+#include "workloads/shared/allocation.hpp"
+
+#include <algorithm>
+
+namespace loam::workloads::allocation {
+
+inline constexpr std::uint64_t kWrittenBlocks = 3'000'000;  // operations by default
+inline constexpr std::size_t kWrittenAtOnceMax = 64;
+
+inline constexpr ParameterSpec kCacheLineParameters[] = {
+    size_parameter("size", 8, "bytes of a block"),
+    ParameterSpec::integer("blocks", 8, 1, kWrittenAtOnceMax, "1", "blocks that a thread holds and writes in turn"),
+    ParameterSpec::integer("writes", 200, 1, 1 << 30, "1", "writes into a block before it is freed"),
+    kDuration,
+    operations_parameter("blocks per thread, without warm-up; 0: 3000000, or use duration_ms"),
+};
+
+struct CacheLineSettings {
+  explicit CacheLineSettings(const ParameterValues& values)
+      : length(values, kWrittenBlocks),
+        size(static_cast<std::size_t>(values.integer("size"))),
+        blocks(static_cast<std::size_t>(values.integer("blocks"))),
+        writes(static_cast<std::uint64_t>(values.integer("writes"))) {}
+
+  Length length;
+  std::size_t size, blocks;
+  std::uint64_t writes;
+};
+
+[[gnu::noinline]] inline std::uint64_t write_blocks(const CacheLineSettings& settings, Ledger& ledger,
+                                                    const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
+  std::array<Held, kWrittenAtOnceMax> blocks;
+  std::uint64_t written = 0;
+  while (written < limit && in(now, phase)) {
+    const auto some = std::span(blocks).first(std::min<std::uint64_t>(settings.blocks, limit - written));
+    bool complete = true;
+    for (Held& held : some) complete = (held = ledger.allocate(settings.size)).block != nullptr && complete;
+    // volatile: each write happens although only their sum is looked at.
+    for (std::uint64_t i = 0; complete && i < settings.writes; ++i)
+      for (const Held& held : some) {
+        auto& word = *static_cast<volatile Word*>(held.block);
+        word = word + 1;
+      }
+    for (const Held& held : some) ledger.release(held, complete ? settings.writes : 0);
+    written += some.size();
+  }
+  return written;
+}
+
+// before(thread): what a thread does once, before the team starts
+template <class Before>
+bool run_cache_lines(const Options& options, Recorder& recorder, const CacheLineSettings& settings,
+                     std::span<Ledger> ledgers, Before before) {
+  Team team(options, settings.length.duration_ms);
+  auto body = [&](Team::Member& member) {
+    Ledger& ledger = ledgers[member.index()];
+    before(member.index());
+    member.wait_for_start();
+    write_blocks(settings, ledger, member.phase(), Phase::warmup, ~std::uint64_t{0});
+    member.begin_timed();
+    ledger.operations = write_blocks(settings, ledger, member.phase(), Phase::timed, settings.length.operations);
+    member.end_timed();
+  };
+  team.run(body);
+  return report(recorder, team, ledgers, std::uint64_t{options.threads} * settings.blocks * settings.size);
+}
+
+}  // namespace loam::workloads::allocation

@@ -1,0 +1,159 @@
+// larson: a server whose threads come and go while its blocks stay.
+//   Source Larson and Krishnan, "Memory allocation for long-running server applications", ISMM 1998.
+//   Each thread has an array of blocks, filled by the main thread. It frees a random one and allocates another of
+//   random size in its place. After `round` such replacements it ends, and a fresh thread inherits the array: it frees
+//   what threads allocated that are gone, by default in one of ten replacements. Metric: replacements per second.
+//   The team's thread makes its successors one after another and waits for each: at any time `threads` of them run, on
+//   the processors of the team. Making and ending threads, and what the allocator does then, is in the timed part.
+#include "runtime/base/check.hpp"
+#include "runtime/base/random.hpp"
+#include "workloads/harness/run_delay.hpp"
+#include "workloads/shared/allocation.hpp"
+
+#include <pthread.h>
+#include <algorithm>
+
+namespace loam::workloads::allocation {
+namespace {
+
+constexpr std::uint64_t kOperations = 10'000'000;
+
+constexpr ParameterSpec kParameters[] = {
+    size_parameter("size_min", 8, "bytes of the smallest block"),
+    size_parameter("size_max", 1000, "bytes of the largest block; all sizes in between are as likely"),
+    ParameterSpec::integer("blocks", 5000, 1, 1 << 22, "1", "blocks that a thread holds"),
+    ParameterSpec::integer("round", 50'000, 1, std::int64_t{1} << 40, "1",
+                           "replacements by one thread, before another inherits its blocks"),
+    kDuration,
+    operations_parameter("replacements per thread of the team, without warm-up; 0: 10000000, or use duration_ms"),
+};
+
+constexpr MetricSpec kOwnMetrics[] = {
+    kMetrics[0], kMetrics[1], kMetrics[2],
+    kMetrics[3], kMetrics[4], {"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count},
+};
+
+struct Settings {
+  explicit Settings(const ParameterValues& values)
+      : length(values, kOperations),
+        size_min(static_cast<std::uint32_t>(values.integer("size_min"))),
+        sizes(static_cast<std::uint32_t>(values.integer("size_max")) - size_min + 1),
+        blocks(static_cast<std::uint32_t>(values.integer("blocks"))),
+        round(static_cast<std::uint64_t>(values.integer("round"))) {}
+
+  Length length;
+  std::uint32_t size_min, sizes, blocks;
+  std::uint64_t round;
+};
+
+// What a thread leaves to its successor.
+struct alignas(platform::kApartBytes) Heritage {
+  std::span<Held> blocks;
+  base::Random random{0};
+  Ledger* ledger = nullptr;
+  OtherThreads used;  // by the threads before
+  std::uint64_t threads = 0;
+};
+
+struct Round {
+  const Settings& settings;
+  Heritage& heritage;
+  const std::atomic<Phase>& now;
+  const Phase phase;
+  std::uint64_t limit;
+  std::uint64_t replaced = 0;
+};
+
+[[gnu::noinline]] void replace(Round& round) {
+  const Settings& settings = round.settings;
+  const auto blocks = round.heritage.blocks;
+  Ledger& ledger = *round.heritage.ledger;
+  base::Random random = round.heritage.random;
+  std::uint64_t replaced = 0;
+  for (; replaced < round.limit && in(round.now, round.phase); ++replaced) {
+    const std::uint64_t draw = random();
+    Held& held = blocks[base::scale_to(static_cast<std::uint32_t>(draw >> 32), settings.blocks)];
+    ledger.release(held);
+    held = ledger.allocate(settings.size_min + base::scale_to(static_cast<std::uint32_t>(draw), settings.sizes));
+  }
+  round.heritage.random = random;
+  round.replaced = replaced;
+}
+
+void* thread_of_a_round(void* argument) {
+  auto& round = *static_cast<Round*>(argument);
+  replace(round);
+  round.heritage.used += {platform::thread_cpu_ns(), this_thread_run_delay_ns()};
+  return nullptr;
+}
+
+// returns how many were replaced by all threads of the chain
+std::uint64_t operate(const Settings& settings, Heritage& heritage, const std::atomic<Phase>& now, Phase phase,
+                      std::uint64_t limit) {
+  std::uint64_t replaced = 0;
+  while (replaced < limit && in(now, phase)) {
+    Round round{settings, heritage, now, phase, std::min(settings.round, limit - replaced)};
+    pthread_t thread;
+    const int failure = ::pthread_create(&thread, nullptr, thread_of_a_round, &round);
+    LOAM_CHECK(failure == 0, "a thread cannot be made: {}", std::string_view(std::strerror(failure)));
+    ::pthread_join(thread, nullptr);
+    replaced += round.replaced;
+    ++heritage.threads;
+  }
+  return replaced;
+}
+
+bool run(const Options& options, Recorder& recorder) {
+  const Settings settings(options.parameters);
+  const auto ledgers = open_ledgers(options.threads);
+  const PageArray<Held> blocks(std::size_t{options.threads} * settings.blocks, "the blocks of larson");
+  const PageArray<Heritage> heritages(options.threads, "the threads of larson");
+  for (unsigned i = 0; i < options.threads; ++i) {
+    Heritage& heritage = heritages[i];
+    heritage = {blocks.span().subspan(std::size_t{i} * settings.blocks, settings.blocks),
+                base::Random(options.seed, i),
+                &ledgers[i],
+                {},
+                0};
+    for (Held& held : heritage.blocks)
+      held = ledgers[i].allocate(settings.size_min + heritage.random.below(settings.sizes));
+  }
+
+  Team team(options, settings.length.duration_ms);
+  auto body = [&](Team::Member& member) {
+    Heritage& heritage = heritages[member.index()];
+    member.wait_for_start();
+    operate(settings, heritage, member.phase(), Phase::warmup, ~std::uint64_t{0});
+    heritage.used = {};
+    heritage.threads = 0;
+    member.begin_timed();
+    ledgers[member.index()].operations =
+        operate(settings, heritage, member.phase(), Phase::timed, settings.length.operations);
+    member.end_timed();
+  };
+  team.run(body);
+
+  const auto live = live_bytes(ledgers);
+  OtherThreads used;
+  std::uint64_t threads = 0;
+  for (const Heritage& heritage : heritages.span()) {
+    for (const Held& held : heritage.blocks) heritage.ledger->release(held);
+    used += heritage.used;
+    threads += heritage.threads;
+  }
+  const Totals totals(ledgers);
+  open_report(recorder, team, totals, used).field("live_bytes", live).field("threads_made", threads);
+  recorder.write();
+  return close_report(recorder, totals);
+}
+
+const base::Registration<Workload> registration{
+    Workload{.name = "larson",
+             .summary = "random replacement of blocks that threads inherit from threads",
+             .parameters = kParameters,
+             .metrics = kOwnMetrics,
+             .check = check_sizes,
+             .run = run}};
+
+}  // namespace
+}  // namespace loam::workloads::allocation

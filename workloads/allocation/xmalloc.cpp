@@ -1,0 +1,207 @@
+// xmalloc: blocks that one thread allocates and another frees.
+//   Source: xmalloc-test; Lever and Boreham, "malloc() performance in a multithreaded Linux environment", USENIX 2000.
+//   Producers, one half of the threads (rounded up), allocate batches of blocks of random sizes and queue them;
+//   consumers, the other half, free them. A single thread fills the queue and empties it, in turn.
+//   Metric: blocks per second, counted when they are freed. freed_remotely: those that another thread had allocated,
+//   with two or more threads all.
+//   Memory flows one way: what the consumers' side collects has to find its way back. The queue is short, so that the
+//   slower half sets the pace; a batch costs its lock four times.
+#include "runtime/base/random.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/sync/spin_lock.hpp"
+#include "workloads/shared/allocation.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace loam::workloads::allocation {
+namespace {
+
+constexpr std::uint64_t kOperations = 1'500'000;
+constexpr std::size_t kQueueMax = 1024;
+
+constexpr ParameterSpec kParameters[] = {
+    size_parameter("size_min", 8, "bytes of the smallest block"),
+    size_parameter("size_max", 1024, "bytes of the largest block; all sizes in between are as likely"),
+    ParameterSpec::integer("batch", 64, 1, 1 << 16, "1", "blocks that are passed on at a time"),
+    ParameterSpec::integer("queue", 16, 1, kQueueMax, "1", "batches that there are, full or empty"),
+    kDuration,
+    operations_parameter("blocks, times the number of threads, without warm-up; 0: 1500000, or use duration_ms"),
+};
+
+constexpr MetricSpec kOwnMetrics[] = {kMetrics[0], kMetrics[1], kMetrics[2], kMetrics[3], kMetrics[4], kFreedRemotely};
+
+struct Settings {
+  explicit Settings(const ParameterValues& values)
+      : length(values, kOperations),
+        size_min(static_cast<std::uint32_t>(values.integer("size_min"))),
+        sizes(static_cast<std::uint32_t>(values.integer("size_max")) - size_min + 1),
+        batch(static_cast<std::size_t>(values.integer("batch"))),
+        queue(static_cast<std::size_t>(values.integer("queue"))) {}
+
+  Length length;
+  std::uint32_t size_min, sizes;
+  std::size_t batch, queue;
+};
+
+struct Batch {
+  std::span<Held> blocks;  // room
+  std::size_t count = 0;
+};
+
+// Full batches, first in, first out, and empty ones. The lock orders what is written into a batch.
+class Queue {
+ public:
+  void open(std::span<Batch> batches, unsigned producers) noexcept {
+    for (Batch& batch : batches) empty_[empties_++] = &batch;
+    producers_ = producers;
+  }
+  // Null if there is none.
+  Batch* take_empty() noexcept {
+    const std::scoped_lock guard(lock_);
+    return empties_ == 0 ? nullptr : empty_[--empties_];
+  }
+  void put_full(Batch* batch) noexcept {
+    const std::scoped_lock guard(lock_);
+    full_[(first_ + fulls_++) % kQueueMax] = batch;
+  }
+  Batch* take_full() noexcept {
+    const std::scoped_lock guard(lock_);
+    if (fulls_ == 0) return nullptr;
+    --fulls_;
+    return full_[first_++ % kQueueMax];
+  }
+  void put_empty(Batch* batch) noexcept {
+    const std::scoped_lock guard(lock_);
+    empty_[empties_++] = batch;
+  }
+  void producer_ends() noexcept {
+    const std::scoped_lock guard(lock_);
+    --producers_;
+  }
+  // No full batch will come any more.
+  bool drained() noexcept {
+    const std::scoped_lock guard(lock_);
+    return producers_ == 0 && fulls_ == 0;
+  }
+
+ private:
+  alignas(platform::kApartBytes) sync::SpinLock lock_;
+  unsigned producers_ = 0;
+  std::size_t first_ = 0, fulls_ = 0, empties_ = 0;
+  Batch* full_[kQueueMax] = {};
+  Batch* empty_[kQueueMax] = {};
+};
+constinit Queue queue;
+
+// One thread, with what it needs in its loops.
+struct Worker {
+  // returns how many blocks were queued: at most `limit`, 0 if no batch was empty
+  [[gnu::noinline]] std::uint64_t produce(std::uint64_t limit) {
+    if (limit == 0) return 0;
+    Batch* const batch = queue.take_empty();
+    if (batch == nullptr) return 0;
+    const std::uint64_t count = std::min<std::uint64_t>(batch->blocks.size(), limit);
+    for (Held& held : batch->blocks.first(count))
+      held = ledger.allocate(settings.size_min + random.below(settings.sizes));
+    batch->count = count;
+    queue.put_full(batch);
+    return count;
+  }
+  // returns how many blocks were freed, 0 if no batch was full
+  [[gnu::noinline]] std::uint64_t consume() {
+    Batch* const batch = queue.take_full();
+    if (batch == nullptr) return 0;
+    const std::uint64_t count = batch->count;
+    for (const Held& held : batch->blocks.first(count)) ledger.release(held);
+    queue.put_empty(batch);
+    return count;
+  }
+
+  void run_producer(Phase phase, std::uint64_t limit) {
+    sync::Backoff backoff;
+    for (std::uint64_t made = 0; made < limit && in(now, phase);) {
+      const std::uint64_t count = produce(limit - made);
+      made += count;
+      count == 0 ? backoff.wait() : backoff.reset();
+    }
+    if (phase == Phase::timed) queue.producer_ends();
+  }
+  // returns how many blocks were freed; in the timed part until nothing is left
+  std::uint64_t run_consumer(Phase phase) {
+    sync::Backoff backoff;
+    std::uint64_t freed = 0;
+    while (phase == Phase::timed ? !queue.drained() : in(now, phase)) {
+      const std::uint64_t count = consume();
+      freed += count;
+      count == 0 ? backoff.wait() : backoff.reset();
+    }
+    return freed;
+  }
+  std::uint64_t run_both(Phase phase, std::uint64_t limit) {
+    std::uint64_t made = 0, freed = 0;
+    while (made < limit && in(now, phase)) {
+      while (const std::uint64_t count = produce(limit - made)) made += count;
+      while (const std::uint64_t count = consume()) freed += count;
+    }
+    return freed;
+  }
+
+  const Settings& settings;
+  Ledger& ledger;
+  base::Random random;
+  const std::atomic<Phase>& now;
+};
+
+// What producer `index` of `producers` makes so that all together make `total`.
+std::uint64_t share(std::uint64_t total, unsigned producers, unsigned index) {
+  return total / producers + (index < total % producers ? 1 : 0);
+}
+
+bool run(const Options& options, Recorder& recorder) {
+  const Settings settings(options.parameters);
+  const auto ledgers = open_ledgers(options.threads);
+  const unsigned producers = (options.threads + 1) / 2;
+  const PageArray<Held> room(settings.queue * settings.batch, "the blocks of xmalloc");
+  const PageArray<Batch> batches(settings.queue, "the batches of xmalloc");
+  for (std::size_t i = 0; i < settings.queue; ++i)
+    batches[i].blocks = room.span().subspan(i * settings.batch, settings.batch);
+  queue.open(batches.span(), producers);
+
+  Team team(options, settings.length.duration_ms);
+  const bool limited = settings.length.duration_ms == 0;
+  auto body = [&](Team::Member& member) {
+    const unsigned index = member.index();
+    const std::uint64_t limit =
+        limited ? share(settings.length.operations * options.threads, producers, index) : ~std::uint64_t{0};
+    Worker worker{settings, ledgers[index], base::Random(options.seed, index), member.phase()};
+    // Both phases by one piece of code, the warm-up first.
+    const auto operate = [&](Phase phase, std::uint64_t at_most) -> std::uint64_t {
+      if (options.threads == 1) return worker.run_both(phase, at_most);
+      if (index >= producers) return worker.run_consumer(phase);
+      worker.run_producer(phase, at_most);
+      return 0;
+    };
+    member.wait_for_start();
+    operate(Phase::warmup, ~std::uint64_t{0});
+    member.begin_timed();
+    worker.ledger.operations = operate(Phase::timed, limit);
+    member.end_timed();
+  };
+  team.run(body);
+  const Totals totals(ledgers);
+  open_report(recorder, team, totals).field("freed_remotely", totals.freed_remotely);
+  recorder.write();
+  return close_report(recorder, totals);
+}
+
+const base::Registration<Workload> registration{
+    Workload{.name = "xmalloc",
+             .summary = "remote frees: producers pass batches of blocks to consumers",
+             .parameters = kParameters,
+             .metrics = kOwnMetrics,
+             .check = check_sizes,
+             .run = run}};
+
+}  // namespace
+}  // namespace loam::workloads::allocation

@@ -1,0 +1,231 @@
+// What the allocation workloads (workloads/allocation/) share: how long they run, the ledger through which each thread
+// allocates and frees, sizes, and the records.
+//   Tags: every block carries one from malloc to free, in its first word and in its last (blocks under 16 bytes: in the
+//   last byte). A block that has lost its tag when it is freed was handed out twice, or overlaps another: the run is
+//   not verified. Nor is it if a block is aligned too little, if malloc fails, or if blocks are lost.
+//   Cost  two stores and two loads of memory that whoever uses a block touches anyway, and counters of the thread.
+//   Caveat: what lies between first word and last is not written; an overlap that hits neither is not seen.
+//   Nothing here calls the allocator but Ledger: arrays of blocks come from the operating system.
+#pragma once
+
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/pages.hpp"
+#include "workloads/harness/options.hpp"
+#include "workloads/harness/recorder.hpp"
+#include "workloads/harness/team.hpp"
+#include "workloads/harness/workload.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace loam::workloads::allocation {
+
+// ---- how long ------------------------------------------------------------------------------------------------------
+
+inline constexpr ParameterSpec kDuration = ParameterSpec::integer(
+    "duration_ms", 0, 0, 3'600'000, "ms", "length of the timed part; counts where operations is 0; 0: fixed work");
+
+// help: ends with "0: N, or use duration_ms", where N is what the workload gives to Length.
+constexpr ParameterSpec operations_parameter(std::string_view help) {
+  return ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1", help);
+}
+
+struct Length {
+  // fallback: operations per thread where neither parameter says how many
+  Length(const ParameterValues& values, std::uint64_t fallback);
+
+  std::uint64_t duration_ms;  // 0: `operations` per thread
+  std::uint64_t operations;   // ~0: no limit
+};
+
+// ---- sizes ---------------------------------------------------------------------------------------------------------
+
+using Word = std::uint64_t;
+
+inline constexpr std::int64_t kSizeMin = sizeof(Word), kSizeMax = 1 << 20;
+
+constexpr ParameterSpec size_parameter(std::string_view name, std::int64_t fallback, std::string_view help) {
+  return ParameterSpec::integer(name, fallback, kSizeMin, kSizeMax, "B", help);
+}
+
+// Rejects size_max < size_min.
+void check_sizes(const ParameterValues& values);
+
+// Ends the program: parameter `name`, whose value this is, is less than `other` allows.
+[[noreturn]] void reject_less(std::string_view name, std::int64_t value, std::string_view other, std::int64_t limit);
+
+// Sizes whose logarithm is uniform, so that one is drawn with a probability inverse to itself: many small, few large.
+// A table of quantiles, since a draw must cost little beside malloc.
+class SkewedSizes {
+ public:
+  SkewedSizes(std::size_t size_min, std::size_t size_max) noexcept;
+  std::size_t of(std::uint32_t uniform) const noexcept { return sizes_[uniform >> (32 - kLog2)]; }
+
+ private:
+  static constexpr unsigned kLog2 = 8;
+  std::array<std::uint32_t, 1 << kLog2> sizes_;
+};
+
+// ---- blocks --------------------------------------------------------------------------------------------------------
+
+// A block that is held, 16 bytes of bookkeeping.
+//   tag  bits 63..34: how many its thread had allocated before, modulo 2^30    33..24: the thread    23..0: the size
+struct Held {
+  static constexpr unsigned kSizeBits = 24, kThreadBits = 10;
+
+  std::size_t size() const noexcept { return tag & ((Word{1} << kSizeBits) - 1); }
+  Word thread() const noexcept { return tag >> kSizeBits & ((Word{1} << kThreadBits) - 1); }
+
+  void* block = nullptr;  // null: malloc failed
+  Word tag = 0;
+};
+static_assert(kThreadsMax <= 1 << Held::kThreadBits, "every thread has tags of its own");
+static_assert(8 * kSizeMax < 1 << Held::kSizeBits, "room for sizes that a workload multiplies");
+
+// One thread's blocks: allocated, tagged, checked, freed and counted. Another thread's ledger may release a block.
+class alignas(platform::kApartBytes) Ledger {
+ public:
+  [[gnu::always_inline]] Held allocate(std::size_t size) noexcept {
+    const Held held{std::malloc(size), (allocated_ << kCountShift) | (thread_ << Held::kSizeBits) | size};
+    if (held.block == nullptr) [[unlikely]] {
+      ++failures_;
+      return {};
+    }
+    // ISO C lets a block be aligned for the largest type that fits into it.
+    const std::uintptr_t alignment = size < kTailed ? alignof(Word) : alignof(std::max_align_t);
+    misaligned_ += (reinterpret_cast<std::uintptr_t>(held.block) & (alignment - 1)) != 0 ? 1 : 0;
+    std::memcpy(held.block, &held.tag, sizeof held.tag);
+    const Word tail = ~held.tag;
+    if (size >= kTailed) {
+      std::memcpy(end_of(held) - sizeof tail, &tail, sizeof tail);
+    } else if (size > sizeof tail) {
+      std::memcpy(end_of(held) - 1, &tail, 1);
+    }
+    ++allocated_;
+    live_bytes_ += static_cast<std::int64_t>(size);
+    return held;
+  }
+
+  // added: what the workload has added to the first word meanwhile. A block that malloc refused is passed over.
+  [[gnu::always_inline]] void release(const Held& held, Word added = 0) noexcept {
+    if (held.block == nullptr) [[unlikely]]
+      return;
+    wrong_ += is_intact(held, added) ? 0 : 1;
+    ++freed_;
+    freed_remotely_ += held.thread() == thread_ ? 0 : 1;
+    live_bytes_ -= static_cast<std::int64_t>(held.size());
+    std::free(held.block);
+  }
+
+  // Asked for and not freed yet; less than 0 where others' blocks were freed.
+  std::int64_t live_bytes() const noexcept { return live_bytes_; }
+
+  std::uint64_t operations = 0;  // in the timed phase
+
+ private:
+  friend std::span<Ledger> open_ledgers(unsigned threads) noexcept;
+  friend struct Totals;
+
+  static constexpr std::size_t kTailed = 2 * sizeof(Word);
+  static constexpr unsigned kCountShift = Held::kSizeBits + Held::kThreadBits;
+
+  static char* end_of(const Held& held) noexcept { return static_cast<char*>(held.block) + held.size(); }
+
+  static bool is_intact(const Held& held, Word added) noexcept {
+    Word first, last;
+    const Word tail = ~held.tag;
+    std::memcpy(&first, held.block, sizeof first);
+    if (first != held.tag + added) return false;
+    if (held.size() >= kTailed) {
+      std::memcpy(&last, end_of(held) - sizeof last, sizeof last);
+      return last == tail;
+    }
+    return held.size() == sizeof tail || std::memcmp(end_of(held) - 1, &tail, 1) == 0;
+  }
+
+  std::uint64_t thread_ = 0;
+  std::uint64_t allocated_ = 0, freed_ = 0, freed_remotely_ = 0;
+  std::int64_t live_bytes_ = 0;
+  std::uint64_t failures_ = 0, misaligned_ = 0, wrong_ = 0;
+};
+
+// The ledgers of the process, empty and numbered; static, so that they move no block of the allocator under study.
+std::span<Ledger> open_ledgers(unsigned threads) noexcept;
+
+// Bytes asked for and not freed yet, over all threads, while none of them runs.
+std::uint64_t live_bytes(std::span<const Ledger> ledgers) noexcept;
+
+// An array in pages of the operating system, touched, so that its faults are in no timed part.
+template <class Entry>
+class PageArray {
+ public:
+  PageArray(std::size_t count, const char* what)
+      : entries_(static_cast<Entry*>(platform::map_lazy_or_die(count * sizeof(Entry), what)), count) {
+    std::memset(static_cast<void*>(entries_.data()), 0, entries_.size_bytes());
+  }
+  ~PageArray() { platform::unmap(entries_.data(), entries_.size_bytes()); }
+  PageArray(const PageArray&) = delete;
+  PageArray& operator=(const PageArray&) = delete;
+
+  std::span<Entry> span() const noexcept { return entries_; }
+  Entry& operator[](std::size_t i) const noexcept { return entries_[i]; }
+
+ private:
+  const std::span<Entry> entries_;
+};
+
+// ---- records -------------------------------------------------------------------------------------------------------
+
+// The first is the one by which allocators are compared.
+inline constexpr MetricSpec kMetrics[] = {
+    {"ops_per_s", "1/s", MetricSpec::Better::higher, MetricSpec::Kind::ratio, "operations", "elapsed_s"},
+    {"operations", "1", MetricSpec::Better::higher, MetricSpec::Kind::count},
+    {"elapsed_s", "s", MetricSpec::Better::neither, MetricSpec::Kind::time},
+    {"thread_cpu_s", "s", MetricSpec::Better::neither, MetricSpec::Kind::time},
+    {"run_delay_s", "s", MetricSpec::Better::lower, MetricSpec::Kind::time},
+};
+
+// For workloads whose threads pass blocks on.
+inline constexpr MetricSpec kFreedRemotely = {"freed_remotely", "1", MetricSpec::Better::neither,
+                                              MetricSpec::Kind::count};
+
+// What the ledgers say together: operations in the timed phase, all else in all phases.
+struct Totals {
+  explicit Totals(std::span<const Ledger> ledgers) noexcept;
+
+  std::uint64_t operations = 0, allocated = 0, freed = 0, freed_remotely = 0;
+  std::uint64_t failures = 0, misaligned = 0, wrong = 0;
+};
+
+// What threads used that the team does not know.
+struct OtherThreads {
+  OtherThreads& operator+=(const OtherThreads& more) noexcept {
+    cpu_ns += more.cpu_ns;
+    if (run_delay_ns && more.run_delay_ns) {
+      *run_delay_ns += *more.run_delay_ns;
+    } else {
+      run_delay_ns.reset();
+    }
+    return *this;
+  }
+
+  std::uint64_t cpu_ns = 0;
+  std::optional<std::uint64_t> run_delay_ns = 0;  // nothing where the kernel does not count it
+};
+
+// Opens the iteration's record with kMetrics; the workload adds its own, and calls recorder.write().
+base::JsonLine& open_report(Recorder& recorder, const Team& team, const Totals& totals,
+                            const OtherThreads& others = {});
+// Records the end. broken: what the workload itself found wrong, empty if nothing. returns whether the run is verified
+bool close_report(Recorder& recorder, const Totals& totals, std::string_view broken = {});
+
+// All of that, for a workload that adds nothing but `live`, the bytes that it held at a time.
+bool report(Recorder& recorder, const Team& team, std::span<const Ledger> ledgers, std::uint64_t live);
+
+}  // namespace loam::workloads::allocation
