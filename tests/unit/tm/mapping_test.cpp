@@ -157,6 +157,13 @@ TEST(MappingTest, WithoutConfigureTheDefaultsHold) {
   });
 }
 
+TEST(MappingTest, TheHashAppliesWhereThereAreNoRecords) {
+  tests::in_child([] {
+    configure({.mapping = Mapping::hash});
+    small_run<Driver<Norec<false>>>();
+  });
+}
+
 // ---- misuse ends the program with the value and its limit
 
 struct ConfigureDeathTest : testing::Test {
