@@ -15,4 +15,9 @@ add_executable(loam-counted-loop "${CMAKE_SOURCE_DIR}/lab/probe/counted_loop.c")
 target_compile_options(loam-counted-loop PRIVATE -Wall -Wextra -Werror -O2)
 target_link_libraries(loam-counted-loop PRIVATE Threads::Threads)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} counted-loop=loam-counted-loop CACHE INTERNAL "")
+# Makes mistakes with memory, for allocators to find.
+add_executable(loam-corruption "${CMAKE_SOURCE_DIR}/lab/probe/corruption.c")
+target_compile_options(loam-corruption PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin -Wno-use-after-free
+                       -Wno-free-nonheap-object)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE INTERNAL "")
 include("${CMAKE_SOURCE_DIR}/tests/planted/planted.cmake" OPTIONAL)

@@ -1,11 +1,12 @@
 // Heap: a composition of layers as one allocator, all static: one heap a process and composition.
 //   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), and two hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
-//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
-//     0
+//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or 0
+//   It may name another heap to stand in for it: while guarded() holds, from the first call of the process on, calls go
+//   to Guarded (guarded.hpp). No thread gets a heap of this one then, so that the fast path leads nobody past the door.
 //   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
 //   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
-//   exceed PTRDIFF_MAX; none touches errno by itself (the system calls below may).
+//   exceed PTRDIFF_MAX; none touches errno.
 #pragma once
 
 #include "runtime/heap/fault.hpp"
@@ -53,6 +54,8 @@ struct Heap {
     const unsigned c = Classes::class_aligned(alignment, bytes);
     if (c == Classes::kClasses) return allocate_large(alignment, bytes).block;
     if (void* const block = current->pop_class(c); block != nullptr) return block;
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::allocate_aligned(alignment, bytes);
     return attach() ? current->take(c) : nullptr;
   }
 
@@ -67,15 +70,16 @@ struct Heap {
 
   // bytes: what the block was asked for with, by allocate().
   static void deallocate_sized(void* block, std::size_t bytes) noexcept {
-    const PageMap::Word word = word_of(block);
-    const bool slab = word != 0 && !Large::is_large(word);
-    if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) [[unlikely]]
-      fault(Fault::wrong_size, block);
-    deallocate(block);
+    const std::uintptr_t unit = unit_of(block);
+    if (bytes <= Classes::kSmallMax && unit < PageMap::limit() && current->serves(PageMap::at(unit), bytes)) [[likely]]
+      return deallocate(block);
+    deallocate_sized_slowly(block, bytes);
   }
 
   // block: not nullptr; bytes > 0. nullptr: the block stays as it is.
   static void* reallocate(void* block, std::size_t bytes) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::reallocate(block, bytes);
     const std::size_t had = usable_bytes(block);
     if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
     if (const PageMap::Word word = word_of(block); Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
@@ -88,6 +92,8 @@ struct Heap {
   }
 
   static std::size_t usable_bytes(const void* block) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::usable_bytes(block);
     const PageMap::Word word = word_of(block);
     if (Large::is_large(word)) return Large::usable_bytes(word);
     if (word == 0) fault(Fault::foreign, block);
@@ -96,6 +102,8 @@ struct Heap {
 
   // Hands the calling thread's heap over. A later call of this thread gets another one.
   static void thread_exit() noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::thread_exit();
     ThreadHeap* const heap = current;
     if (heap == &sentinel) return;
     current = &sentinel;
@@ -104,6 +112,8 @@ struct Heap {
 
   // Gives memory that nobody uses back to the system. returns whether there was any
   static bool trim() noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::trim();
     if (current != &sentinel) {
       current->send_all(Threads::send);
       current->give_all();
@@ -113,6 +123,7 @@ struct Heap {
   }
 
   static void before_fork() noexcept {
+    if constexpr (kGuardable) C::Guarded::lock();
     Threads::lock();
     Large::lock();
     Spans::lock();
@@ -121,10 +132,18 @@ struct Heap {
     Spans::unlock();
     Large::unlock();
     Threads::unlock();
+    if constexpr (kGuardable) C::Guarded::unlock();
   }
   static void after_fork_in_child() noexcept {
-    Threads::forget_others(current);
+    Threads::forget_others(own());
     after_fork_in_parent();
+  }
+
+  // The calling thread's heap; nullptr where it has none.
+  static const ThreadHeap* own() noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::own();
+    return current == &sentinel ? nullptr : current;
   }
 
   static Statistics statistics() noexcept {
@@ -164,9 +183,31 @@ struct Heap {
     return broken;
   }
 
+  // Whether the address lies in a slab, or in the first unit of a large block.
+  static bool covers(const void* address) noexcept { return word_of(address) != 0; }
+
+  // Whether a block begins there, in use or free. The address is covered.
+  static bool is_block(const void* address) noexcept {
+    const PageMap::Word word = word_of(address);
+    if (Large::is_large(word)) return Large::begins_at(word, address);
+    const Span& slab = *Spans::span_of(address);
+    const std::size_t offset = address_of(address) - address_of(slab.blocks), bytes = Classes::bytes_of(class_of(word));
+    return offset % bytes == 0 && offset / bytes < slab.carved;
+  }
+
+  [[noreturn, gnu::cold]] static void fault(Fault fault, const void* block) noexcept {
+    const PageMap::Word word = word_of(block);
+    const bool slab = word != 0 && !Large::is_large(word);
+    C::Faults::report(fault, block,
+                      slab ? Classes::bytes_of(class_of(word)) : word != 0 ? Large::usable_bytes(word) : 0,
+                      slab ? owner_of(word)->thread.load(std::memory_order_relaxed) : 0);
+  }
+
   static constexpr std::size_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
 
  private:
+  static constexpr bool kGuardable = requires { typename C::Guarded; };
+
   static PageMap::Word word_of(const void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
     return unit < PageMap::limit() ? PageMap::at(unit) : 0;
@@ -189,12 +230,16 @@ struct Heap {
   }
 
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::allocate(bytes);
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
     if (!attach()) return nullptr;
     return current->take(Classes::class_of(bytes));
   }
 
   static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
     if (bytes > kBytesMax) return {nullptr, false};
     auto taken = Large::allocate(alignment, bytes);
     if (taken.block == nullptr && current != &sentinel) {  // what this thread keeps may be what is missing
@@ -206,6 +251,8 @@ struct Heap {
 
   [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
     if (block == nullptr) return;
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::deallocate(block);
     const PageMap::Word word = word_of(block);
     if (word == 0) fault(Fault::foreign, block);
     if (Large::is_large(word)) {
@@ -228,14 +275,13 @@ struct Heap {
     Threads::send(owner, {freed, freed, 1});
   }
 
-  [[noreturn]] static void fault(Fault fault, const void* block) noexcept {
+  [[gnu::noinline]] static void deallocate_sized_slowly(void* block, std::size_t bytes) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::deallocate_sized(block, bytes);
     const PageMap::Word word = word_of(block);
     const bool slab = word != 0 && !Large::is_large(word);
-    C::Faults::report(fault, block,
-                      slab        ? Classes::bytes_of(class_of(word))
-                      : word != 0 ? Large::usable_bytes(word)
-                                  : 0,
-                      slab ? owner_of(word)->thread.load(std::memory_order_relaxed) : 0);
+    if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) fault(Fault::wrong_size, block);
+    deallocate(block);
   }
 
   static inline constinit ThreadHeap sentinel{};

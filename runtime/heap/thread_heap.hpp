@@ -59,6 +59,11 @@ class alignas(kHeapAlignment) ThreadHeap {
     return true;
   }
 
+  // Whether blocks of the unit with this word are what requests of n bytes get, n <= kSmallMax, and this heap's.
+  [[gnu::always_inline]] bool serves(PageMap::Word word, std::size_t n) const noexcept {
+    return (word ^ key()) == slots_[(n + kBlockAlignment - 1) / kBlockAlignment];
+  }
+
   // Fills the empty list of a class and pops. nullptr: no memory
   void* take(unsigned c) noexcept {
     receive();

@@ -37,12 +37,20 @@ struct Faults {
         return Fault::double_free;
       case heap::Fault::wrong_size:
         return Fault::size_mismatch;
+      case heap::Fault::write_past_end:
+        return Fault::write_past_end;
+      case heap::Fault::use_after_free:
+        return Fault::use_after_free;
     }
     return Fault::invalid_free;
   }
 };
 
-using Heap = heap::Heap<heap::LoamComposition<Threads, Faults>>;
+struct Hardened {
+  static bool on() noexcept { return hardened(); }
+};
+
+using Heap = heap::Heap<heap::LoamOrGuardedComposition<Threads, Faults, Hardened>>;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() noexcept {
   errno = ENOMEM;

@@ -134,7 +134,11 @@ def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: di
         pytest.skip(f"other work disturbs this machine, nothing can be decided: {seen}")
     ranked = sorted(PLANTED, key=lambda name: study[name][0])
     assert ranked == list(PLANTED), seen
-    assert study["planted-10"][0] > 1 and study["planted-30"][1] > 1 and study["planted-100"][1] > 1.5, seen
+    assert study["planted-10"][0] > 1 and study["planted-30"][1] > 1, seen
+    # How much the largest one is differs with the processor (2.0 on an Emerald Rapids, 1.5 on an EPYC): the calibration
+    # knows.
+    assert study["planted-100"][1] > 1 + 0.75 * (calibration["planted-100"][0] - 1), seen
+    assert study["planted-100"][1] > study["planted-30"][2], seen
     for name in PLANTED:
         _, low, high = study[name]
         _, calibrated_low, calibrated_high = calibration[name]

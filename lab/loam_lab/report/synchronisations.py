@@ -19,49 +19,18 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from loam_lab import paths
-from loam_lab.report import rounding
-from loam_lab.statistics import intervals
-from loam_lab.statistics.intervals import Interval
+from loam_lab.report import paired
+from loam_lab.report.paired import Case
 
 METRIC = "ops_per_s"
 # Yardsticks of another kind: they take no part in what is the best transactional memory.
 NO_TM = ("sequential", "plain", "global-lock")
 # Where a peer lies on one machine is of no use on another.
 _PATH = re.compile(r"(?<=[\s,])/[^\s,]+")
-
-
-@dataclass
-class Case:
-    """One workload, its parameters and a thread count: values in operations per second by synchronisation and block."""
-
-    name: str
-    threads: int
-    values: dict[str, list[float | None]] = field(default_factory=dict)
-
-    def ratio(self, above: str, below: str) -> Interval | None:
-        """The paired ratio of two synchronisations; None where one was not measured."""
-        logs = self.logs(above, below)
-        return None if logs is None else intervals.exponential(intervals.hodges_lehmann(logs))
-
-    def logs(self, above: str, below: str) -> list[float] | None:
-        """Logarithms of the ratios of the blocks that both have."""
-        if above not in self.values or below not in self.values:
-            return None
-        pairs = zip(self.values[above], self.values[below], strict=False)
-        found = [float(np.log(a / b)) for a, b in pairs if a and b]
-        return found or None
-
-    def fastest(self, names: Sequence[str]) -> str | None:
-        """Of some synchronisations the one with the highest median."""
-        known = [(float(np.median([v for v in self.values[n] if v])), n) for n in names if any(self.values.get(n, ()))]
-        return max(known)[1] if known else None
 
 
 def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
@@ -113,38 +82,17 @@ def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequenc
     for threads in sorted({case.threads for case in found}):
         own = [case for case in found if case.threads == threads]
         shown = [name for name in syncs if any(name in case.values for case in own)]
-        lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *_table(own, shown, base), ""]
+        lines += [
+            f"## {threads} thread{'s' * (threads > 1)}",
+            "",
+            *paired.table(own, shown, base, [name for name in shown if name.split(" (")[0] not in NO_TM]),
+            "",
+        ]
         if published:
             lines += _against(own, shown, published)
     if published:
         lines += _overall(found, syncs, published, same)
     return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _table(own: Sequence[Case], shown: Sequence[str], base: str) -> list[str]:
-    best = [case.fastest([name for name in shown if name.split(" (")[0] not in NO_TM]) for case in own]
-    lines = [
-        "| | " + " | ".join(case.name for case in own) + " | geometric mean |",
-        "| --- |" + " ---: |" * (len(own) + 1),
-    ]
-    for name in [base, *(other for other in shown if other != base)]:
-        texts = [_rate(case, name) if name == base else _shown(case.ratio(name, base)) for case in own]
-        cells = [f"**{text}**" if winner == name else text for text, winner in zip(texts, best, strict=True)]
-        mean = "1" if name == base else _shown(_mean(own, name, base))
-        lines.append(f"| {name} | " + " | ".join([*cells, mean]) + " |")
-    return lines
-
-
-def _rate(case: Case, name: str) -> str:
-    values = [value for value in case.values.get(name, ()) if value]
-    return f"{rounding.significant(float(np.median(values)) / 1e6)} M/s" if values else rounding.MISSING
-
-
-def _mean(own: Sequence[Case], above: str, below: str) -> Interval | None:
-    rows = [logs for case in own if (logs := case.logs(above, below)) is not None]
-    if not rows or len({len(row) for row in rows}) != 1:
-        return None
-    return intervals.geometric_mean(rows)
 
 
 def _against(own: Sequence[Case], shown: Sequence[str], published: Sequence[str]) -> list[str]:
@@ -162,7 +110,7 @@ def _against(own: Sequence[Case], shown: Sequence[str], published: Sequence[str]
     for case in own:
         best, rival = case.fastest(ours), case.fastest(theirs)
         if best is not None and rival is not None:
-            lines.append(f"| {case.name} | {best} | {rival} | {_shown(case.ratio(best, rival))} |")
+            lines.append(f"| {case.name} | {best} | {rival} | {paired.text_of(case.ratio(best, rival))} |")
     return [*lines, ""]
 
 
@@ -176,12 +124,15 @@ def _overall(
     if {"hash", "tree"} <= set(groups):  # what instructions bound, the list being the cache's
         groups["hash and tree"] = [*groups["hash"], *groups["tree"]]
     ours = [name for name in syncs if name not in published and name.split(" (")[0] not in NO_TM]
-    best, rival = _leader(found, ours), _leader(found, [name for name in syncs if name in published])
+    best, rival = paired.leader(found, ours), paired.leader(found, [name for name in syncs if name in published])
     pairs = [(name, theirs) for mine, theirs in same for name in syncs if name.split(" (")[0] == mine]
     if best is not None and rival is not None:
         pairs.insert(0, (best, rival))
     rows = [
-        [_named(found, mine, theirs), *(_shown(_mean(own, mine, theirs)) for own in groups.values())]
+        [
+            _named(found, mine, theirs),
+            *(paired.text_of(paired.mean_ratio(own, mine, theirs)) for own in groups.values()),
+        ]
         for mine, theirs in dict.fromkeys(pairs)
         if theirs in syncs
     ]
@@ -201,22 +152,6 @@ def _named(found: Sequence[Case], mine: str, theirs: str) -> str:
     threads = {case.threads for case in found if case.logs(mine, theirs) is not None}
     some = len(threads) == 1 and threads != {case.threads for case in found}
     return f"{mine} over {theirs}" + (f", {min(threads)} thread{'s' * (threads != {1})}" if some else "")
-
-
-def _leader(found: Sequence[Case], names: Sequence[str]) -> str | None:
-    """Of those that every case has, the one with the best geometric mean of medians."""
-    means = []
-    for name in names:
-        medians = [float(np.median([v for v in case.values.get(name, ()) if v] or [0.0])) for case in found]
-        if medians and min(medians) > 0:
-            means.append((float(np.mean(np.log(medians))), name))
-    return max(means)[1] if means else None
-
-
-def _shown(ratio: Interval | None) -> str:
-    if ratio is None:
-        return rounding.MISSING
-    return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

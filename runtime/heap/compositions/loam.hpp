@@ -1,6 +1,7 @@
-// Loam's own composition: what runtime/malloc exports.
+// Loam's own compositions: what runtime/malloc exports.
 #pragma once
 
+#include "runtime/heap/guarded.hpp"
 #include "runtime/heap/heap.hpp"
 
 namespace loam::heap {
@@ -13,6 +14,13 @@ struct LoamComposition {
   using Large = LargeBlocks<Spans, Pages>;
   using Threads = ThreadsHook;
   using Faults = FaultsHook;
+};
+
+// The same, or behind Guarded if Switch::on() says so. What it says never changes in a process.
+template <class ThreadsHook, class FaultsHook, class Switch>
+struct LoamOrGuardedComposition : LoamComposition<ThreadsHook, FaultsHook> {
+  using Guarded = heap::Guarded<Heap<LoamComposition<ThreadsHook, FaultsHook>>>;
+  static bool guarded() noexcept { return Switch::on(); }
 };
 
 }  // namespace loam::heap

@@ -1,0 +1,188 @@
+"""docs/performance/malloc.md: allocators over workloads that do nothing but allocate, as one Markdown page.
+
+    ./loam study run malloc
+    python -m loam_lab.report.mallocs RESULT [--page FILE] [--ours NAME]
+
+RESULT is the folder of that study's result.  The page shows each allocator's rate beside ours in every case, the peer
+with the best geometric mean and ours over it, the fastest of all peers in each case (their envelope), false sharing by
+itself, peak memory, and fragmentation.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loam_lab import paths
+from loam_lab.report import paired, rounding
+from loam_lab.report.paired import Case
+
+RATE, MEMORY, FRAGMENTATION = "ops_per_s", "rss_peak_bytes", "fragmentation"
+# Pass or fail: within this factor of the fastest; they take no part in means.
+SHARING = ("cache-scratch", "cache-thrash")
+SHARING_LIMIT = 1.05
+# No workload may take longer than this beside the best peer.
+CASE_LIMIT = 1.10
+
+
+def cases(result: Mapping[str, Any], metric: str) -> list[Case]:
+    """The cases of a Result that have this metric, with its values by allocator."""
+    found: dict[tuple[str, int], Case] = {}
+    relevant = [cell for cell in result["cells"] if cell["copy"] == 0 and metric in cell["metrics"]]
+    for cell in relevant:
+        factors = cell["factors"]
+        alike = [other for other in relevant if other["factors"]["workload"] == factors["workload"]]
+        words = [factors["workload"]] + [
+            str(value)
+            for name, value in cell["parameters"].items()
+            if len({str(other["parameters"].get(name)) for other in alike}) > 1
+        ]
+        key = " ".join(words), int(factors["threads"])
+        found.setdefault(key, Case(*key)).values[factors["allocator"]] = cell["metrics"][metric]["values"]
+    return sorted(found.values(), key=lambda case: (case.threads, case.name))
+
+
+def page(result: Mapping[str, Any], ours: str = "loam") -> str:
+    """The page.
+
+    raises: ValueError if the result lacks our allocator or any other
+    """
+    rates = [case for case in cases(result, RATE) if ours in case.values]
+    names = list(dict.fromkeys(name for case in rates for name in case.values))
+    peers = [name for name in names if name != ours]
+    if not rates or not peers:
+        raise ValueError(f"this result does not compare {ours} with another allocator; ./loam study run malloc does")
+    machine = result["machine"]
+    lines = [
+        "# Speed and memory of malloc", "",
+        "Written by `python -m loam_lab.report.mallocs` from one result of `./loam study run malloc`, whose runs were",
+        f"interleaved in paired blocks: up to {result['blocks']} of them, {machine['cpu']}, {machine['cores']} cores, kernel",
+        f"{machine['kernel']}, {result['created_utc'][:10]}. Rates beside {ours}'s with their 95 % intervals; above 1 is faster",
+        f"than {ours}. **Bold**: the fastest of a column.", "",
+    ]  # fmt: skip
+    for threads in sorted({case.threads for case in rates}):
+        own = [case for case in rates if case.threads == threads and _workload(case) not in SHARING]
+        if own:
+            lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *paired.table(own, names, ours, names), ""]
+    timed = [case for case in rates if _workload(case) not in SHARING]
+    lines += _against(timed, ours, peers)
+    lines += _sharing([case for case in rates if _workload(case) in SHARING], ours, names)
+    lines += _memory(cases(result, MEMORY), ours, timed, peers)
+    lines += _fragmentation(cases(result, FRAGMENTATION), names)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _workload(case: Case) -> str:
+    return case.name.split()[0]
+
+
+def _against(timed: Sequence[Case], ours: str, peers: Sequence[str]) -> list[str]:
+    """Ours over the best peer and over the envelope of all, case by case."""
+    best = paired.leader(timed, peers)
+    if best is None:
+        return []
+    lines = [
+        f"## {ours} over the best peer", "",
+        f"The peer with the best geometric mean over both thread counts is **{best}**: {ours}'s rate is",
+        f"{paired.text_of(paired.mean_ratio(timed, ours, best))} of it. The last columns: the fastest of all peers in the case.",
+        "",
+        f"| case | threads | over {best} | fastest peer | over it |",
+        "| --- | ---: | ---: | --- | ---: |",
+    ]  # fmt: skip
+    envelope = []
+    for case in timed:
+        top = case.fastest(peers)
+        ratio = case.ratio(ours, best)
+        late = " (over the limit)" if ratio is not None and ratio.estimate < 1 / CASE_LIMIT else ""
+        beside = None if top is None else case.ratio(ours, top)
+        if beside is not None:
+            envelope.append(float(np.log(beside.estimate)))
+        lines.append(
+            f"| {case.name} | {case.threads} | {paired.text_of(ratio)}{late} | {top} | {paired.text_of(beside)} |"
+        )
+    mean = rounding.significant(float(np.exp(np.mean(envelope)))) if envelope else rounding.MISSING
+    return [*lines, f"| geometric mean | | {paired.text_of(paired.mean_ratio(timed, ours, best))} | | {mean} |", ""]
+
+
+def _sharing(found: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
+    if not found:
+        return []
+    lines = [
+        "## False sharing", "",
+        f"The rate of {ours} over the fastest's; passed within a factor of {SHARING_LIMIT}.", "",
+        "| case | threads | fastest | ratio | |", "| --- | ---: | --- | ---: | --- |",
+    ]  # fmt: skip
+    for case in found:
+        top = case.fastest(names)
+        ratio = None if top is None else case.ratio(ours, top)
+        verdict = "passed" if ratio is not None and (ratio.high or ratio.estimate) >= 1 / SHARING_LIMIT else "failed"
+        lines.append(f"| {case.name} | {case.threads} | {top} | {paired.text_of(ratio)} | {verdict} |")
+    return [*lines, ""]
+
+
+def _memory(found: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
+    """Peak memory: the geometric mean beside ours, with the three fastest peers marked."""
+    keys = {(case.name, case.threads) for case in timed}
+    own = [case for case in found if (case.name, case.threads) in keys]
+    if not own:
+        return []
+    left = list(peers)
+    fast: list[str] = []
+    while left and len(fast) < 3:
+        top = paired.leader(timed, left)
+        if top is None:
+            break
+        fast.append(top)
+        left.remove(top)
+    lines = [
+        "## Peak memory", "",
+        f"Peak resident memory over {ours}'s, geometric mean over the cases above; above 1 needs more. Marked: the three fastest",
+        "peers.", "", "| allocator | ratio |", "| --- | ---: |",
+    ]  # fmt: skip
+    for name in peers:
+        mark = " (fast)" if name in fast else ""
+        lines.append(f"| {name}{mark} | {paired.text_of(paired.mean_ratio(own, name, ours))} |")
+    return [*lines, ""]
+
+
+def _fragmentation(found: Sequence[Case], names: Sequence[str]) -> list[str]:
+    if not found:
+        return []
+    lines = [
+        "## Fragmentation", "",
+        "Peak resident over live memory when the sizes of blocks change and change back; 1 is ideal. Medians.", "",
+        "| allocator | " + " | ".join(f"{case.threads} thread{'s' * (case.threads > 1)}" for case in found) + " |",
+        "| --- |" + " ---: |" * len(found),
+    ]  # fmt: skip
+    for name in names:
+        medians = [[value for value in case.values.get(name, ()) if value] for case in found]
+        cells = [rounding.significant(float(np.median(values))) if values else rounding.MISSING for values in medians]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page of a result."""
+    parser = argparse.ArgumentParser(prog="python -m loam_lab.report.mallocs", description=__doc__)
+    parser.add_argument("result", type=Path, help="folder of a result")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "malloc.md")
+    parser.add_argument("--ours", default="loam", help="the allocator that the others are set beside")
+    options = parser.parse_args(arguments)
+    try:
+        text = page(json.loads((options.result / "result.json").read_text()), options.ours)
+    except (OSError, ValueError) as problem:
+        print(f"{options.result}: {problem}", file=sys.stderr)
+        return 2
+    options.page.write_text(text)
+    print(options.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Cases that several programs ran in the same paired blocks: ratios, geometric means, and tables of them.
+
+A case is a workload with its parameters at one thread count; what is compared in it (synchronisations, allocators) goes
+by name.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from loam_lab.report import rounding
+from loam_lab.statistics import intervals
+from loam_lab.statistics.intervals import Interval
+
+
+@dataclass
+class Case:
+    """One workload, its parameters and a thread count: values by name and block."""
+
+    name: str
+    threads: int
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def ratio(self, above: str, below: str) -> Interval | None:
+        """The paired ratio of two; None where one was not measured."""
+        logs = self.logs(above, below)
+        return None if logs is None else intervals.exponential(intervals.hodges_lehmann(logs))
+
+    def logs(self, above: str, below: str) -> list[float] | None:
+        """Logarithms of the ratios of the blocks that both have."""
+        if above not in self.values or below not in self.values:
+            return None
+        pairs = zip(self.values[above], self.values[below], strict=False)
+        found = [float(np.log(a / b)) for a, b in pairs if a and b]
+        return found or None
+
+    def fastest(self, names: Sequence[str]) -> str | None:
+        """Of some the one with the highest median."""
+        known = [(float(np.median([v for v in self.values[n] if v])), n) for n in names if any(self.values.get(n, ()))]
+        return max(known)[1] if known else None
+
+
+def table(own: Sequence[Case], shown: Sequence[str], base: str, rivals: Sequence[str]) -> list[str]:
+    """Rows of a Markdown table: the rate of `base` and the ratios of the others to it, the fastest of `rivals` in bold."""
+    best = [case.fastest(rivals) for case in own]
+    lines = [
+        "| | " + " | ".join(case.name for case in own) + " | geometric mean |",
+        "| --- |" + " ---: |" * (len(own) + 1),
+    ]
+    for name in [base, *(other for other in shown if other != base)]:
+        texts = [rate(case, name) if name == base else text_of(case.ratio(name, base)) for case in own]
+        cells = [f"**{text}**" if winner == name else text for text, winner in zip(texts, best, strict=True)]
+        mean = "1" if name == base else text_of(mean_ratio(own, name, base))
+        lines.append(f"| {name} | " + " | ".join([*cells, mean]) + " |")
+    return lines
+
+
+def rate(case: Case, name: str) -> str:
+    """The median of one, in millions a second."""
+    values = [value for value in case.values.get(name, ()) if value]
+    return f"{rounding.significant(float(np.median(values)) / 1e6)} M/s" if values else rounding.MISSING
+
+
+def mean_ratio(own: Sequence[Case], above: str, below: str) -> Interval | None:
+    """The geometric mean over the cases that have both; None where they have different numbers of blocks."""
+    rows = [logs for case in own if (logs := case.logs(above, below)) is not None]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return None
+    return intervals.geometric_mean(rows)
+
+
+def leader(found: Sequence[Case], names: Sequence[str]) -> str | None:
+    """Of those that every case has, the one with the best geometric mean of medians."""
+    means = []
+    for name in names:
+        medians = [float(np.median([v for v in case.values.get(name, ()) if v] or [0.0])) for case in found]
+        if medians and min(medians) > 0:
+            means.append((float(np.mean(np.log(medians))), name))
+    return max(means)[1] if means else None
+
+
+def text_of(ratio: Interval | None) -> str:
+    """Ratio and interval."""
+    if ratio is None:
+        return rounding.MISSING
+    return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"

@@ -1,0 +1,238 @@
+// Guarded: a heap behind checks that cost time, for LOAM_MALLOC_HARDENED=1.
+//   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the end
+//   of the block a seal: its length and a tag that its address and a secret make. Beside the blocks lies a bit for each
+//   16 bytes of an area: set where a block begins that the program holds. Freed blocks are zeroed and wait in one of 256
+//   places, drawn at random, until a later one takes the place.
+//   Found: double and invalid frees and pointers into blocks, always (the bit); writes of 1 to 32 bytes past the end,
+//   when the block is freed or resized (padding, seal; one byte with another value is enough); a free with another size,
+//   always; writes to a freed block while it waits, when it leaves; which block serves next is not foreseen.
+//   Source seals as in scudo's checksums, bits as in hardened_malloc; zeroing and delay as in both.
+//   Cost: two locked instructions, a memset and the padding for each pair of malloc and free.
+//   When not: where nothing is wrong with the program and time counts.
+//   G1 a block's bit is set exactly while the program holds it.
+//   G2 a block that waits is zero in full.
+#pragma once
+
+#include "runtime/base/bits.hpp"
+#include "runtime/heap/fault.hpp"
+#include "runtime/heap/geometry.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/sync/spin_lock.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <span>
+
+namespace loam::heap {
+
+// Inner: a Heap that nothing else allocates from.
+template <class Inner>
+class Guarded {
+ public:
+  static void* allocate(std::size_t bytes) noexcept {
+    return bytes > kBytesMax ? nullptr : admit(Inner::allocate(bytes + kSealBytes), bytes);
+  }
+
+  static void* allocate_zeroed(std::size_t bytes) noexcept {
+    void* const block = allocate(bytes);
+    if (block != nullptr) std::memset(block, 0, bytes);
+    return block;
+  }
+
+  static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+    return bytes > kBytesMax ? nullptr : admit(Inner::allocate_aligned(alignment, bytes + kSealBytes), bytes);
+  }
+
+  static void deallocate(void* block) noexcept {
+    if (block == nullptr) return;
+    drop(block);
+    clear(block, checked_bytes(block));
+  }
+
+  static void deallocate_sized(void* block, std::size_t bytes) noexcept {
+    if (block == nullptr) return;
+    drop(block);
+    const std::size_t had = checked_bytes(block);
+    if (had != bytes) Inner::fault(Fault::wrong_size, block);
+    clear(block, had);
+  }
+
+  static void* reallocate(void* block, std::size_t bytes) noexcept {
+    if (!is_held(block)) Inner::fault(fault_of_free(block), block);
+    const std::size_t had = checked_bytes(block), room = Inner::usable_bytes(block) - kSealBytes;
+    if (bytes <= room && bytes >= room / 2) {
+      if (bytes < had) std::memset(static_cast<std::byte*>(block) + bytes, 0, had - bytes);
+      close(block, bytes);
+      return block;
+    }
+    void* const moved = allocate(bytes);
+    if (moved == nullptr) return nullptr;
+    std::memcpy(moved, block, std::min(had, bytes));
+    deallocate(block);
+    return moved;
+  }
+
+  // Exactly what was asked for: behind it lies the padding.
+  static std::size_t usable_bytes(const void* block) noexcept {
+    if (!is_held(block)) Inner::fault(fault_of_free(block), block);
+    return checked_bytes(block);
+  }
+
+  static void thread_exit() noexcept { Inner::thread_exit(); }
+  static auto* own() noexcept { return Inner::own(); }
+
+  // Around a fork.
+  static void lock() noexcept { lock_.lock(); }
+  static void unlock() noexcept { lock_.unlock(); }
+
+  static bool trim() noexcept {
+    for (auto& place : waiting_) release(place.exchange(nullptr, std::memory_order_acq_rel));
+    return Inner::trim();
+  }
+
+ private:
+  static constexpr std::size_t kSealBytes = sizeof(std::uint64_t), kPaddingMax = 32;
+  static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes;
+  static constexpr std::byte kPadding{0xb5};
+  static constexpr unsigned kPlaces = 256;
+  static constexpr unsigned kLengthBits = 48;  // the tag has the rest
+  static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
+  static constexpr std::size_t kBitmapBytes = kAreaBytes / kBlockAlignment / 8;
+
+  using Bits = std::atomic<std::uint64_t>;
+
+  static std::uint64_t secret() noexcept {
+    // relaxed: whoever finds none draws one, and the first exchange decides.
+    std::uint64_t value = secret_.load(std::memory_order_relaxed);
+    if (value != 0) [[likely]]
+      return value;
+    std::uint64_t drawn = 0;
+    platform::random_bytes(std::as_writable_bytes(std::span(&drawn, 1)));
+    drawn |= 1;
+    return secret_.compare_exchange_strong(value, drawn, std::memory_order_relaxed) ? drawn : value;
+  }
+
+  static std::uint64_t seal_of(const void* block, std::size_t bytes) noexcept {
+    return base::mix(address_of(block) ^ secret() ^ bytes << 3) << kLengthBits | bytes;
+  }
+
+  static std::byte* seal_place(const void* block) noexcept {
+    return static_cast<std::byte*>(const_cast<void*>(block)) + Inner::usable_bytes(block) - kSealBytes;
+  }
+
+  // Padding and seal behind `bytes`.
+  static void close(void* block, std::size_t bytes) noexcept {
+    std::byte* const end = static_cast<std::byte*>(block) + bytes;
+    std::byte* const place = seal_place(block);
+    std::fill(end, std::min(end + kPaddingMax, place), kPadding);
+    const std::uint64_t seal = seal_of(block, bytes);
+    std::memcpy(place, &seal, sizeof seal);
+  }
+
+  // What was asked for; ends the program if something was written behind it.
+  static std::size_t checked_bytes(const void* block) noexcept {
+    const std::byte* const place = seal_place(block);
+    std::uint64_t seal;
+    std::memcpy(&seal, place, sizeof seal);
+    const std::size_t bytes = seal & ((std::uint64_t{1} << kLengthBits) - 1);
+    const auto* const begin = static_cast<const std::byte*>(block);
+    if (bytes > static_cast<std::size_t>(place - begin) || seal != seal_of(block, bytes))
+      Inner::fault(Fault::write_past_end, block);
+    const std::byte* const end = begin + bytes;
+    if (!std::all_of(end, std::min(end + kPaddingMax, place), [](std::byte b) { return b == kPadding; }))
+      Inner::fault(Fault::write_past_end, block);
+    return bytes;
+  }
+
+  static void* admit(void* block, std::size_t bytes) noexcept {
+    if (block == nullptr) return nullptr;
+    Bits* const bits = bits_of(block);
+    if (bits == nullptr) {
+      Inner::deallocate(block);
+      return nullptr;
+    }
+    // relaxed: a block passes from thread to thread by means that order.
+    word(bits, block).fetch_or(mask(block), std::memory_order_relaxed);
+    std::memset(block, 0, std::min(kBlockAlignment, bytes));  // the heap's own words
+    close(block, bytes);
+    return block;
+  }
+
+  // The program holds the block no more; ends it where it did not before.
+  static void drop(void* block) noexcept {
+    Bits* const bits = known_bits_of(block);
+    if (bits == nullptr || address_of(block) % kBlockAlignment != 0 ||
+        (word(bits, block).fetch_and(~mask(block), std::memory_order_relaxed) & mask(block)) == 0)
+      Inner::fault(fault_of_free(block), block);
+  }
+
+  static bool is_held(const void* block) noexcept {
+    Bits* const bits = known_bits_of(block);
+    return bits != nullptr && address_of(block) % kBlockAlignment == 0 &&
+           (word(bits, block).load(std::memory_order_relaxed) & mask(block)) != 0;
+  }
+
+  static Fault fault_of_free(const void* block) noexcept {
+    return !Inner::covers(block) ? Fault::foreign : Inner::is_block(block) ? Fault::double_free : Fault::interior;
+  }
+
+  static void clear(void* block, std::size_t bytes) noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    std::byte* const place = seal_place(block);
+    std::memset(begin, 0, std::min<std::size_t>(bytes + kPaddingMax, static_cast<std::size_t>(place - begin)));
+    std::memset(place, 0, kSealBytes);
+    if (Inner::usable_bytes(block) > kWaitingBytesMax) return Inner::deallocate(block);
+    // acq_rel: who takes a block out sees it zeroed (guarded.A, with itself).
+    release(waiting_[draw() % kPlaces].exchange(block, std::memory_order_acq_rel));
+  }
+
+  // A block that has waited goes back to the heap.
+  static void release(void* block) noexcept {
+    if (block == nullptr) return;
+    const auto* const begin = static_cast<const std::byte*>(block);
+    if (!std::all_of(begin, begin + Inner::usable_bytes(block), [](std::byte b) { return b == std::byte{0}; }))
+      Inner::fault(Fault::use_after_free, block);
+    Inner::deallocate(block);
+  }
+
+  static std::uint64_t draw() noexcept {
+    state_ += 0x9e3779b97f4a7c15u;  // SplitMix64, one sequence a thread
+    return base::mix(state_ ^ secret() ^ address_of(&state_));
+  }
+
+  static Bits& word(Bits* bits, const void* block) noexcept {
+    return bits[address_of(block) % kAreaBytes / kBlockAlignment / 64];
+  }
+  static std::uint64_t mask(const void* block) noexcept {
+    return std::uint64_t{1} << (address_of(block) / kBlockAlignment % 64);
+  }
+
+  // The bits of the block's 256 MiB. nullptr: no block was ever made there
+  static Bits* known_bits_of(const void* block) noexcept {
+    const std::uintptr_t area = address_of(block) >> kAreaShift;
+    // acquire: pairs with the release in bits_of(): the bitmap is zero.
+    return area < kAreasMax ? bits_[area].load(std::memory_order_acquire) : nullptr;
+  }
+
+  // As above, made where there are none. nullptr: no memory
+  static Bits* bits_of(const void* block) noexcept {
+    if (Bits* const known = known_bits_of(block)) return known;
+    const std::lock_guard guard(lock_);
+    if (Bits* const known = known_bits_of(block)) return known;
+    auto* const made = reinterpret_cast<Bits*>(Inner::Pages::metadata(kBitmapBytes));
+    bits_[address_of(block) >> kAreaShift].store(made, std::memory_order_release);
+    return made;
+  }
+
+  static constexpr std::size_t kWaitingBytesMax = 32u << 10;  // longer blocks would hold back too much
+
+  static inline constinit sync::SpinLock lock_{};
+  static inline constinit std::atomic<std::uint64_t> secret_{0};
+  static inline constinit thread_local std::uint64_t state_ = 0;
+  static inline constinit std::atomic<void*> waiting_[kPlaces]{};
+  static inline constinit std::atomic<Bits*> bits_[kAreasMax]{};
+};
+
+}  // namespace loam::heap

@@ -1,0 +1,85 @@
+"""docs/performance/malloc.md: ours beside peers, limits, memory and fragmentation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loam_lab.report import mallocs
+
+DAY = [1e6 * (1 + 0.01 * block) for block in range(10)]
+
+
+def cell(
+    allocator: str, workload: str, threads: int, factor: float, rss: float = 1.0, **parameters: Any
+) -> dict[str, Any]:
+    metrics = {
+        "ops_per_s": {"values": [factor * value for value in DAY]},
+        "rss_peak_bytes": {"values": [rss * 2**20] * 10},
+    }
+    return {
+        "copy": 0, "factors": {"workload": workload, "allocator": allocator, "sync": "etl-wb", "threads": threads},
+        "parameters": parameters, "metrics": metrics,
+    }  # fmt: skip
+
+
+def made(cells: list[dict[str, Any]]) -> dict[str, Any]:
+    machine = {"cpu": "made up", "cores": 2, "kernel": "6.1"}
+    return {"cells": cells, "blocks": 10, "created_utc": "2026-01-02T03:04:05Z", "machine": machine}
+
+
+def test_ours_is_set_beside_the_peer_with_the_best_mean_and_beside_the_fastest_of_each_case() -> None:
+    cells = [
+        cell("loam", "larson", 1, 1), cell("a", "larson", 1, 0.5), cell("b", "larson", 1, 0.8),
+        cell("loam", "sh6", 1, 1), cell("a", "sh6", 1, 1.25), cell("b", "sh6", 1, 0.5),
+    ]  # fmt: skip
+    text = mallocs.page(made(cells))
+    assert "best geometric mean over both thread counts is **a**: loam's rate is\n1.265" in text
+    assert "| larson | 1 | 2.000 [2.000, 2.000] | b | 1.250 [1.250, 1.250] |" in text
+    assert "| sh6 | 1 | 0.800 [0.800, 0.800] (over the limit) | a | 0.800 [0.800, 0.800] |" in text
+    assert "| geometric mean | | 1.265 [1.265, 1.265] | | 1" in text
+    assert "| a | 0.500 [0.500, 0.500] | **1.250 [1.250, 1.250]** |" in text
+
+
+def test_false_sharing_passes_or_fails_and_takes_no_part_in_means() -> None:
+    cells = [
+        cell("loam", "larson", 2, 1), cell("a", "larson", 2, 0.5),
+        cell("loam", "cache-scratch", 2, 0.97), cell("a", "cache-scratch", 2, 1),
+        cell("loam", "cache-thrash", 2, 0.9), cell("a", "cache-thrash", 2, 1),
+    ]  # fmt: skip
+    text = mallocs.page(made(cells))
+    assert "| cache-scratch | 2 | a | 0.970 [0.970, 0.970] | passed |" in text
+    assert "| cache-thrash | 2 | a | 0.900 [0.900, 0.900] | failed |" in text
+    assert "loam's rate is\n2.000" in text
+
+
+def test_memory_names_the_three_fastest_peers() -> None:
+    rates = {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.7}
+    cells = [
+        cell("loam", "larson", 1, 1, rss=2),
+        *(cell(name, "larson", 1, rate, rss=3) for name, rate in rates.items()),
+    ]
+    text = mallocs.page(made(cells))
+    assert "| a (fast) | 1.500 [1.500, 1.500] |" in text and "| c (fast) |" in text and "| d | 1.500" in text
+
+
+def test_parameters_that_vary_are_in_the_name_and_fragmentation_has_a_table() -> None:
+    cells = [cell(name, "malloc-loop", 1, 1, size=size, blocks=9) for name in ("loam", "a") for size in (16, 1024)]
+    for name, value in (("loam", 1.5), ("a", 2.5)):
+        cells.append(cell(name, "fragmentation", 1, 1))
+        cells[-1]["metrics"] = {"fragmentation": {"values": [value] * 3}}
+    text = mallocs.page(made(cells))
+    assert "| malloc-loop 16 | 1 |" in text and "| malloc-loop 1024 | 1 |" in text
+    assert "| loam | 1.5" in text.split("## Fragmentation")[1] and "| a | 2.5" in text.split("## Fragmentation")[1]
+
+
+def test_a_result_without_ours_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "result.json").write_text(json.dumps(made([cell("a", "larson", 1, 1)])))
+    assert mallocs.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 2
+    assert "./loam study run malloc does" in capsys.readouterr().err
+    (tmp_path / "result.json").write_text(json.dumps(made([cell(name, "larson", 1, 1) for name in ("a", "loam")])))
+    assert mallocs.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 0
+    assert (tmp_path / "p.md").read_text().startswith("# Speed and memory of malloc\n")

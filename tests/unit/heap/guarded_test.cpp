@@ -1,0 +1,207 @@
+// The guarded heap: what it finds, and that it serves.
+#include "runtime/base/random.hpp"
+#include "runtime/heap/compositions/loam.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace loam::heap {
+namespace {
+
+struct NoHook {
+  static void attached() noexcept {}
+};
+struct Die {
+  [[noreturn]] static void report(Fault fault, const void*, std::size_t bytes, unsigned) noexcept {
+    constexpr const char* kNames[] = {"foreign",    "interior",       "double free",
+                                      "wrong size", "write past end", "use after free"};
+    LOAM_FATAL("{} in a block of {} bytes", kNames[static_cast<unsigned>(fault)], bytes);
+  }
+};
+struct Always {
+  static bool on() noexcept { return true; }
+};
+using TestHeap = Heap<LoamOrGuardedComposition<NoHook, Die, Always>>;
+
+std::byte* filled(std::size_t bytes, unsigned char value) {
+  auto* const block = static_cast<std::byte*>(TestHeap::allocate(bytes));
+  std::memset(block, value, bytes);
+  return block;
+}
+
+bool holds(const std::byte* block, std::size_t bytes, unsigned char value) {
+  return std::all_of(block, block + bytes, [value](std::byte b) { return b == std::byte{value}; });
+}
+
+// Stays out of the compiler's sight.
+void write(std::byte* block, std::size_t offset, std::size_t bytes) {
+  std::byte* volatile hidden = block;
+  for (std::size_t i = 0; i < bytes; ++i) hidden[offset + i] = std::byte{0x11};
+}
+
+// Puts others in the places of all blocks that wait.
+void let_others_wait() {
+  for (int i = 0; i < 8000; ++i) TestHeap::deallocate(TestHeap::allocate(64));
+}
+
+const std::size_t kSizes[] = {0, 1, 7, 8, 15, 16, 17, 24, 40, 100, 1000, 1016, 5000, 32000, 40000, 3 << 20};
+
+TEST(Guarded, BlocksServeAndTellTheirLength) {
+  std::set<std::byte*> blocks;
+  for (const std::size_t bytes : kSizes) {
+    std::byte* const block = filled(bytes, 7);
+    EXPECT_EQ(TestHeap::usable_bytes(block), bytes);
+    EXPECT_EQ(address_of(block) % kBlockAlignment, 0u);
+    EXPECT_TRUE(blocks.insert(block).second);
+  }
+  for (std::byte* const block : blocks) {
+    EXPECT_TRUE(holds(block, TestHeap::usable_bytes(block), 7));
+    TestHeap::deallocate(block);
+  }
+  EXPECT_EQ(TestHeap::verify(), nullptr);
+}
+
+TEST(Guarded, AlignedAndZeroedBlocksAre) {
+  for (std::size_t alignment = 16; alignment <= 1 << 17; alignment *= 2)
+    for (const std::size_t bytes : {std::size_t{1}, alignment, std::size_t{5000}}) {
+      void* const block = TestHeap::allocate_aligned(alignment, bytes);
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(address_of(block) % alignment, 0u);
+      std::memset(block, 0xff, bytes);
+      TestHeap::deallocate(block);
+      auto* const zeroed = static_cast<std::byte*>(TestHeap::allocate_zeroed(bytes));
+      EXPECT_TRUE(holds(zeroed, bytes, 0));
+      TestHeap::deallocate(zeroed);
+    }
+}
+
+TEST(Guarded, ReallocateKeepsTheContents) {
+  for (const std::size_t from : kSizes)
+    for (const std::size_t to : kSizes) {
+      if (to == 0) continue;
+      auto* const block = static_cast<std::byte*>(TestHeap::reallocate(filled(from, 3), to));
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(TestHeap::usable_bytes(block), to);
+      EXPECT_TRUE(holds(block, std::min(from, to), 3));
+      TestHeap::deallocate(block);
+    }
+}
+
+TEST(Guarded, ImpossibleRequestsFail) {
+  EXPECT_EQ(TestHeap::allocate(~std::size_t{0}), nullptr);
+  EXPECT_EQ(TestHeap::allocate(~std::size_t{0} - 7), nullptr);
+  EXPECT_EQ(TestHeap::allocate_zeroed(std::size_t{1} << 63), nullptr);
+  EXPECT_EQ(TestHeap::allocate_aligned(64, ~std::size_t{0} - 7), nullptr);
+}
+
+TEST(Guarded, BlocksThatChangeHandsAreFreedByOthers) {
+  constexpr int kBlocks = 3000;
+  std::vector<std::byte*> blocks(kBlocks);
+  base::Random random(1);
+  for (auto& block : blocks) block = filled(1 + random.below(600), 5);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&blocks, t] {
+      for (int i = t; i < kBlocks; i += 3) {
+        EXPECT_TRUE(holds(blocks[i], TestHeap::usable_bytes(blocks[i]), 5));
+        TestHeap::deallocate(blocks[i]);
+        TestHeap::deallocate(filled(100, 1));
+      }
+      TestHeap::thread_exit();
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(TestHeap::verify(), nullptr);
+}
+
+TEST(Guarded, WhichFreedBlockServesNextIsNotForeseen) {
+  std::vector<void*> freed;
+  for (int i = 0; i < 400; ++i) freed.push_back(TestHeap::allocate(48));
+  for (void* const block : freed) TestHeap::deallocate(block);
+  std::vector<std::ptrdiff_t> served;
+  for (int i = 0; i < 100; ++i) {
+    const auto at = std::find(freed.begin(), freed.end(), TestHeap::allocate(48));
+    if (at != freed.end()) served.push_back(at - freed.begin());
+  }
+  ASSERT_GT(served.size(), 20u);
+  EXPECT_FALSE(std::is_sorted(served.begin(), served.end()));
+  EXPECT_FALSE(std::is_sorted(served.rbegin(), served.rend()));
+}
+
+TEST(GuardedDeathTest, AWriteOfOneToThirtyTwoBytesPastTheEndIsFoundAtTheFree) {
+  for (const std::size_t bytes : kSizes)
+    for (const std::size_t past : {1, 8, 32}) {
+      EXPECT_DEATH(
+          {
+            std::byte* const block = filled(bytes, 1);
+            write(block, bytes, past);
+            TestHeap::deallocate(block);
+          },
+          "write past end")
+          << bytes << " " << past;
+    }
+}
+
+TEST(GuardedDeathTest, AWritePastTheEndIsFoundWhenTheBlockIsResized) {
+  EXPECT_DEATH(
+      {
+        std::byte* const block = filled(100, 1);
+        write(block, 100, 1);
+        TestHeap::reallocate(block, 5000);
+      },
+      "write past end");
+}
+
+TEST(GuardedDeathTest, ASecondFreeIsFoundHoweverLate) {
+  for (const std::size_t bytes : kSizes)
+    EXPECT_DEATH(
+        {
+          std::byte* const block = filled(bytes, 1);
+          TestHeap::deallocate(block);
+          let_others_wait();
+          TestHeap::deallocate(block);
+        },
+        "double free|foreign|interior")
+        << bytes;
+}
+
+TEST(GuardedDeathTest, PointersThatAreNoBlocksAreFound) {
+  std::byte* const block = filled(200, 1);
+  std::byte* const large = filled(1 << 20, 1);
+  int local = 0;
+  EXPECT_DEATH(TestHeap::deallocate(block + 16), "interior in a block of 224 bytes");
+  EXPECT_DEATH(TestHeap::deallocate(block + 1), "interior");
+  EXPECT_DEATH(TestHeap::deallocate(large + 32), "interior");
+  EXPECT_DEATH(TestHeap::deallocate(&local), "foreign");
+  EXPECT_DEATH(TestHeap::usable_bytes(block + 16), "interior");
+  TestHeap::deallocate(block);
+  TestHeap::deallocate(large);
+}
+
+TEST(GuardedDeathTest, ASizeThatIsNotTheBlocksIsFound) {
+  std::byte* const block = filled(100, 1);
+  EXPECT_DEATH(TestHeap::deallocate_sized(block, 99), "wrong size");
+  EXPECT_DEATH(TestHeap::deallocate_sized(block, 101), "wrong size");
+  TestHeap::deallocate_sized(block, 100);
+}
+
+TEST(GuardedDeathTest, AWriteToAFreedBlockIsFoundWhenItHasWaited) {
+  for (const std::size_t offset : {0, 8, 16, 99}) {
+    EXPECT_DEATH(
+        {
+          std::byte* const block = filled(100, 1);
+          TestHeap::deallocate(block);
+          write(block, offset, 1);
+          let_others_wait();
+        },
+        "use after free")
+        << offset;
+  }
+}
+
+}  // namespace
+}  // namespace loam::heap
