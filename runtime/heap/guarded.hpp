@@ -1,16 +1,14 @@
 // Guarded: a heap behind checks that cost time, for LOAM_MALLOC_HARDENED=1.
-//   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the end
-//   of the block a seal: its length and a tag that its address and a secret make. Beside the blocks lies a bit for each
-//   16 bytes of an area: set where a block begins that the program holds. Freed blocks are zeroed and wait in one of 256
-//   places, drawn at random, until a later one takes the place.
-//   Found: double and invalid frees and pointers into blocks, always (the bit); writes of 1 to 32 bytes past the end,
-//   when the block is freed or resized (padding, seal; one byte with another value is enough); a free with another size,
-//   always; writes to a freed block while it waits, when it leaves; which block serves next is not foreseen.
-//   Source seals as in scudo's checksums, bits as in hardened_malloc; zeroing and delay as in both.
-//   Cost: two locked instructions, a memset and the padding for each pair of malloc and free.
-//   When not: where nothing is wrong with the program and time counts.
-//   G1 a block's bit is set exactly while the program holds it.
-//   G2 a block that waits is zero in full.
+//   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
+//   end of the block a seal: its length and a tag that its address and a secret make. Beside the blocks lies a bit for
+//   each 16 bytes of an area: set where a block begins that the program holds. Freed blocks are zeroed and wait in one
+//   of 256 places, drawn at random, until a later one takes the place. Found: double and invalid frees and pointers
+//   into blocks, always (the bit); writes of 1 to 32 bytes past the end, when the block is freed or resized (padding,
+//   seal; one byte with another value is enough); a free with another size, always; writes to a freed block while it
+//   waits, when it leaves; which block serves next is not foreseen. Source seals as in scudo's checksums, bits as in
+//   hardened_malloc; zeroing and delay as in both. Cost: two locked instructions, a memset and the padding for each
+//   pair of malloc and free. When not: where nothing is wrong with the program and time counts. G1 a block's bit is set
+//   exactly while the program holds it. G2 a block that waits is zero in full.
 #pragma once
 
 #include "runtime/base/bits.hpp"
@@ -122,13 +120,17 @@ class Guarded {
     return static_cast<std::byte*>(const_cast<void*>(block)) + Inner::usable_bytes(block) - kSealBytes;
   }
 
+  // Bytes of padding behind a block's `bytes`.
+  static std::size_t padding_of(const void* block, std::size_t bytes) noexcept {
+    const auto room = static_cast<std::size_t>(seal_place(block) - static_cast<const std::byte*>(block));
+    return std::min(kPaddingMax, room - bytes);
+  }
+
   // Padding and seal behind `bytes`.
   static void close(void* block, std::size_t bytes) noexcept {
-    std::byte* const end = static_cast<std::byte*>(block) + bytes;
-    std::byte* const place = seal_place(block);
-    std::fill(end, std::min(end + kPaddingMax, place), kPadding);
+    std::fill_n(static_cast<std::byte*>(block) + bytes, padding_of(block, bytes), kPadding);
     const std::uint64_t seal = seal_of(block, bytes);
-    std::memcpy(place, &seal, sizeof seal);
+    std::memcpy(seal_place(block), &seal, sizeof seal);
   }
 
   // What was asked for; ends the program if something was written behind it.
@@ -141,7 +143,7 @@ class Guarded {
     if (bytes > static_cast<std::size_t>(place - begin) || seal != seal_of(block, bytes))
       Inner::fault(Fault::write_past_end, block);
     const std::byte* const end = begin + bytes;
-    if (!std::all_of(end, std::min(end + kPaddingMax, place), [](std::byte b) { return b == kPadding; }))
+    if (!std::all_of(end, end + padding_of(block, bytes), [](std::byte b) { return b == kPadding; }))
       Inner::fault(Fault::write_past_end, block);
     return bytes;
   }
@@ -179,11 +181,12 @@ class Guarded {
   }
 
   static void clear(void* block, std::size_t bytes) noexcept {
-    auto* const begin = static_cast<std::byte*>(block);
-    std::byte* const place = seal_place(block);
-    std::memset(begin, 0, std::min<std::size_t>(bytes + kPaddingMax, static_cast<std::size_t>(place - begin)));
-    std::memset(place, 0, kSealBytes);
-    if (Inner::usable_bytes(block) > kWaitingBytesMax) return Inner::deallocate(block);
+    const std::size_t usable = Inner::usable_bytes(block);
+    if (usable > kWaitingBytesMax) {
+      std::memset(block, 0, bytes);
+      return Inner::deallocate(block);
+    }
+    std::memset(block, 0, usable);  // what is behind the padding too: memory of an earlier block may have shown there
     // acq_rel: who takes a block out sees it zeroed (guarded.A, with itself).
     release(waiting_[draw() % kPlaces].exchange(block, std::memory_order_acq_rel));
   }

@@ -1,7 +1,8 @@
 // Heap: a composition of layers as one allocator, all static: one heap a process and composition.
 //   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), and two hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
-//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or 0
+//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
+//     0
 //   It may name another heap to stand in for it: while guarded() holds, from the first call of the process on, calls go
 //   to Guarded (guarded.hpp). No thread gets a heap of this one then, so that the fast path leads nobody past the door.
 //   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
@@ -199,7 +200,9 @@ struct Heap {
     const PageMap::Word word = word_of(block);
     const bool slab = word != 0 && !Large::is_large(word);
     C::Faults::report(fault, block,
-                      slab ? Classes::bytes_of(class_of(word)) : word != 0 ? Large::usable_bytes(word) : 0,
+                      slab        ? Classes::bytes_of(class_of(word))
+                      : word != 0 ? Large::usable_bytes(word)
+                                  : 0,
                       slab ? owner_of(word)->thread.load(std::memory_order_relaxed) : 0);
   }
 

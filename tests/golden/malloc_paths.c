@@ -1,7 +1,7 @@
 // Calls of malloc and free for callgrind to count, of whatever allocator serves this process.
 //   Each dump is named "SIZE;WHAT;CALLS". malloc: 1000 blocks, one after the other; free: the same, the oldest first;
-//   pair: one block at a time. Size 0 are the same loops around a function of one instruction: what they cost themselves.
-//   Everything has run before, so that no page is new.
+//   pair: one block at a time. Size 0 are the same loops around a function of one instruction: what they cost
+//   themselves. Everything has run before, so that no page is new.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
