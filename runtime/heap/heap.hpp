@@ -3,8 +3,9 @@
 //     Threads::attached()     a thread has got its heap; may allocate
 //     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
 //     0
-//   It may name another heap to stand in for it: while guarded() holds, from the first call of the process on, calls go
-//   to Guarded (guarded.hpp). No thread gets a heap of this one then, so that the fast path leads nobody past the door.
+//   It may name another heap that stands in for it, Guarded (guarded.hpp), and guarded(), the same from the first call
+//   of the process to the last: if it holds, calls go to Guarded. No thread gets a heap of this one then, so that the
+//   fast path leads nobody past the door.
 //   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
 //   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
 //   exceed PTRDIFF_MAX; none touches errno.
@@ -56,7 +57,7 @@ struct Heap {
     if (c == Classes::kClasses) return allocate_large(alignment, bytes).block;
     if (void* const block = current->pop_class(c); block != nullptr) return block;
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::allocate_aligned(alignment, bytes);
+      if (stands_aside()) return C::Guarded::allocate_aligned(alignment, bytes);
     return attach() ? current->take(c) : nullptr;
   }
 
@@ -80,7 +81,7 @@ struct Heap {
   // block: not nullptr; bytes > 0. nullptr: the block stays as it is.
   static void* reallocate(void* block, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::reallocate(block, bytes);
+      if (stands_aside()) return C::Guarded::reallocate(block, bytes);
     const std::size_t had = usable_bytes(block);
     if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
     if (const PageMap::Word word = word_of(block); Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
@@ -94,7 +95,7 @@ struct Heap {
 
   static std::size_t usable_bytes(const void* block) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::usable_bytes(block);
+      if (stands_aside()) return C::Guarded::usable_bytes(block);
     const PageMap::Word word = word_of(block);
     if (Large::is_large(word)) return Large::usable_bytes(word);
     if (word == 0) fault(Fault::foreign, block);
@@ -104,7 +105,7 @@ struct Heap {
   // Hands the calling thread's heap over. A later call of this thread gets another one.
   static void thread_exit() noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::thread_exit();
+      if (stands_aside()) return C::Guarded::thread_exit();
     ThreadHeap* const heap = current;
     if (heap == &sentinel) return;
     current = &sentinel;
@@ -114,7 +115,7 @@ struct Heap {
   // Gives memory that nobody uses back to the system. returns whether there was any
   static bool trim() noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::trim();
+      if (stands_aside()) return C::Guarded::trim();
     if (current != &sentinel) {
       current->send_all(Threads::send);
       current->give_all();
@@ -143,7 +144,7 @@ struct Heap {
   // The calling thread's heap; nullptr where it has none.
   static const ThreadHeap* own() noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::own();
+      if (stands_aside()) return C::Guarded::own();
     return current == &sentinel ? nullptr : current;
   }
 
@@ -211,6 +212,9 @@ struct Heap {
  private:
   static constexpr bool kGuardable = requires { typename C::Guarded; };
 
+  // Whether Guarded takes the call. Asked only where the calling thread has no heap of this one, as none ever has then.
+  static bool stands_aside() noexcept { return current == &sentinel && C::guarded(); }
+
   static PageMap::Word word_of(const void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
     return unit < PageMap::limit() ? PageMap::at(unit) : 0;
@@ -234,7 +238,7 @@ struct Heap {
 
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::allocate(bytes);
+      if (stands_aside()) return C::Guarded::allocate(bytes);
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
     if (!attach()) return nullptr;
     return current->take(Classes::class_of(bytes));
@@ -242,7 +246,7 @@ struct Heap {
 
   static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
+      if (stands_aside()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
     if (bytes > kBytesMax) return {nullptr, false};
     auto taken = Large::allocate(alignment, bytes);
     if (taken.block == nullptr && current != &sentinel) {  // what this thread keeps may be what is missing
@@ -255,7 +259,7 @@ struct Heap {
   [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
     if (block == nullptr) return;
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::deallocate(block);
+      if (stands_aside()) return C::Guarded::deallocate(block);
     const PageMap::Word word = word_of(block);
     if (word == 0) fault(Fault::foreign, block);
     if (Large::is_large(word)) {
@@ -280,7 +284,7 @@ struct Heap {
 
   [[gnu::noinline]] static void deallocate_sized_slowly(void* block, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::deallocate_sized(block, bytes);
+      if (stands_aside()) return C::Guarded::deallocate_sized(block, bytes);
     const PageMap::Word word = word_of(block);
     const bool slab = word != 0 && !Large::is_large(word);
     if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) fault(Fault::wrong_size, block);

@@ -16,7 +16,7 @@ bool PageMap::open() noexcept {
     void* const map = platform::map_lazy(wanted * sizeof(Word), {.huge_pages = false, .core_dump = false});
     if (map == nullptr) continue;
     words = static_cast<std::atomic<Word>*>(map);
-    units.store(wanted, std::memory_order_release);  // page_map.A
+    units = wanted;
     return true;
   }
   return false;

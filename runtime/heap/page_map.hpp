@@ -22,22 +22,23 @@ class PageMap {
   static bool is_open() noexcept { return limit() != 0; }
 
   // Units from here on are not covered; 0 before open().
-  // page_map.A: acquire pairs with the release in open(): whoever sees the limit sees the map.
-  static std::uintptr_t limit() noexcept { return units.load(std::memory_order_acquire); }
+  // Plain: it changes once, before the first block is handed out, and who frees a block got it by a path that orders.
+  // (An atomic load is an instruction more in every free: GCC compares no atomic in memory.)
+  static std::uintptr_t limit() noexcept { return units; }
 
   // unit < limit().
-  // page_map.B: relaxed, by M1: who owns a block of the unit got it by a path that orders; a foreign pointer may read
+  // page_map.A: relaxed, by M1: who owns a block of the unit got it by a path that orders; a foreign pointer may read
   // any word.
   static Word at(std::uintptr_t unit) noexcept { return words[unit].load(std::memory_order_relaxed); }
 
   // Sets the words of `count` units.
   static void set(std::uintptr_t unit, std::size_t count, Word word) noexcept {
-    for (std::size_t i = 0; i < count; ++i) words[unit + i].store(word, std::memory_order_relaxed);  // page_map.B
+    for (std::size_t i = 0; i < count; ++i) words[unit + i].store(word, std::memory_order_relaxed);  // page_map.A
   }
 
  private:
-  static inline constinit std::atomic<Word>* words = nullptr;  // written before the limit is
-  static inline constinit std::atomic<std::uintptr_t> units{0};
+  static inline constinit std::atomic<Word>* words = nullptr;
+  static inline constinit std::uintptr_t units = 0;
 };
 
 }  // namespace loam::heap

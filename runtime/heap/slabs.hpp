@@ -1,7 +1,8 @@
 // Slabs: the spans that a thread heap cuts into blocks of one class, and which of them have blocks to give.
 //   Blocks are carved a page at a time in address order, so that memory is touched when it is needed. A block is in one
 //   of three places: carved and on its slab's free_list, not carved yet, or out (in a user's hands or in some list of a
-//   heap: the slab does not know). A slab none of whose blocks is out goes back, but for one of each class.
+//   heap: the slab does not know). A slab none of whose blocks is out goes back, but for one of each class, or four of
+//   long blocks.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
 //   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
 //   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity.
@@ -39,6 +40,7 @@ class Slabs {
   BlockList take(unsigned c, Key owner) noexcept {
     Span* slab = giving_[c];
     if (slab == nullptr && (slab = make(c, owner)) == nullptr) return {nullptr, 0};
+    if (is_whole(*slab)) --whole_[c];
     BlockList found{slab->free_list, slab->free};
     if (slab->free != 0) {
       slab->free_list = nullptr;
@@ -51,7 +53,7 @@ class Slabs {
   }
 
   // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
-  void give(FreeBlock* first, [[maybe_unused]] unsigned c, Key owner) noexcept {
+  void give(FreeBlock* first, unsigned c, Key owner) noexcept {
     while (first != nullptr) {
       Span& slab = *Spans::span_of(first);
       const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
@@ -69,15 +71,18 @@ class Slabs {
       slab.free_list = first;
       slab.free += length;
       if (!slab.listed) list(slab);
-      if (slab.free == slab.carved) now_whole(slab);
+      if (is_whole(slab) && ++whole_[c] > whole_max(c)) give_back(slab);
       first = next;
     }
   }
 
-  // Gives the one whole slab that each class keeps back as well.
+  // Gives the whole slabs that classes keep back as well.
   void give_whole() noexcept {
     for (unsigned c = 0; c < Classes::kClasses; ++c)
-      if (Span* const slab = whole_[c]; slab != nullptr && slab->free == slab->carved) give_back(*slab);
+      for (Span *slab = giving_[c], *next; whole_[c] != 0; slab = next) {
+        next = slab->next;
+        if (is_whole(*slab)) give_back(*slab);
+      }
   }
 
   // nullptr, or the invariant that does not hold for a slab of this owner.
@@ -101,6 +106,14 @@ class Slabs {
   }
 
  private:
+  static constexpr std::size_t kAtOnce = 16;
+
+  // Whole slabs that a class keeps. Of long blocks some, since there a slab is few of them; of short ones a shelf of
+  // lists has kept what comes back soon.
+  static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < 2048 ? 1 : 4; }
+
+  static bool is_whole(const Span& slab) noexcept { return slab.free == slab.carved && slab.carved != 0; }
+
   Span* make(unsigned c, Key owner) noexcept {
     const unsigned units = Classes::units_of(c);
     Span* const slab = Spans::take(units, 1);
@@ -118,13 +131,14 @@ class Slabs {
     return slab;
   }
 
-  // The next blocks in address order: those that begin in the page where the carved ones end.
+  // The next blocks in address order: those that begin in the page where the carved ones end, and at least kAtOnce
+  // where the slab's memory is there already.
   static BlockList carve(Span& slab, Key owner) noexcept {
     const std::size_t bytes = Classes::bytes_of(slab.size_class);
     std::byte* const begin = slab.blocks + slab.carved * bytes;
     const std::size_t page_left = platform::kPageBytes - address_of(begin) % platform::kPageBytes;
-    const auto count =
-        static_cast<std::uint32_t>(std::min<std::size_t>((page_left + bytes - 1) / bytes, slab.capacity - slab.carved));
+    const std::size_t wanted = std::max((page_left + bytes - 1) / bytes, slab.zero ? 1 : kAtOnce);
+    const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, slab.capacity - slab.carved));
     const auto block = [begin, bytes](std::size_t i) { return reinterpret_cast<FreeBlock*>(begin + i * bytes); };
     for (std::uint32_t i = 0; i + 1 < count; ++i) link_to(block(i), block(i + 1), owner);
     link_to(block(count - 1), nullptr, owner);
@@ -132,17 +146,8 @@ class Slabs {
     return {block(0), count};
   }
 
-  void now_whole(Span& slab) noexcept {
-    Span*& kept = whole_[slab.size_class];
-    if (kept != nullptr && kept != &slab && kept->free == kept->carved) {
-      give_back(slab);
-    } else {
-      kept = &slab;
-    }
-  }
-
   void give_back(Span& slab) noexcept {
-    if (whole_[slab.size_class] == &slab) whole_[slab.size_class] = nullptr;
+    --whole_[slab.size_class];
     unlist(slab);
     PageMap::set(unit_of(slab.blocks), slab.units, 0);
     Spans::give(&slab);
@@ -163,9 +168,8 @@ class Slabs {
     if (slab.next != nullptr) slab.next->previous = slab.previous;
   }
 
-  std::array<Span*, Classes::kClasses> giving_{};  // slabs with blocks to give
-  // The slab of each class that was whole last: it may stay, or be in use again.
-  std::array<Span*, Classes::kClasses> whole_{};
+  std::array<Span*, Classes::kClasses> giving_{};         // slabs with blocks to give
+  std::array<std::uint32_t, Classes::kClasses> whole_{};  // how many of them are whole
 };
 
 }  // namespace loam::heap

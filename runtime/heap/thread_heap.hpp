@@ -83,20 +83,13 @@ class alignas(kHeapAlignment) ThreadHeap {
   // After lists_[c].room ran out: puts a batch of the list on the shelf if it is longer than that.
   [[gnu::noinline]] void settle(unsigned c) noexcept {
     const std::int32_t batch = batch_of(c);
-    FreeBlock* last = lists_[c].head;
-    std::int32_t length = 1;
-    while (last != nullptr && length < batch) {
-      last = next_of(last, key());
-      ++length;
-    }
-    if (last == nullptr) {
-      lists_[c].room = std::max(batch - length, batch / 2);
-      return;
-    }
     FreeBlock* const first = lists_[c].head;
+    FreeBlock* last = first;
+    lists_[c].room += batch;
+    for (std::int32_t left = batch; last != nullptr && --left != 0;) last = next_of(last, key());
+    if (last == nullptr) return;
     lists_[c].head = next_of(last, key());
     link_to(last, nullptr, key());
-    lists_[c].room += batch;
     shelve(c, first);
   }
 
