@@ -74,23 +74,24 @@ class alignas(kHeapAlignment) ThreadHeap {
         found = slabs_.take(c, key());
       }
       if (found.first == nullptr) return nullptr;
-      lists_[c].head = found.first;
-      lists_[c].room = batch_of(c);
+      start_over(c, found.first, found.count);
     }
     return pop_class(c);
   }
 
-  // After lists_[c].room ran out: puts a batch of the list on the shelf if it is longer than that.
+  // After lists_[c].room ran out: puts the list on the shelf, unless it is short. How long it is nobody knows, and
+  // nobody walks it to find out: blocks that others have freed lie in their caches. A bound is enough.
   [[gnu::noinline]] void settle(unsigned c) noexcept {
-    const std::int32_t batch = batch_of(c);
     FreeBlock* const first = lists_[c].head;
-    FreeBlock* last = first;
-    lists_[c].room += batch;
-    for (std::int32_t left = batch; last != nullptr && --left != 0;) last = next_of(last, key());
-    if (last == nullptr) return;
-    lists_[c].head = next_of(last, key());
-    link_to(last, nullptr, key());
-    shelve(c, first);
+    const std::uint32_t most = most_[c] + static_cast<std::uint32_t>(batch_of(c) - lists_[c].room);
+    start_over(c, nullptr, 0);
+    const FreeBlock* block = first;
+    for (std::uint32_t left = kShort; block != nullptr && left != 0; --left) block = next_of(block, key());
+    if (block == nullptr) {
+      start_over(c, first, kShort);
+    } else {
+      shelve(c, {first, most});
+    }
   }
 
   // Takes in what other threads have freed.
@@ -99,8 +100,8 @@ class alignas(kHeapAlignment) ThreadHeap {
       const auto c = static_cast<unsigned>((PageMap::at(unit_of(batch.first)) ^ key()) / kWordStep);
       link_to(batch.last, lists_[c].head, key());
       lists_[c].head = batch.first;
-      lists_[c].room -= static_cast<std::int32_t>(batch.count);
-      while (lists_[c].room < 0) settle(c);
+      lists_[c].room -= batch.count;
+      if (lists_[c].room < 0) settle(c);
     });
   }
 
@@ -121,8 +122,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     receive();
     for (unsigned c = 0; c < kClasses; ++c) {
       FreeBlock* const list = lists_[c].head;
-      lists_[c].head = nullptr;
-      lists_[c].room = batch_of(c);
+      start_over(c, nullptr, 0);
       slabs_.give(list, c, key());
       while (shelf_[c].lists != 0) give_one(c);
     }
@@ -135,7 +135,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
     if (contains(lists_[c].head, block)) return true;
     for (unsigned i = 0; i < shelf_[c].lists; ++i)
-      if (contains(shelf_[c].first[i], block)) return true;
+      if (contains(shelf_[c].list[i].first, block)) return true;
     return contains(Spans::span_of(block)->free_list, block);
   }
 
@@ -144,7 +144,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (unsigned c = 0; c < kClasses; ++c) {
       if (const char* const broken = verify_list(lists_[c].head, c)) return broken;
       for (unsigned i = 0; i < shelf_[c].lists; ++i)
-        if (const char* const broken = verify_list(shelf_[c].first[i], c)) return broken;
+        if (const char* const broken = verify_list(shelf_[c].list[i].first, c)) return broken;
     }
     return nullptr;
   }
@@ -156,6 +156,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
  private:
   static constexpr unsigned kShelf = 16;
+  static constexpr std::uint32_t kShort = 8;  // not worth a place on the shelf
   static constexpr std::size_t kBatchBytes = 64u << 10, kShelvedBytesMax = 1u << 20;
 
   struct alignas(kWordStep) List {
@@ -165,7 +166,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   struct Shelf {
     std::uint32_t lists;
-    FreeBlock* first[kShelf];  // each list has batch_of(class) blocks
+    BlockList list[kShelf];  // count: at most
   };
 
   [[gnu::always_inline]] void* pop(List& list) noexcept {
@@ -188,8 +189,12 @@ class alignas(kHeapAlignment) ThreadHeap {
   static constexpr std::int32_t batch_of(unsigned c) noexcept {
     return static_cast<std::int32_t>(std::clamp<std::size_t>(kBatchBytes / Classes::bytes_of(c), 4, 2048));
   }
-  static constexpr std::size_t batch_bytes(unsigned c) noexcept {
-    return static_cast<std::size_t>(batch_of(c)) * Classes::bytes_of(c);
+  static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
+
+  // The list is this one now, of at most so many blocks.
+  void start_over(unsigned c, FreeBlock* first, std::uint32_t most) noexcept {
+    lists_[c] = {first, batch_of(c)};
+    most_[c] = most;
   }
 
   // The list at an offset in bytes, which is what words of the page map and slots_ hold: nothing is scaled on the way.
@@ -200,25 +205,26 @@ class alignas(kHeapAlignment) ThreadHeap {
   bool unshelve(unsigned c) noexcept {
     Shelf& shelf = shelf_[c];
     if (shelf.lists == 0) return false;
-    lists_[c].head = shelf.first[--shelf.lists];
-    shelved_bytes_ -= batch_bytes(c);
-    lists_[c].room = batch_of(c);
+    const BlockList& list = shelf.list[--shelf.lists];
+    shelved_bytes_ -= bytes_of(list, c);
+    start_over(c, list.first, list.count);
     return true;
   }
 
-  void shelve(unsigned c, FreeBlock* first) noexcept {
+  void shelve(unsigned c, const BlockList& list) noexcept {
     Shelf& shelf = shelf_[c];
-    if (shelf.lists == kShelf || shelved_bytes_ + batch_bytes(c) > kShelvedBytesMax) {
-      slabs_.give(first, c, key());
+    if (shelf.lists == kShelf || shelved_bytes_ + bytes_of(list, c) > kShelvedBytesMax) {
+      slabs_.give(list.first, c, key());
       return;
     }
-    shelf.first[shelf.lists++] = first;
-    shelved_bytes_ += batch_bytes(c);
+    shelf.list[shelf.lists++] = list;
+    shelved_bytes_ += bytes_of(list, c);
   }
 
   void give_one(unsigned c) noexcept {
-    slabs_.give(shelf_[c].first[--shelf_[c].lists], c, key());
-    shelved_bytes_ -= batch_bytes(c);
+    const BlockList& list = shelf_[c].list[--shelf_[c].lists];
+    shelved_bytes_ -= bytes_of(list, c);
+    slabs_.give(list.first, c, key());
   }
 
   bool contains(const FreeBlock* list, const FreeBlock* block) const noexcept {
@@ -241,7 +247,8 @@ class alignas(kHeapAlignment) ThreadHeap {
   // What every call touches; the rest only behind the door.
   std::array<List, kClasses> lists_{};
   decltype(offsets_of_slots()) slots_{};
-  std::size_t shelved_bytes_ = 0;
+  std::array<std::uint32_t, kClasses> most_{};  // blocks that each list had at most when its room was full
+  std::size_t shelved_bytes_ = 0;               // at most
   Slabs<Classes, Spans> slabs_;
   std::array<Shelf, kClasses> shelf_{};
   Outbox<ThreadHeap> outbox_;

@@ -146,6 +146,18 @@ TEST(GuardedDeathTest, AWriteOfOneToThirtyTwoBytesPastTheEndIsFoundAtTheFree) {
     }
 }
 
+TEST(GuardedDeathTest, AWriteOverPartOfTheSealIsFound) {
+  for (const std::size_t offset : {8, 13, 14, 15})
+    EXPECT_DEATH(
+        {
+          std::byte* const block = filled(8, 1);
+          write(block, offset, 1);
+          TestHeap::deallocate(block);
+        },
+        "write past end")
+        << offset;
+}
+
 TEST(GuardedDeathTest, AWritePastTheEndIsFoundWhenTheBlockIsResized) {
   EXPECT_DEATH(
       {
