@@ -79,7 +79,7 @@ def test_parameters_that_vary_are_in_the_name_and_fragmentation_has_a_table() ->
 def test_a_result_without_ours_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "result.json").write_text(json.dumps(made([cell("a", "larson", 1, 1)])))
     assert mallocs.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 2
-    assert "./loam study run malloc does" in capsys.readouterr().err
+    assert "./loam study run mallocs does" in capsys.readouterr().err
     (tmp_path / "result.json").write_text(json.dumps(made([cell(name, "larson", 1, 1) for name in ("a", "loam")])))
     assert mallocs.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 0
     assert (tmp_path / "p.md").read_text().startswith("# Speed and memory of malloc\n")

@@ -1,6 +1,6 @@
 """docs/performance/malloc.md: allocators over workloads that do nothing but allocate, as one Markdown page.
 
-    ./loam study run malloc
+    ./loam study run mallocs
     python -m loam_lab.report.mallocs RESULT [--page FILE] [--ours NAME]
 
 RESULT is the folder of that study's result.  The page shows each allocator's rate beside ours in every case, the peer
@@ -57,11 +57,11 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     names = list(dict.fromkeys(name for case in rates for name in case.values))
     peers = [name for name in names if name != ours]
     if not rates or not peers:
-        raise ValueError(f"this result does not compare {ours} with another allocator; ./loam study run malloc does")
+        raise ValueError(f"this result does not compare {ours} with another allocator; ./loam study run mallocs does")
     machine = result["machine"]
     lines = [
         "# Speed and memory of malloc", "",
-        "Written by `python -m loam_lab.report.mallocs` from one result of `./loam study run malloc`, whose runs were",
+        "Written by `python -m loam_lab.report.mallocs` from one result of `./loam study run mallocs`, whose runs were",
         f"interleaved in paired blocks: up to {result['blocks']} of them, {machine['cpu']}, {machine['cores']} cores, kernel",
         f"{machine['kernel']}, {result['created_utc'][:10]}. Rates beside {ours}'s with their 95 % intervals; above 1 is faster",
         f"than {ours}. **Bold**: the fastest of a column.", "",

@@ -1,6 +1,7 @@
 // The guarded heap: what it finds, and that it serves.
 #include "runtime/base/random.hpp"
 #include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/heaps.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,30 +14,13 @@
 namespace loam::heap {
 namespace {
 
-struct NoHook {
-  static void attached() noexcept {}
-};
-struct Die {
-  [[noreturn]] static void report(Fault fault, const void*, std::size_t bytes, unsigned) noexcept {
-    constexpr const char* kNames[] = {"foreign",    "interior",       "double free",
-                                      "wrong size", "write past end", "use after free"};
-    LOAM_FATAL("{} in a block of {} bytes", kNames[static_cast<unsigned>(fault)], bytes);
-  }
-};
 struct Always {
   static bool on() noexcept { return true; }
 };
-using TestHeap = Heap<LoamOrGuardedComposition<NoHook, Die, Always>>;
+using TestHeap = Heap<LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, Always>>;
 
-std::byte* filled(std::size_t bytes, unsigned char value) {
-  auto* const block = static_cast<std::byte*>(TestHeap::allocate(bytes));
-  std::memset(block, value, bytes);
-  return block;
-}
-
-bool holds(const std::byte* block, std::size_t bytes, unsigned char value) {
-  return std::all_of(block, block + bytes, [value](std::byte b) { return b == std::byte{value}; });
-}
+using tests::holds;
+std::byte* filled(std::size_t bytes, unsigned char value) { return tests::filled<TestHeap>(bytes, value); }
 
 // Stays out of the compiler's sight.
 void write(std::byte* block, std::size_t offset, std::size_t bytes) {

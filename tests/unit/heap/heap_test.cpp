@@ -1,5 +1,6 @@
 // The heap as a whole, over its own composition: no malloc is replaced here.
 #include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/heaps.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -16,31 +17,15 @@
 namespace loam::heap {
 namespace {
 
-struct NoHook {
-  static void attached() noexcept {}
-};
-struct Die {
-  [[noreturn]] static void report(Fault fault, const void*, std::size_t bytes, unsigned) noexcept {
-    constexpr const char* kNames[] = {"foreign", "interior", "double free", "wrong size"};
-    LOAM_FATAL("{} in a block of {} bytes", kNames[static_cast<unsigned>(fault)], bytes);
-  }
-};
-using TestHeap = Heap<LoamComposition<NoHook, Die>>;
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 
 std::string verified() {
   const char* const broken = TestHeap::verify();
   return broken == nullptr ? "" : broken;
 }
 
-std::byte* filled(std::size_t bytes, unsigned char value) {
-  auto* const block = static_cast<std::byte*>(TestHeap::allocate(bytes));
-  std::memset(block, value, bytes);
-  return block;
-}
-
-bool holds(const std::byte* block, std::size_t bytes, unsigned char value) {
-  return std::all_of(block, block + bytes, [value](std::byte b) { return b == std::byte{value}; });
-}
+using tests::holds;
+std::byte* filled(std::size_t bytes, unsigned char value) { return tests::filled<TestHeap>(bytes, value); }
 
 const std::size_t kSizes[] = {0,    1,    8,    16,    17,    24,    100,    128,     129,     1000,     1024,
                               1025, 4096, 8192, 32768, 32832, 32833, 100000, 1 << 20, 5 << 20, 70 << 20, 300 << 20};
@@ -202,7 +187,8 @@ TEST(Heap, MemoryGoesBackByItselfAfterTwoTicks) {
   std::byte* const big = filled(16 << 20, 1);
   TestHeap::deallocate(big);
   for (int i = 0; i < 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(LoamComposition<NoHook, Die>::Spans::kTickNs));
+    std::this_thread::sleep_for(
+        std::chrono::nanoseconds(LoamComposition<tests::NoThreadsHook, tests::DyingFaults>::Spans::kTickNs));
     TestHeap::deallocate(TestHeap::allocate(100000));
   }
   EXPECT_LE(TestHeap::statistics().dirty_bytes, 4u << 20);
