@@ -11,7 +11,6 @@ itself, peak memory, and fragmentation.  Ratios are of paired blocks, with signe
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -174,14 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "malloc.md")
     parser.add_argument("--ours", default="loam", help="the allocator that the others are set beside")
     options = parser.parse_args(arguments)
-    try:
-        text = page(json.loads((options.result / "result.json").read_text()), options.ours)
-    except (OSError, ValueError) as problem:
-        print(f"{options.result}: {problem}", file=sys.stderr)
-        return 2
-    options.page.write_text(text)
-    print(options.page)
-    return 0
+    return paired.write_page(options.result, options.page, lambda result: page(result, options.ours))
 
 
 if __name__ == "__main__":

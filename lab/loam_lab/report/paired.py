@@ -6,8 +6,12 @@ by name.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,3 +91,19 @@ def text_of(ratio: Interval | None) -> str:
     if ratio is None:
         return rounding.MISSING
     return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"
+
+
+def write_page(result: Path, page: Path, text_of_result: Callable[[Mapping[str, Any]], str]) -> int:
+    """Write the page of a result's folder.
+
+    text_of_result: raises ValueError if the result is of another kind
+    returns: 0; 2, with the reason on standard error, where there is nothing to write
+    """
+    try:
+        text = text_of_result(json.loads((result / "result.json").read_text()))
+    except (OSError, ValueError) as problem:
+        print(f"{result}: {problem}", file=sys.stderr)
+        return 2
+    page.write_text(text)
+    print(page)
+    return 0

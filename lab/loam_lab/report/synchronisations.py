@@ -15,7 +15,6 @@ Ratios are of paired blocks, with signed-rank intervals of 95 %.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -163,14 +162,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--same", default="", help="pairs of one algorithm, ours first: etl-wb=tinystm,...")
     options = parser.parse_args(arguments)
     same = [(ours, theirs) for ours, _, theirs in (pair.partition("=") for pair in options.same.split(",")) if theirs]
-    try:
-        text = page(json.loads((options.result / "result.json").read_text()), options.published.split(","), same)
-    except (OSError, ValueError) as problem:
-        print(f"{options.result}: {problem}", file=sys.stderr)
-        return 2
-    options.page.write_text(text)
-    print(options.page)
-    return 0
+    published = options.published.split(",")
+    return paired.write_page(options.result, options.page, lambda result: page(result, published, same))
 
 
 if __name__ == "__main__":
