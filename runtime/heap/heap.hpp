@@ -58,13 +58,13 @@ struct Heap {
     if (void* const block = current->pop_class(c); block != nullptr) return block;
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::allocate_aligned(alignment, bytes);
-    return attach() ? current->take(c) : nullptr;
+    return attach() ? current->take(c, Threads::send) : nullptr;
   }
 
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
     if (unit < PageMap::limit()) [[likely]] {
-      if (current->push(static_cast<FreeBlock*>(block), PageMap::at(unit))) [[likely]]
+      if (current->push(static_cast<FreeBlock*>(block), PageMap::at(unit), Threads::send)) [[likely]]
         return;
     }
     deallocate_slowly(block);
@@ -117,8 +117,8 @@ struct Heap {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::trim();
     if (current != &sentinel) {
+      current->give_all(Threads::send);
       current->send_all(Threads::send);
-      current->give_all();
     }
     Threads::tend_all();
     return Spans::trim();
@@ -199,7 +199,7 @@ struct Heap {
 
   [[noreturn, gnu::cold]] static void fault(Fault fault, const void* block) noexcept {
     const PageMap::Word word = word_of(block);
-    const bool slab = word != 0 && !Large::is_large(word);
+    const bool slab = is_slab(word);
     C::Faults::report(fault, block,
                       slab        ? Classes::bytes_of(class_of(word))
                       : word != 0 ? Large::usable_bytes(word)
@@ -219,12 +219,9 @@ struct Heap {
     const std::uintptr_t unit = unit_of(block);
     return unit < PageMap::limit() ? PageMap::at(unit) : 0;
   }
-  static ThreadHeap* owner_of(PageMap::Word word) noexcept {
-    return reinterpret_cast<ThreadHeap*>(word & ~PageMap::Word{kHeapAlignment - 1});
-  }
-  static unsigned class_of(PageMap::Word word) noexcept {
-    return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
-  }
+  static bool is_slab(PageMap::Word word) noexcept { return word != 0 && !Large::is_large(word); }
+  static ThreadHeap* owner_of(PageMap::Word word) noexcept { return ThreadHeap::owner_of(word); }
+  static unsigned class_of(PageMap::Word word) noexcept { return ThreadHeap::class_of(word); }
 
   static bool attach() noexcept {
     if (current != &sentinel) [[likely]]
@@ -241,7 +238,7 @@ struct Heap {
       if (stands_aside()) return C::Guarded::allocate(bytes);
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
     if (!attach()) return nullptr;
-    return current->take(Classes::class_of(bytes));
+    return current->take(Classes::class_of(bytes), Threads::send);
   }
 
   static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
@@ -250,17 +247,28 @@ struct Heap {
     if (bytes > kBytesMax) return {nullptr, false};
     auto taken = Large::allocate(alignment, bytes);
     if (taken.block == nullptr && current != &sentinel) {  // what this thread keeps may be what is missing
-      current->give_all();
+      current->give_all(Threads::send);
       taken = Large::allocate(alignment, bytes);
     }
     return taken;
   }
 
   [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
+    const PageMap::Word word = word_of(block);
+    if (current != &sentinel && is_slab(word)) [[likely]] {
+      ThreadHeap* const owner = owner_of(word);
+      auto* const freed = static_cast<FreeBlock*>(block);
+      if (owner != current && freed->mark != owner->key() && address_of(block) % kBlockAlignment == 0) [[likely]]
+        return current->free_remote(owner, class_of(word), freed, Threads::send);
+    }
+    deallocate_rarely(block, word);
+  }
+
+  // Where there is something to decide, or a large block.
+  [[gnu::noinline]] static void deallocate_rarely(void* block, PageMap::Word word) noexcept {
     if (block == nullptr) return;
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::deallocate(block);
-    const PageMap::Word word = word_of(block);
     if (word == 0) fault(Fault::foreign, block);
     if (Large::is_large(word)) {
       if (!Large::begins_at(word, block)) fault(Fault::interior, block);
@@ -270,23 +278,38 @@ struct Heap {
     const unsigned c = class_of(word);
     auto* const freed = static_cast<FreeBlock*>(block);
     if (address_of(block) % kBlockAlignment != 0) fault(Fault::interior, block);
-    if (owner == current) {
-      // A mark in a block that no list has is the user's own word, by accident.
-      if (owner->holds(freed, c)) fault(Fault::double_free, block);
-      freed->mark = 0;
-      return deallocate(block);
+    if (freed->mark == owner->key()) {
+      if ((owner == current && owner->holds(freed, c)) || is_listed(freed, word)) fault(Fault::double_free, block);
+      freed->mark = 0;  // the user's own word, by accident
     }
-    if (freed->mark == owner->key()) fault(Fault::double_free, block);
+    if (owner == current) return deallocate(block);
     if (attach()) return current->free_remote(owner, c, freed, Threads::send);
     put_before(freed, nullptr, owner->key());
     Threads::send(owner, {freed, freed, 1});
+  }
+
+  // Whether a block with its owner's mark, of a unit with this word, is in the list of any heap: its link then ends the
+  // list or leads to a block of the class that is marked as well. All of that in a user's block would be chance upon
+  // chance.
+  static bool is_listed(const FreeBlock* block, PageMap::Word word) noexcept {
+    bool found = false;
+    Threads::for_each([block, word, &found](const ThreadHeap& heap) {
+      const FreeBlock* const next = next_of(block, heap.key());
+      found = found || next == nullptr || is_free_block(next, class_of(word));
+    });
+    return found;
+  }
+  static bool is_free_block(const FreeBlock* block, unsigned c) noexcept {
+    if (address_of(block) % kBlockAlignment != 0) return false;
+    const PageMap::Word word = word_of(block);
+    return is_slab(word) && class_of(word) == c && block->mark == owner_of(word)->key();
   }
 
   [[gnu::noinline]] static void deallocate_sized_slowly(void* block, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::deallocate_sized(block, bytes);
     const PageMap::Word word = word_of(block);
-    const bool slab = word != 0 && !Large::is_large(word);
+    const bool slab = is_slab(word);
     if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) fault(Fault::wrong_size, block);
     deallocate(block);
   }

@@ -5,7 +5,7 @@
 //   Inbox: a stack of batches, pushed by anyone, emptied by the owner in one exchange.
 //   Cost: a free is some stores, a batch one compare-and-swap.
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
-//   R1 blocks of a batch are linked with the owner's key and count as out in their slab.
+//   R1 blocks of a batch are of one owner and class, linked with the owner's key, and count as out in their slab.
 //   R2 in a sent batch the first block's mark holds the next batch and the length, the second block's the last block.
 #pragma once
 
@@ -68,7 +68,7 @@ class Outbox {
 
   template <class Send>
   void put(Owner* owner, unsigned size_class, std::size_t block_bytes, FreeBlock* block, Send send) noexcept {
-    const Key key = address_of(owner);
+    const Key key = owner->key();
     Slot& slot = slots_[(key / alignof(Owner) * kClassSpread + size_class) % kSlots];
     if (slot.owner != owner || slot.size_class != size_class) [[unlikely]] {
       flush(slot, send);

@@ -26,11 +26,6 @@ namespace loam::heap {
 // What a class counts in a word of the page map: the bytes of a list in a thread heap.
 inline constexpr std::size_t kWordStep = 16;
 
-struct BlockList {
-  FreeBlock* first;  // nullptr: none
-  std::uint32_t count;
-};
-
 template <SizeClasses Classes, SpanStore Spans>
 class Slabs {
  public:
@@ -53,8 +48,16 @@ class Slabs {
   }
 
   // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
-  void give(FreeBlock* first, unsigned c, Key owner) noexcept {
+  // away(block, word): for blocks of other owners
+  template <class Away>
+  void give(FreeBlock* first, unsigned c, Key owner, Away away) noexcept {
     while (first != nullptr) {
+      if (const PageMap::Word word = PageMap::at(unit_of(first)); word != word_of(owner, c)) [[unlikely]] {
+        FreeBlock* const next = next_of(first, owner);
+        away(first, word);
+        first = next;
+        continue;
+      }
       Span& slab = *Spans::span_of(first);
       const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
       FreeBlock *last = first, *next;

@@ -1,13 +1,15 @@
 // ThreadHeap: what one thread allocates from, without locks and without atomic instructions.
-//   A list of free blocks per class, popped by malloc and pushed by free; behind it a shelf of full lists; behind that
-//   the slabs. Blocks of other heaps leave by the outbox, own blocks that others freed come in by the inbox.
-//   Cost: malloc 15 and free 22 instructions, of which one load each may miss the cache: the block's line.
+//   A list of free blocks per class, popped by malloc and pushed by free; behind it blocks borrowed from other heaps,
+//   the inbox with own blocks that others freed, a shelf of full lists, and the slabs. Blocks of other heaps that are
+//   not borrowed leave by the outbox.
+//   Cost: malloc 16 and free 22 instructions, of which one load each may miss the cache: the block's line.
 //   When not: a thread that frees far more than it ever allocates keeps up to kShelvedBytesMax until it ends.
-//   T1 each block of a list and of the shelf is of that class and of a slab of this heap, linked with the key.
-//   T2 a list grows by at most batch_of(class) before settle() looks at it: its room counts down at each free.
+//   T1 each block of a list and of the shelf is of that class, carved from some heap's slab, and linked with the key.
+//   T2 a list grows by at most batch_of(class) before settle() puts it away: its room says by how much still.
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 #pragma once
 
+#include "runtime/heap/borrowed.hpp"
 #include "runtime/heap/remote.hpp"
 #include "runtime/heap/slabs.hpp"
 #include "runtime/platform/cache_line.hpp"
@@ -47,15 +49,18 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::always_inline]] void* pop_class(unsigned c) noexcept { return pop(lists_[c]); }
 
   // Takes a block back, of the unit with this word. returns false where the block is not this heap's or marked as free
-  [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word) noexcept {
-    const PageMap::Word offset = word ^ key();  // of an own block
+  // Here and below: send(owner, batch) pushes a batch into its owner's inbox.
+  template <class Send>
+  [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word, Send send) noexcept {
+    const PageMap::Word offset = word ^ key();  // of an own block's list
     if (offset >= sizeof lists_ || block->mark == key()) [[unlikely]]
       return false;
-    List& list = at_offset(offset);
+    List& list = *reinterpret_cast<List*>(word);
     put_before(block, list.head, key());
     list.head = block;
+    // From the word alone, which nothing else is made of here.
     if (--list.room < 0) [[unlikely]]
-      settle(static_cast<unsigned>(offset / sizeof(List)));
+      owner_of(word)->settle(class_of(word), send);
     return true;
   }
 
@@ -65,51 +70,52 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   // Fills the empty list of a class and pops. nullptr: no memory
-  void* take(unsigned c) noexcept {
-    receive();
+  template <class Send>
+  void* take(unsigned c, Send send) noexcept {
+    if (const BlockList near = borrowed_.take(c); near.first != nullptr) {
+      start_over(c, near);
+      return pop_class(c);
+    }
+    receive(send);
     if (lists_[c].head == nullptr && !unshelve(c)) {
       BlockList found = slabs_.take(c, key());
       if (found.first == nullptr) {  // what this thread keeps may be what is missing
-        give_all();
+        give_all(send);
         found = slabs_.take(c, key());
       }
       if (found.first == nullptr) return nullptr;
-      start_over(c, found.first, found.count);
+      start_over(c, found);
     }
     return pop_class(c);
   }
 
-  // After lists_[c].room ran out: puts the list on the shelf, unless it is short. How long it is nobody knows, and
-  // nobody walks it to find out: blocks that others have freed lie in their caches. A bound is enough.
-  [[gnu::noinline]] void settle(unsigned c) noexcept {
-    FreeBlock* const first = lists_[c].head;
-    const std::uint32_t most = most_[c] + static_cast<std::uint32_t>(batch_of(c) - lists_[c].room);
-    start_over(c, nullptr, 0);
-    const FreeBlock* block = first;
-    for (std::uint32_t left = kShort; block != nullptr && left != 0; --left) block = next_of(block, key());
-    if (block == nullptr) {
-      start_over(c, first, kShort);
-    } else {
-      shelve(c, {first, most});
-    }
+  // After lists_[c].room ran out: the list goes on the shelf whole. Nobody walks it to cut it: blocks that others have
+  // freed lie in their caches.
+  template <class Send>
+  [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
+    const BlockList list{lists_[c].head, length_of(c)};
+    start_over(c, {});
+    shelve(c, list, send);
   }
 
   // Takes in what other threads have freed.
-  void receive() noexcept {
-    inbox_.take_all(key(), [this](const Batch& batch) {
-      const auto c = static_cast<unsigned>((PageMap::at(unit_of(batch.first)) ^ key()) / kWordStep);
+  template <class Send>
+  void receive(Send send) noexcept {
+    inbox_.take_all(key(), [this, send](const Batch& batch) {
+      const unsigned c = class_of(PageMap::at(unit_of(batch.first)));
       link_to(batch.last, lists_[c].head, key());
       lists_[c].head = batch.first;
       lists_[c].room -= batch.count;
-      if (lists_[c].room < 0) settle(c);
+      if (lists_[c].room < 0) settle(c, send);
     });
   }
 
-  // A block of another heap. send(owner, batch)
+  // A block of another heap.
   template <class Send>
   void free_remote(ThreadHeap* owner, unsigned c, FreeBlock* block, Send send) noexcept {
-    outbox_.put(owner, c, Classes::bytes_of(c), block, send);
+    if (!borrowed_.keep(c, block, key(), owner->key())) outbox_.put(owner, c, Classes::bytes_of(c), block, send);
   }
+  // Only after give_all(), which may put blocks into the outbox.
   template <class Send>
   void send_all(Send send) noexcept {
     outbox_.flush_all(send);
@@ -118,22 +124,32 @@ class alignas(kHeapAlignment) ThreadHeap {
   Inbox& inbox() noexcept { return inbox_; }
 
   // Gives every block that nobody uses back to its slab, and whole slabs back to the store.
-  void give_all() noexcept {
-    receive();
+  template <class Send>
+  void give_all(Send send) noexcept {
+    receive(send);
     for (unsigned c = 0; c < kClasses; ++c) {
       FreeBlock* const list = lists_[c].head;
-      start_over(c, nullptr, 0);
-      slabs_.give(list, c, key());
-      while (shelf_[c].lists != 0) give_one(c);
+      start_over(c, {});
+      give(list, c, send);
+      give(borrowed_.take_all(c).first, c, send);
+      while (shelf_[c].lists != 0) give_one(c, send);
     }
     slabs_.give_whole();
   }
 
   Key key() const noexcept { return address_of(this); }
 
+  // Of a slab's word.
+  static ThreadHeap* owner_of(PageMap::Word word) noexcept {
+    return reinterpret_cast<ThreadHeap*>(word & ~PageMap::Word{kHeapAlignment - 1});
+  }
+  static unsigned class_of(PageMap::Word word) noexcept {
+    return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
+  }
+
   // Whether the block is in one of this heap's lists: what a mark of ours in a block that is freed means for sure.
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
-    if (contains(lists_[c].head, block)) return true;
+    if (contains(lists_[c].head, block) || contains(borrowed_.kept(c).first, block)) return true;
     for (unsigned i = 0; i < shelf_[c].lists; ++i)
       if (contains(shelf_[c].list[i].first, block)) return true;
     return contains(Spans::span_of(block)->free_list, block);
@@ -142,31 +158,26 @@ class alignas(kHeapAlignment) ThreadHeap {
   // nullptr, or the invariant that does not hold.
   const char* verify() const noexcept {
     for (unsigned c = 0; c < kClasses; ++c) {
-      if (const char* const broken = verify_list(lists_[c].head, c)) return broken;
+      if (const char* const broken = verify_list({lists_[c].head, length_of(c)}, c)) return broken;
+      if (const char* const broken = verify_list(borrowed_.kept(c), c)) return broken;
       for (unsigned i = 0; i < shelf_[c].lists; ++i)
-        if (const char* const broken = verify_list(shelf_[c].list[i].first, c)) return broken;
+        if (const char* const broken = verify_list(shelf_[c].list[i], c)) return broken;
     }
     return nullptr;
   }
 
-  std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
-  std::atomic<unsigned> thread{0};                    // the kernel's number of the thread, for reports; 0: none
-  ThreadHeap* next_of_all = nullptr;                  // the registry's
-  ThreadHeap* next_idle = nullptr;
-
  private:
   static constexpr unsigned kShelf = 16;
-  static constexpr std::uint32_t kShort = 8;  // not worth a place on the shelf
-  static constexpr std::size_t kBatchBytes = 64u << 10, kShelvedBytesMax = 1u << 20;
+  static constexpr std::size_t kBatchBytes = 64u << 10, kShelvedBytesMax = 4u << 20;
 
   struct alignas(kWordStep) List {
     FreeBlock* head;
-    std::int64_t room;  // frees until settle()
+    std::int64_t room;  // what the list may grow by until settle()
   };
 
   struct Shelf {
     std::uint32_t lists;
-    BlockList list[kShelf];  // count: at most
+    BlockList list[kShelf];
   };
 
   [[gnu::always_inline]] void* pop(List& list) noexcept {
@@ -174,6 +185,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     if (block == nullptr) [[unlikely]]
       return nullptr;
     list.head = next_of(block, key());
+    ++list.room;
     block->mark = 0;  // or a free of it would look like a second one
     return block;
   }
@@ -191,13 +203,15 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
   static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
 
-  // The list is this one now, of at most so many blocks.
-  void start_over(unsigned c, FreeBlock* first, std::uint32_t most) noexcept {
-    lists_[c] = {first, batch_of(c)};
-    most_[c] = most;
+  void start_over(unsigned c, const BlockList& list) noexcept {
+    lists_[c] = {list.first, batch_of(c)};
+    began_with_[c] = list.count;
+  }
+  std::uint32_t length_of(unsigned c) const noexcept {
+    return began_with_[c] + static_cast<std::uint32_t>(batch_of(c) - lists_[c].room);
   }
 
-  // The list at an offset in bytes, which is what words of the page map and slots_ hold: nothing is scaled on the way.
+  // The list at an offset in bytes, which is what slots_ holds: nothing is scaled on the way.
   List& at_offset(std::size_t offset) noexcept {
     return *reinterpret_cast<List*>(reinterpret_cast<std::byte*>(lists_.data()) + offset);
   }
@@ -207,24 +221,34 @@ class alignas(kHeapAlignment) ThreadHeap {
     if (shelf.lists == 0) return false;
     const BlockList& list = shelf.list[--shelf.lists];
     shelved_bytes_ -= bytes_of(list, c);
-    start_over(c, list.first, list.count);
+    start_over(c, list);
     return true;
   }
 
-  void shelve(unsigned c, const BlockList& list) noexcept {
+  template <class Send>
+  void shelve(unsigned c, const BlockList& list, Send send) noexcept {
     Shelf& shelf = shelf_[c];
     if (shelf.lists == kShelf || shelved_bytes_ + bytes_of(list, c) > kShelvedBytesMax) {
-      slabs_.give(list.first, c, key());
+      give(list.first, c, send);
       return;
     }
     shelf.list[shelf.lists++] = list;
     shelved_bytes_ += bytes_of(list, c);
   }
 
-  void give_one(unsigned c) noexcept {
+  template <class Send>
+  void give_one(unsigned c, Send send) noexcept {
     const BlockList& list = shelf_[c].list[--shelf_[c].lists];
     shelved_bytes_ -= bytes_of(list, c);
-    slabs_.give(list.first, c, key());
+    give(list.first, c, send);
+  }
+
+  // To their slabs, and what is borrowed to its owners.
+  template <class Send>
+  void give(FreeBlock* first, unsigned c, Send send) noexcept {
+    slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
+      outbox_.put(owner_of(word), c, Classes::bytes_of(c), block, send);
+    });
   }
 
   bool contains(const FreeBlock* list, const FreeBlock* block) const noexcept {
@@ -232,27 +256,37 @@ class alignas(kHeapAlignment) ThreadHeap {
     return list != nullptr;
   }
 
-  const char* verify_list(const FreeBlock* list, unsigned c) const noexcept {
-    for (; list != nullptr; list = next_of(list, key())) {
-      if (unit_of(list) >= PageMap::limit() || PageMap::at(unit_of(list)) != Slabs<Classes, Spans>::word_of(key(), c))
-        return "T1: a list holds blocks of its class and heap";
-      const Span& slab = *Spans::span_of(list);
-      const std::size_t offset = address_of(list) - address_of(slab.blocks);
+  const char* verify_list(const BlockList& list, unsigned c) const noexcept {
+    std::uint32_t length = 0;
+    for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, key())) {
+      const PageMap::Word word = unit_of(block) < PageMap::limit() ? PageMap::at(unit_of(block)) : 0;
+      if (owner_of(word) == nullptr || class_of(word) != c) return "T1: a list holds blocks of its class";
+      const Span& slab = *Spans::span_of(block);
+      const std::size_t offset = address_of(block) - address_of(slab.blocks);
       if (offset % Classes::bytes_of(c) != 0 || offset / Classes::bytes_of(c) >= slab.carved)
         return "T1: what a list holds are blocks that were carved";
+      if (++length > list.count) break;
     }
-    return nullptr;
+    return length == list.count ? nullptr : "T2: a list is as long as its room and its shelf say";
   }
 
-  // What every call touches; the rest only behind the door.
+  // What every call touches; the rest only behind the door. The lists come first: a class's list lies at the heap's
+  // address plus the class times kWordStep, which is the word of the page map for its blocks.
   std::array<List, kClasses> lists_{};
   decltype(offsets_of_slots()) slots_{};
-  std::array<std::uint32_t, kClasses> most_{};  // blocks that each list had at most when its room was full
-  std::size_t shelved_bytes_ = 0;               // at most
+  std::array<std::uint32_t, kClasses> began_with_{};  // blocks of each list when its room was full
+  std::size_t shelved_bytes_ = 0;
   Slabs<Classes, Spans> slabs_;
+  Borrowed<Classes> borrowed_;
   std::array<Shelf, kClasses> shelf_{};
   Outbox<ThreadHeap> outbox_;
   alignas(platform::kApartBytes) Inbox inbox_;
+
+ public:
+  std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
+  std::atomic<unsigned> thread{0};                    // the kernel's number of the thread, for reports; 0: none
+  ThreadHeap* next_of_all = nullptr;                  // the registry's
+  ThreadHeap* next_idle = nullptr;
 };
 
 }  // namespace loam::heap

@@ -40,9 +40,10 @@ class ThreadHeaps {
   }
 
   static void detach(Heap* heap) noexcept {
+    heap->give_all(send);
     heap->send_all(send);
     const std::lock_guard guard(lock_);
-    heap->give_all();
+    heap->give_all(send);  // what came in meanwhile; of its own, so that nothing is sent under the lock
     heap->next_idle = idle_;
     idle_ = heap;
     heap->state.store(HeapState::idle, std::memory_order_relaxed);
@@ -71,7 +72,7 @@ class ThreadHeaps {
   // Takes in what idle heaps were sent.
   static void tend_all() noexcept {
     const std::lock_guard guard(lock_);
-    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) heap->give_all();
+    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) heap->give_all(send);
   }
 
   // visit(heap) for each heap that exists.
@@ -84,7 +85,7 @@ class ThreadHeaps {
  private:
   static void tend(Heap* heap) noexcept {
     const std::lock_guard guard(lock_);
-    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) heap->give_all();
+    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) heap->give_all(send);
   }
 
   static inline constinit sync::SpinLock lock_{};

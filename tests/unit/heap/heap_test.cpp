@@ -369,6 +369,7 @@ TEST(Heap, AMarkThatTheUserWroteByAccidentIsNoDoubleFree) {
   TestHeap::deallocate(freed);
   const std::uintptr_t mark = freed[1];
   auto* const block = static_cast<std::uintptr_t*>(TestHeap::allocate(48));
+  block[0] = 1;
   block[1] = mark;
   TestHeap::deallocate(block);
   EXPECT_EQ(verified(), "");
