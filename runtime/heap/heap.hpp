@@ -283,7 +283,8 @@ struct Heap {
       freed->mark = 0;  // the user's own word, by accident
     }
     if (owner == current) return deallocate(block);
-    if (attach()) return current->free_remote(owner, c, freed, Threads::send);
+    if (current == &sentinel && attach()) return deallocate(block);  // the heap that it gets may be the owner
+    if (current != &sentinel) return current->free_remote(owner, c, freed, Threads::send);
     put_before(freed, nullptr, owner->key());
     Threads::send(owner, {freed, freed, 1});
   }

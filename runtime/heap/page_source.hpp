@@ -26,6 +26,7 @@ concept PageSource = requires(void* start, std::size_t bytes) {
   { P::metadata(bytes) } -> std::same_as<std::byte*>;
   { P::purge(start, bytes) };
   { P::huge_pages(start, bytes, true) };
+  { P::protect(start, bytes, true) } -> std::same_as<bool>;  // accessible
 };
 
 struct SystemPages {
@@ -73,6 +74,10 @@ struct SystemPages {
   static void purge(void* start, std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
     platform::purge(start, bytes);
+  }
+  static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
+    const platform::KeepErrno keep;
+    return platform::protect(start, bytes, accessible);
   }
   static void huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
     const platform::KeepErrno keep;

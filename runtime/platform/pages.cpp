@@ -68,6 +68,10 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) n
 
 void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + kGuardBytes); }
 
+bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
+  return mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
 void purge(void* start, std::size_t bytes) noexcept {
   const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
   const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kPageBytes - 1);

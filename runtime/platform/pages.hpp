@@ -47,6 +47,10 @@ void unmap(void* start, std::size_t bytes) noexcept;
 // Advises the kernel for or against huge pages within the whole huge pages, 2 MiB, of a mapped range.
 void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 
+// Makes whole pages inaccessible, or accessible again.
+// returns false where the kernel refuses (the process has too many mappings): they stay as they were
+bool protect(void* start, std::size_t bytes, bool accessible) noexcept;
+
 // Gives back the memory of whole pages inside [start, start + bytes); they read as zero afterwards.
 void purge(void* start, std::size_t bytes) noexcept;
 
