@@ -138,7 +138,10 @@ struct Heap {
   }
   static void after_fork_in_child() noexcept {
     Threads::forget_others(own());
-    after_fork_in_parent();
+    Spans::unlock_in_child();
+    Large::unlock();
+    Threads::unlock();
+    if constexpr (kGuardable) C::Guarded::unlock();
   }
 
   // The calling thread's heap; nullptr where it has none.

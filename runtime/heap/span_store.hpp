@@ -32,7 +32,8 @@ concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   { S::shrink(span, units) };
   { S::trim() } -> std::same_as<bool>;
   { S::span_of(pointer) } -> std::same_as<Span*>;  // of a block in a slab
-  { S::lock() };
+  { S::lock() };  // around a fork; unlock() in the parent, unlock_in_child() in the child
+  { S::unlock_in_child() };
   { S::unlock() };
   { S::usage() } -> std::same_as<SpanUsage>;
 };
@@ -103,6 +104,16 @@ class BitmapSpans {
 
   static void lock() noexcept { lock_.lock(); }
   static void unlock() noexcept { lock_.unlock(); }
+  static void unlock_in_child() noexcept {
+    // Whoever was giving a run of units back is not in this process.
+    if (Purge& left = purging_; left.area != nullptr) {
+      left.area->used.clear(left.first, left.units);
+      left.area->dirty.set(left.first, left.units);
+      left.area->hint = std::min(left.area->hint, left.first);
+      left = {};
+    }
+    lock_.unlock();
+  }
 
   static SpanUsage usage() noexcept {
     const std::lock_guard guard(lock_);
@@ -226,8 +237,9 @@ class BitmapSpans {
   }
 
   // Gives the memory of aged units back, run by run. While the system works on a run it counts as used, and the lock,
-  // which the caller holds, is free.
+  // which the caller holds, is free. One thread at a time.
   static void purge_aged() noexcept {
+    if (purging_.area != nullptr) return;
     for (unsigned a = 0; a < areas_; ++a) {
       Area& area = *all_[a];
       for (unsigned first = 0; (first = area.aged.next_set(first)) < area.units;) {
@@ -235,9 +247,11 @@ class BitmapSpans {
         area.used.set(first, end - first);
         area.dirty.clear(first, end - first);
         area.aged.clear(first, end - first);
+        purging_ = {&area, first, end - first};
         lock_.unlock();
         Pages::purge(area.base + std::size_t{first} * kUnitBytes, std::size_t{end - first} * kUnitBytes);
         lock_.lock();
+        purging_ = {};
         area.used.clear(first, end - first);
         area.hint = std::min(area.hint, first);
         purged_units_ += end - first;
@@ -249,7 +263,13 @@ class BitmapSpans {
   // 64 TiB at 256 MiB an area would be 2^18 of them; a list of this length serves 1 TiB.
   static constexpr unsigned kAreasListed = 4096;
 
+  struct Purge {
+    Area* area;  // nullptr: none
+    unsigned first, units;
+  };
+
   static inline constinit sync::SpinLock lock_{};
+  static inline constinit Purge purging_{};
   static inline constinit Area* all_[kAreasListed]{};
   static inline constinit Area* of_address_[kAreasMax]{};
   static inline constinit unsigned areas_ = 0;

@@ -42,11 +42,6 @@ class UnitBits {
     return end;
   }
 
-  UnitBits& operator&=(const UnitBits& other) noexcept {
-    for (unsigned w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
-    return *this;
-  }
-
  private:
   unsigned next(unsigned from, std::uint64_t flip) const noexcept {
     if (from >= kBits) return kBits;

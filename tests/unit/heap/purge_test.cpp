@@ -1,0 +1,87 @@
+// Memory on its way back to the system: what else happens meanwhile.
+#include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/heaps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
+#include <thread>
+
+namespace loam::heap {
+namespace {
+
+// The system, which takes as long for a purge as a test wants.
+struct SlowPages : SystemPages {
+  static inline std::atomic<bool> slow{false}, entered{false};
+  static void purge(void* start, std::size_t bytes) noexcept {
+    if (slow) {
+      entered = true;
+      while (slow) std::this_thread::yield();
+    }
+    SystemPages::purge(start, bytes);
+  }
+};
+
+struct Composition : LoamComposition<tests::NoThreadsHook, tests::DyingFaults> {
+  using Pages = SlowPages;
+  using Spans = BitmapSpans<Pages>;
+  using Large = LargeBlocks<Spans, Pages>;
+};
+using TestHeap = Heap<Composition>;
+
+constexpr std::size_t kBytes = 3 << 20;
+
+// A thread that gives the memory of a block back and does not come to an end while this object lives.
+class StandingPurge {
+ public:
+  StandingPurge() {
+    TestHeap::trim();
+    TestHeap::deallocate(tests::filled<TestHeap>(kBytes, 1));
+    SlowPages::slow = true;
+    thread_ = std::thread([] { TestHeap::trim(); });
+    while (!SlowPages::entered) std::this_thread::yield();
+  }
+  ~StandingPurge() { end(); }
+  void end() {
+    SlowPages::slow = false;
+    if (thread_.joinable()) thread_.join();
+    SlowPages::entered = false;
+  }
+
+ private:
+  std::thread thread_;
+};
+
+TEST(Purge, OthersAllocateMeanwhileAndGetOtherUnits) {
+  const std::uint64_t before = TestHeap::statistics().committed_bytes;
+  StandingPurge purge;
+  EXPECT_GE(TestHeap::statistics().committed_bytes, before + kBytes) << "a run that is being purged counts as used";
+  std::byte* const block = tests::filled<TestHeap>(kBytes, 7);
+  TestHeap::trim();  // which does not wait
+  purge.end();
+  EXPECT_TRUE(tests::holds(block, kBytes, 7));
+  TestHeap::deallocate(block);
+  EXPECT_EQ(TestHeap::verify(), nullptr);
+}
+
+TEST(Purge, AChildOfAForkHasTheUnitsAgain) {
+  const std::uint64_t before = TestHeap::statistics().committed_bytes;
+  StandingPurge purge;
+  TestHeap::before_fork();
+  const pid_t child = fork();
+  if (child == 0) {
+    TestHeap::after_fork_in_child();
+    SlowPages::slow = false;
+    const bool free = TestHeap::statistics().committed_bytes <= before && TestHeap::verify() == nullptr;
+    _exit(free && TestHeap::trim() && TestHeap::statistics().dirty_bytes == 0 ? 0 : 1);
+  }
+  TestHeap::after_fork_in_parent();
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace loam::heap
