@@ -105,8 +105,16 @@ static_assert(8 * kSizeMax < 1 << Held::kSizeBits, "room for sizes that a worklo
 // One thread's blocks: allocated, tagged, checked, freed and counted. Another thread's ledger may release a block.
 class alignas(platform::kApartBytes) Ledger {
  public:
-  [[gnu::always_inline]] Held allocate(std::size_t size) noexcept {
-    const Held held{std::malloc(size), (allocated_ << kCountShift) | (thread_ << Held::kSizeBits) | size};
+  [[gnu::always_inline]] Held allocate(std::size_t size) noexcept { return tagged(std::malloc(size), size); }
+
+  // added: what the workload has added to the first word meanwhile. A block that malloc refused is passed over.
+  [[gnu::always_inline]] void release(const Held& held, Word added = 0) noexcept {
+    if (checked(held, added)) std::free(held.block);
+  }
+
+  // The same for who calls malloc and free in a way of its own: after the one, and before the other.
+  [[gnu::always_inline]] Held tagged(void* block, std::size_t size) noexcept {
+    const Held held{block, (allocated_ << kCountShift) | (thread_ << Held::kSizeBits) | size};
     if (held.block == nullptr) [[unlikely]] {
       ++failures_;
       return {};
@@ -126,15 +134,15 @@ class alignas(platform::kApartBytes) Ledger {
     return held;
   }
 
-  // added: what the workload has added to the first word meanwhile. A block that malloc refused is passed over.
-  [[gnu::always_inline]] void release(const Held& held, Word added = 0) noexcept {
+  // returns whether there is a block to be freed
+  [[gnu::always_inline]] bool checked(const Held& held, Word added = 0) noexcept {
     if (held.block == nullptr) [[unlikely]]
-      return;
+      return false;
     wrong_ += is_intact(held, added) ? 0 : 1;
     ++freed_;
     freed_remotely_ += held.thread() == thread_ ? 0 : 1;
     live_bytes_ -= static_cast<std::int64_t>(held.size());
-    std::free(held.block);
+    return true;
   }
 
   // Asked for and not freed yet; less than 0 where others' blocks were freed.
