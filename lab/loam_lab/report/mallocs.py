@@ -5,7 +5,8 @@
 
 RESULT is the folder of that study's result.  The page shows each allocator's rate beside ours in every case, the peer
 with the best geometric mean and ours over it, the fastest of all peers in each case (their envelope), false sharing by
-itself, peak memory, and fragmentation.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
+itself, the times of single calls, peak memory, and fragmentation.  Ratios are of paired blocks, with signed-rank
+intervals of 95 %.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from loam_lab import paths
-from loam_lab.report import paired, rounding
+from loam_lab.report import latency, paired, rounding
 from loam_lab.report.paired import Case
 
 RATE, MEMORY, FRAGMENTATION = "ops_per_s", "rss_peak_bytes", "fragmentation"
@@ -52,7 +53,7 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
 
     raises: ValueError if the result lacks our allocator or any other
     """
-    rates = [case for case in cases(result, RATE) if ours in case.values]
+    rates = [case for case in cases(result, RATE) if ours in case.values and _workload(case) != latency.WORKLOAD]
     names = list(dict.fromkeys(name for case in rates for name in case.values))
     peers = [name for name in names if name != ours]
     if not rates or not peers:
@@ -72,6 +73,9 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     timed = [case for case in rates if _workload(case) not in SHARING]
     lines += _against(timed, ours, peers)
     lines += _sharing([case for case in rates if _workload(case) in SHARING], ours, names)
+    lines += latency.section(
+        lambda metric: [case for case in cases(result, metric) if _workload(case) == latency.WORKLOAD], ours, names
+    )
     lines += _memory(cases(result, MEMORY), ours, timed, peers)
     lines += _fragmentation(cases(result, FRAGMENTATION), names)
     return "\n".join(lines).rstrip("\n") + "\n"
