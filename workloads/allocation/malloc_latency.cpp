@@ -19,7 +19,7 @@
 namespace loam::workloads::allocation {
 namespace {
 
-constexpr std::uint64_t kOperations = 2'500'000;
+constexpr std::uint64_t kOperations = 4'500'000;
 
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::integer("window", 4000, 1, 1 << 20, "1", "blocks that a thread holds"),
@@ -29,7 +29,7 @@ constexpr ParameterSpec kParameters[] = {
                            "share of blocks that are left for another thread to free"),
     ParameterSpec::integer("timed_one_in", 4, 1, 1 << 16, "1", "one in how many calls is timed, at random"),
     kDuration,
-    operations_parameter("replacements per thread, without warm-up; 0: 2500000, or use duration_ms"),
+    operations_parameter("replacements per thread, without warm-up; 0: 4500000, or use duration_ms"),
 };
 
 constexpr MetricSpec time_of_call(std::string_view name) {
