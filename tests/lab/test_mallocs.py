@@ -76,6 +76,25 @@ def test_parameters_that_vary_are_in_the_name_and_fragmentation_has_a_table() ->
     assert "| loam | 1.5" in text.split("## Fragmentation")[1] and "| a | 2.5" in text.split("## Fragmentation")[1]
 
 
+def test_threadtests_pairs_are_a_rate_and_fragmentation_with_its_few_blocks_is_none() -> None:
+    cells = [
+        cell(name, workload, 1, rate) for name, rate in (("loam", 1), ("a", 0.5)) for workload in ("sh6", "threadtest")
+    ]
+    for one in cells:
+        if one["factors"]["workload"] == "threadtest":
+            one["metrics"]["pairs_per_s"] = one["metrics"].pop("ops_per_s")
+    for name in ("loam", "a"):
+        cells.append(cell(name, "fragmentation", 1, 1))
+        cells[-1]["metrics"] = {
+            metric: {"values": [2.0] * 3} for metric in ("fragmentation", "ops_per_s", "rss_peak_bytes")
+        }
+    text = mallocs.page(made(cells))
+    assert "| | sh6 | threadtest | geometric mean |" in text
+    assert "| a | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] |" in text
+    assert "| geometric mean | | 2.000 [2.000, 2.000] |" in text
+    assert "| a (fast) | 1.000 [1.000, 1.000] |" in text
+
+
 def latency_cells(longest: dict[str, float]) -> list[dict[str, Any]]:
     """Times of one thread that differ between allocators in the longest call of malloc only, and a rate to set beside."""
     cells = []

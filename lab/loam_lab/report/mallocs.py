@@ -23,7 +23,10 @@ from loam_lab import paths
 from loam_lab.report import latency, paired, rounding
 from loam_lab.report.paired import Case
 
-RATE, MEMORY, FRAGMENTATION = "ops_per_s", "rss_peak_bytes", "fragmentation"
+# The first two are the same of different workloads.
+RATES, MEMORY, FRAGMENTATION = ("ops_per_s", "pairs_per_s"), "rss_peak_bytes", "fragmentation"
+# What they are run for is no rate, nor do they have as many blocks as the others, without which there is no mean.
+NO_RATE = ("fragmentation", latency.WORKLOAD)
 # Pass or fail: within this factor of the fastest; they take no part in means.
 SHARING = ("cache-scratch", "cache-thrash")
 SHARING_LIMIT = 1.05
@@ -53,7 +56,7 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
 
     raises: ValueError if the result lacks our allocator or any other
     """
-    rates = [case for case in cases(result, RATE) if ours in case.values and _workload(case) != latency.WORKLOAD]
+    rates = _rates(result, ours)
     names = list(dict.fromkeys(name for case in rates for name in case.values))
     peers = [name for name in names if name != ours]
     if not rates or not peers:
@@ -79,6 +82,13 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     lines += _memory(cases(result, MEMORY), ours, timed, peers)
     lines += _fragmentation(cases(result, FRAGMENTATION), names)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _rates(result: Mapping[str, Any], ours: str) -> list[Case]:
+    """The cases in which rates are compared, in the order of their names."""
+    found = [case for metric in RATES for case in cases(result, metric)]
+    kept = [case for case in found if ours in case.values and _workload(case) not in NO_RATE]
+    return sorted(kept, key=lambda case: (case.threads, case.name))
 
 
 def _workload(case: Case) -> str:
