@@ -12,6 +12,14 @@ inline void pause() noexcept { asm volatile("isb" ::: "memory"); }
 // Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
 
+// A counter of constant rate, for timing a few instructions: read when all before the call is done, and before anything
+// behind it begins. The loads and the arithmetic, that is; stores may still be on their way to the cache.
+inline std::uint64_t ordered_ticks() noexcept {
+  std::uint64_t ticks;
+  asm volatile("dsb ld\n\tisb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(ticks) : : "memory");
+  return ticks;
+}
+
 // word |= 1 << 63, for a word that only the caller writes, ordered as a release store.
 inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
   word.store(word.load(std::memory_order_relaxed) | 1ULL << 63, std::memory_order_release);  // relaxed: own word

@@ -11,6 +11,15 @@ inline void pause() noexcept { __builtin_ia32_pause(); }
 // Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
 
+// A counter of constant rate, for timing a few instructions: read when all before the call is done, and before anything
+// behind it begins. The loads and the arithmetic, that is; stores may still be on their way to the cache.
+inline std::uint64_t ordered_ticks() noexcept {
+  __builtin_ia32_lfence();
+  const std::uint64_t ticks = __builtin_ia32_rdtsc();
+  __builtin_ia32_lfence();
+  return ticks;
+}
+
 // word |= 1 << 63, for a word that only the caller writes: a plain read-modify-write in one instruction, ordered as a
 // release store (x86 keeps stores in order).
 inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {

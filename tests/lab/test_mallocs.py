@@ -76,6 +76,63 @@ def test_parameters_that_vary_are_in_the_name_and_fragmentation_has_a_table() ->
     assert "| loam | 1.5" in text.split("## Fragmentation")[1] and "| a | 2.5" in text.split("## Fragmentation")[1]
 
 
+def test_threadtests_pairs_are_a_rate_and_fragmentation_with_its_few_blocks_is_none() -> None:
+    cells = [
+        cell(name, workload, 1, rate) for name, rate in (("loam", 1), ("a", 0.5)) for workload in ("sh6", "threadtest")
+    ]
+    for one in cells:
+        if one["factors"]["workload"] == "threadtest":
+            one["metrics"]["pairs_per_s"] = one["metrics"].pop("ops_per_s")
+    for name in ("loam", "a"):
+        cells.append(cell(name, "fragmentation", 1, 1))
+        cells[-1]["metrics"] = {
+            metric: {"values": [2.0] * 3} for metric in ("fragmentation", "ops_per_s", "rss_peak_bytes")
+        }
+    text = mallocs.page(made(cells))
+    assert "| | sh6 | threadtest | geometric mean |" in text
+    assert "| a | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] |" in text
+    assert "| geometric mean | | 2.000 [2.000, 2.000] |" in text
+    assert "| a (fast) | 1.000 [1.000, 1.000] |" in text
+
+
+def latency_cells(longest: dict[str, float]) -> list[dict[str, Any]]:
+    """Times of one thread that differ between allocators in the longest call of malloc only, and a rate to set beside."""
+    cells = []
+    for name, us in longest.items():
+        cells += [cell(name, "larson", 1, 1), cell(name, "malloc-latency", 1, 7)]
+        times = {f"{call}_{time}_ns": 30.0 for call in ("malloc", "free") for time in ("p50", "p99", "p999", "max")}
+        known = {**times, "malloc_max_ns": us * 1e3, "free_p50_ns": 20.0}
+        known |= {"clock_cost_ns": 20.03, "clock_step_ns": 10.01, "preempted": 3, "timed_calls": 1000}
+        cells[-1]["metrics"] |= {metric: {"values": [value] * 10} for metric, value in known.items()}
+    return cells
+
+
+def test_latency_has_a_table_and_ours_beside_the_second_of_the_peers() -> None:
+    text = mallocs.page(made(latency_cells({"loam": 50, "a": 900, "b": 40, "c": 60})))
+    section = text.split("## Latency")[1].split("\n## ")[0]
+    assert "| loam | 30.0 | 30.0 | 30.0 | 50.0 | 20.0 | 30.0 | 30.0 | 0.0300 |" in section
+    assert "| a | 30.0 | 30.0 | 30.0 | 900 |" in section
+    assert "| malloc longest, µs | 1 | 50.0 | c | 60.0 | at or under | 0.833 [0.833, 0.833] |" in section
+    assert "no call at all takes 20.0 ns" in section and "10.0 ns or not at all" in section
+    assert "meanwhile: 120 calls,\nbeside 40\u202f000 that were timed" in section
+    assert text.count("malloc-latency") == 1, "its rate, with the clock in it, is compared nowhere"
+
+
+def test_latency_over_the_second_of_the_peers_is_called_so_and_a_rounding_is_not() -> None:
+    def verdict(ours: float, *peers: float) -> str:
+        rows = mallocs.page(made(latency_cells({"loam": ours, "a": peers[0], "b": peers[1]}))).splitlines()
+        return next(row for row in rows if row.startswith("| malloc longest")).split(" | ")[5]
+
+    assert verdict(50.2, 50, 10) == "over"
+    assert verdict(50.00001, 50, 10) == "at or under"
+    assert verdict(30, 50, 10) == "at or under"
+
+
+def test_latency_of_a_single_peer_has_no_second() -> None:
+    text = mallocs.page(made(latency_cells({"loam": 50, "a": 900})))
+    assert "| a | 30.0 | 30.0 | 30.0 | 900 |" in text and "worse of the two" not in text
+
+
 def test_a_result_without_ours_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "result.json").write_text(json.dumps(made([cell("a", "larson", 1, 1)])))
     assert mallocs.main([str(tmp_path), "--page", str(tmp_path / "p.md")]) == 2

@@ -63,14 +63,23 @@ bool run_cache_lines(const Options& options, Recorder& recorder, const CacheLine
   auto body = [&](Team::Member& member) {
     Ledger& ledger = ledgers[member.index()];
     before(member.index());
-    member.wait_for_start();
-    write_blocks(settings, ledger, member.phase(), Phase::warmup, ~std::uint64_t{0});
-    member.begin_timed();
-    ledger.operations = write_blocks(settings, ledger, member.phase(), Phase::timed, settings.length.operations);
-    member.end_timed();
+    work(member, ledger, settings.length.operations, [&](Phase phase, std::uint64_t limit) {
+      return write_blocks(settings, ledger, member.phase(), phase, limit);
+    });
   };
   team.run(body);
-  return report(recorder, team, ledgers, std::uint64_t{options.threads} * settings.blocks * settings.size);
+  return report(recorder, team, Totals(ledgers),
+                {{"live_bytes", std::uint64_t{options.threads} * settings.blocks * settings.size}});
+}
+
+constexpr Workload cache_lines_workload(std::string_view name, std::string_view summary,
+                                        bool (*run)(const Options& options, Recorder& recorder)) {
+  return {.name = name,
+          .summary = summary,
+          .parameters = kCacheLineParameters,
+          .metrics = kMetrics,
+          .check = nullptr,
+          .run = run};
 }
 
 }  // namespace loam::workloads::allocation

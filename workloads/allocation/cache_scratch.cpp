@@ -20,13 +20,8 @@ bool run(const Options& options, Recorder& recorder) {
   });
 }
 
-const base::Registration<Workload> registration{
-    Workload{.name = "cache-scratch",
-             .summary = "passive false sharing: threads free and reuse neighbouring blocks from the main thread",
-             .parameters = kCacheLineParameters,
-             .metrics = kMetrics,
-             .check = nullptr,
-             .run = run}};
+const base::Registration<Workload> registration{cache_lines_workload(
+    "cache-scratch", "passive false sharing: threads free and reuse neighbouring blocks from the main thread", run)};
 
 }  // namespace
 }  // namespace loam::workloads::allocation

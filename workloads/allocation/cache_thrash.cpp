@@ -13,12 +13,7 @@ bool run(const Options& options, Recorder& recorder) {
 }
 
 const base::Registration<Workload> registration{
-    Workload{.name = "cache-thrash",
-             .summary = "active false sharing: threads write small blocks of their own",
-             .parameters = kCacheLineParameters,
-             .metrics = kMetrics,
-             .check = nullptr,
-             .run = run}};
+    cache_lines_workload("cache-thrash", "active false sharing: threads write small blocks of their own", run)};
 
 }  // namespace
 }  // namespace loam::workloads::allocation

@@ -40,18 +40,13 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::integer("rounds", 12, 1, kRoundsMax, "1", "how often the sizes change and change back"),
 };
 
-constexpr MetricSpec kOwnMetrics[] = {
-    {"fragmentation", "1", MetricSpec::Better::lower, MetricSpec::Kind::ratio, "resident_peak_bytes", "live_bytes"},
-    {"resident_peak_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
-    {"live_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
-    {"resident_end_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
-    {"live_end_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
-    kMetrics[0],
-    kMetrics[1],
-    kMetrics[2],
-    kMetrics[3],
-    kMetrics[4],
-};
+constexpr auto kOwnMetrics = joined(
+    {{"fragmentation", "1", MetricSpec::Better::lower, MetricSpec::Kind::ratio, "resident_peak_bytes", "live_bytes"},
+     {"resident_peak_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
+     {"live_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
+     {"resident_end_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
+     {"live_end_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes}},
+    kMetrics);
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
@@ -111,7 +106,7 @@ class Holder {
 
   [[gnu::noinline]] void fill(std::size_t factor) {
     while (ledger_.live_bytes() < settings_.live) {
-      const Held held = ledger_.allocate(factor * settings_.sizes.of(static_cast<std::uint32_t>(random_() >> 32)));
+      const Held held = ledger_.allocate(factor * settings_.sizes.drawn(random_));
       if (held.block == nullptr) break;
       list_[count_++] = held;
       ++ledger_.operations;

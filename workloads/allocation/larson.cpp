@@ -28,21 +28,19 @@ constexpr ParameterSpec kParameters[] = {
     operations_parameter("replacements per thread of the team, without warm-up; 0: 10000000, or use duration_ms"),
 };
 
-constexpr MetricSpec kOwnMetrics[] = {
-    kMetrics[0], kMetrics[1], kMetrics[2],
-    kMetrics[3], kMetrics[4], {"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count},
-};
+constexpr auto kOwnMetrics =
+    joined(kMetrics, {{"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count}});
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
       : length(values, kOperations),
-        size_min(static_cast<std::uint32_t>(values.integer("size_min"))),
-        sizes(static_cast<std::uint32_t>(values.integer("size_max")) - size_min + 1),
+        sizes(values),
         blocks(static_cast<std::uint32_t>(values.integer("blocks"))),
         round(static_cast<std::uint64_t>(values.integer("round"))) {}
 
   Length length;
-  std::uint32_t size_min, sizes, blocks;
+  EvenSizes sizes;
+  std::uint32_t blocks;
   std::uint64_t round;
 };
 
@@ -74,7 +72,7 @@ struct Round {
     const std::uint64_t draw = random();
     Held& held = blocks[base::scale_to(static_cast<std::uint32_t>(draw >> 32), settings.blocks)];
     ledger.release(held);
-    held = ledger.allocate(settings.size_min + base::scale_to(static_cast<std::uint32_t>(draw), settings.sizes));
+    held = ledger.allocate(settings.sizes.of(static_cast<std::uint32_t>(draw)));
   }
   round.heritage.random = random;
   round.replaced = replaced;
@@ -110,26 +108,20 @@ bool run(const Options& options, Recorder& recorder) {
   const PageArray<Heritage> heritages(options.threads, "the threads of larson");
   for (unsigned i = 0; i < options.threads; ++i) {
     Heritage& heritage = heritages[i];
-    heritage = {blocks.span().subspan(std::size_t{i} * settings.blocks, settings.blocks),
-                base::Random(options.seed, i),
-                &ledgers[i],
-                {},
-                0};
-    for (Held& held : heritage.blocks)
-      held = ledgers[i].allocate(settings.size_min + heritage.random.below(settings.sizes));
+    heritage = {blocks.part(i, settings.blocks), base::Random(options.seed, i), &ledgers[i], {}, 0};
+    for (Held& held : heritage.blocks) held = ledgers[i].allocate(settings.sizes.drawn(heritage.random));
   }
 
   Team team(options, settings.length.duration_ms);
   auto body = [&](Team::Member& member) {
     Heritage& heritage = heritages[member.index()];
-    member.wait_for_start();
-    operate(settings, heritage, member.phase(), Phase::warmup, ~std::uint64_t{0});
-    heritage.used = {};
-    heritage.threads = 0;
-    member.begin_timed();
-    ledgers[member.index()].operations =
-        operate(settings, heritage, member.phase(), Phase::timed, settings.length.operations);
-    member.end_timed();
+    const auto chain = [&](Phase phase, std::uint64_t limit) {
+      return operate(settings, heritage, member.phase(), phase, limit);
+    };
+    work(member, *heritage.ledger, settings.length.operations, chain, [&] {
+      heritage.used = {};
+      heritage.threads = 0;
+    });
   };
   team.run(body);
 
@@ -141,10 +133,7 @@ bool run(const Options& options, Recorder& recorder) {
     used += heritage.used;
     threads += heritage.threads;
   }
-  const Totals totals(ledgers);
-  open_report(recorder, team, totals, used).field("live_bytes", live).field("threads_made", threads);
-  recorder.write();
-  return close_report(recorder, totals);
+  return report(recorder, team, Totals(ledgers), {{"live_bytes", live}, {"threads_made", threads}}, used);
 }
 
 const base::Registration<Workload> registration{

@@ -79,18 +79,14 @@ bool run(const Options& options, Recorder& recorder) {
   Team team(options, settings.length.duration_ms);
   auto body = [&](Team::Member& member) {
     Ledger& ledger = ledgers[member.index()];
-    const auto own = blocks.span().subspan(std::size_t{member.index()} * settings.blocks, settings.blocks);
-    const auto pairs_in = [&](Phase phase, std::uint64_t limit) {
+    const auto own = blocks.part(member.index(), settings.blocks);
+    work(member, ledger, settings.length.operations, [&](Phase phase, std::uint64_t limit) {
       return operate(settings.size, own, order.span().data(), ledger, member.phase(), phase, limit);
-    };
-    member.wait_for_start();
-    pairs_in(Phase::warmup, ~std::uint64_t{0});
-    member.begin_timed();
-    ledger.operations = pairs_in(Phase::timed, settings.length.operations);
-    member.end_timed();
+    });
   };
   team.run(body);
-  return report(recorder, team, ledgers, std::uint64_t{options.threads} * settings.blocks * settings.size);
+  return report(recorder, team, Totals(ledgers),
+                {{"live_bytes", std::uint64_t{options.threads} * settings.blocks * settings.size}});
 }
 
 const base::Registration<Workload> registration{

@@ -59,8 +59,7 @@ struct Run {
   // returns how many blocks were allocated: at most `limit`
   std::uint64_t fill(const RunsSettings& settings, base::Random& random, Ledger& ledger, std::uint64_t limit) {
     const bool large = random.below(100) < settings.large_percent;
-    const std::size_t size =
-        large ? settings.large_size : settings.sizes.of(static_cast<std::uint32_t>(random() >> 32));
+    const std::size_t size = large ? settings.large_size : settings.sizes.drawn(random);
     count = large ? 1 : static_cast<std::uint32_t>(std::min<std::uint64_t>(limit, 1 + random.below(settings.run)));
     for (Held& held : std::span(blocks).first(count)) held = ledger.allocate(size);
     return count;
@@ -90,7 +89,7 @@ class Window {
   template <class Change>
   [[gnu::noinline]] std::uint64_t operate(const RunsSettings& settings, base::Random& random, Ledger& ledger,
                                           const std::atomic<Phase>& now, Phase phase, std::uint64_t limit,
-                                          Change change) {
+                                          Change& change) {
     std::uint64_t made = 0;
     while (made < limit && in(now, phase)) {
       const auto order = static_cast<Run::Order>(turn_++ % Run::kOrders);
@@ -114,5 +113,23 @@ class Window {
   std::uint64_t turn_ = 0;
   Run* runs_[kWindowMax];
 };
+
+// Each member holds a window of its part of `runs`, and operates it by the `change` that change_of(thread) returns.
+template <class ChangeOf>
+void operate_windows(Team& team, std::uint64_t seed, const RunsSettings& settings, const PageArray<Run>& runs,
+                     std::span<Ledger> ledgers, ChangeOf change_of) {
+  auto body = [&](Team::Member& member) {
+    const unsigned thread = member.index();
+    Ledger& ledger = ledgers[thread];
+    base::Random random(seed, thread);
+    Window window(runs.part(thread, settings.window));
+    window.fill(settings, random, ledger);
+    auto change = change_of(thread);
+    work(member, ledger, settings.length.operations, [&](Phase phase, std::uint64_t limit) {
+      return window.operate(settings, random, ledger, member.phase(), phase, limit, change);
+    });
+  };
+  team.run(body);
+}
 
 }  // namespace loam::workloads::allocation

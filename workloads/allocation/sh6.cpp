@@ -15,29 +15,16 @@ bool run(const Options& options, Recorder& recorder) {
   const auto ledgers = open_ledgers(options.threads);
   const PageArray<Run> runs(options.threads * settings.window, "the runs of sh6");
   Team team(options, settings.length.duration_ms);
-  auto body = [&](Team::Member& member) {
-    const unsigned thread = member.index();
-    Ledger& ledger = ledgers[thread];
-    base::Random random(options.seed, thread);
-    Window window(runs.span().subspan(thread * settings.window, settings.window));
-    window.fill(settings, random, ledger);
-    const auto operate = [&](Phase phase, std::uint64_t limit) {
-      return window.operate(settings, random, ledger, member.phase(), phase, limit, [&](Run* old, Run::Order order) {
-        old->release(order, ledger);
-        return old;
-      });
+  operate_windows(team, options.seed, settings, runs, ledgers, [&ledgers](unsigned thread) {
+    return [&ledger = ledgers[thread]](Run* old, Run::Order order) {
+      old->release(order, ledger);
+      return old;
     };
-    member.wait_for_start();
-    operate(Phase::warmup, ~std::uint64_t{0});
-    member.begin_timed();
-    ledger.operations = operate(Phase::timed, settings.length.operations);
-    member.end_timed();
-  };
-  team.run(body);
+  });
   const auto live = live_bytes(ledgers);
   for (std::size_t i = 0; i < runs.span().size(); ++i)
     runs[i].release(Run::Order::forward, ledgers[i / settings.window]);
-  return report(recorder, team, ledgers, live);
+  return report(recorder, team, Totals(ledgers), {{"live_bytes", live}});
 }
 
 const base::Registration<Workload> registration{

@@ -29,18 +29,17 @@ constexpr ParameterSpec kParameters[] = {
     operations_parameter("blocks, times the number of threads, without warm-up; 0: 1500000, or use duration_ms"),
 };
 
-constexpr MetricSpec kOwnMetrics[] = {kMetrics[0], kMetrics[1], kMetrics[2], kMetrics[3], kMetrics[4], kFreedRemotely};
+constexpr auto kOwnMetrics = joined(kMetrics, {kFreedRemotely});
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
       : length(values, kOperations),
-        size_min(static_cast<std::uint32_t>(values.integer("size_min"))),
-        sizes(static_cast<std::uint32_t>(values.integer("size_max")) - size_min + 1),
+        sizes(values),
         batch(static_cast<std::size_t>(values.integer("batch"))),
         queue(static_cast<std::size_t>(values.integer("queue"))) {}
 
   Length length;
-  std::uint32_t size_min, sizes;
+  EvenSizes sizes;
   std::size_t batch, queue;
 };
 
@@ -102,8 +101,7 @@ struct Worker {
     Batch* const batch = queue.take_empty();
     if (batch == nullptr) return 0;
     const std::uint64_t count = std::min<std::uint64_t>(batch->blocks.size(), limit);
-    for (Held& held : batch->blocks.first(count))
-      held = ledger.allocate(settings.size_min + random.below(settings.sizes));
+    for (Held& held : batch->blocks.first(count)) held = ledger.allocate(settings.sizes.drawn(random));
     batch->count = count;
     queue.put_full(batch);
     return count;
@@ -164,8 +162,7 @@ bool run(const Options& options, Recorder& recorder) {
   const unsigned producers = (options.threads + 1) / 2;
   const PageArray<Held> room(settings.queue * settings.batch, "the blocks of xmalloc");
   const PageArray<Batch> batches(settings.queue, "the batches of xmalloc");
-  for (std::size_t i = 0; i < settings.queue; ++i)
-    batches[i].blocks = room.span().subspan(i * settings.batch, settings.batch);
+  for (std::size_t i = 0; i < settings.queue; ++i) batches[i].blocks = room.part(i, settings.batch);
   queue.open(batches.span(), producers);
 
   Team team(options, settings.length.duration_ms);
@@ -175,24 +172,16 @@ bool run(const Options& options, Recorder& recorder) {
     const std::uint64_t limit =
         limited ? share(settings.length.operations * options.threads, producers, index) : ~std::uint64_t{0};
     Worker worker{settings, ledgers[index], base::Random(options.seed, index), member.phase()};
-    // Both phases by one piece of code, the warm-up first.
-    const auto operate = [&](Phase phase, std::uint64_t at_most) -> std::uint64_t {
+    work(member, worker.ledger, limit, [&](Phase phase, std::uint64_t at_most) -> std::uint64_t {
       if (options.threads == 1) return worker.run_both(phase, at_most);
       if (index >= producers) return worker.run_consumer(phase);
       worker.run_producer(phase, at_most);
       return 0;
-    };
-    member.wait_for_start();
-    operate(Phase::warmup, ~std::uint64_t{0});
-    member.begin_timed();
-    worker.ledger.operations = operate(Phase::timed, limit);
-    member.end_timed();
+    });
   };
   team.run(body);
   const Totals totals(ledgers);
-  open_report(recorder, team, totals).field("freed_remotely", totals.freed_remotely);
-  recorder.write();
-  return close_report(recorder, totals);
+  return report(recorder, team, totals, {{"freed_remotely", totals.freed_remotely}});
 }
 
 const base::Registration<Workload> registration{

@@ -37,6 +37,10 @@ void check_sizes(const ParameterValues& values) {
   if (size_max < size_min) reject_less("size_max", size_max, "size_min", size_min);
 }
 
+EvenSizes::EvenSizes(const ParameterValues& values)
+    : least_(static_cast<std::uint32_t>(values.integer("size_min"))),
+      count_(static_cast<std::uint32_t>(values.integer("size_max")) - least_ + 1) {}
+
 SkewedSizes::SkewedSizes(std::size_t size_min, std::size_t size_max) noexcept {
   const double low = static_cast<double>(size_min), ratio = static_cast<double>(size_max) / low;
   for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -100,9 +104,10 @@ bool close_report(Recorder& recorder, const Totals& totals, std::string_view bro
   return broken.empty();
 }
 
-bool report(Recorder& recorder, const Team& team, std::span<const Ledger> ledgers, std::uint64_t live) {
-  const Totals totals(ledgers);
-  open_report(recorder, team, totals).field("live_bytes", live);
+bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own,
+            const OtherThreads& others) {
+  auto& line = open_report(recorder, team, totals, others);
+  for (const auto& [name, value] : own) line.field(name, value);
   recorder.write();
   return close_report(recorder, totals);
 }

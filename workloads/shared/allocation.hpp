@@ -1,5 +1,5 @@
-// What the allocation workloads (workloads/allocation/) share: how long they run, the ledger through which each thread
-// allocates and frees, sizes, and the records.
+// What the allocation workloads (workloads/allocation/) share: how long they run, and in which phases, the ledger
+// through which each thread allocates and frees, sizes, and the records.
 //   Tags: every block carries one from malloc to free, in its first word and in its last (blocks under 16 bytes: in the
 //   last byte). A block that has lost its tag when it is freed was handed out twice, or overlaps another: the run is
 //   not verified. Nor is it if a block is aligned too little, if malloc fails, or if blocks are lost.
@@ -8,6 +8,7 @@
 //   Nothing here calls the allocator but Ledger: arrays of blocks come from the operating system.
 #pragma once
 
+#include "runtime/base/random.hpp"
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/pages.hpp"
 #include "workloads/harness/options.hpp"
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -60,12 +62,24 @@ void check_sizes(const ParameterValues& values);
 // Ends the program: parameter `name`, whose value this is, is less than `other` allows.
 [[noreturn]] void reject_less(std::string_view name, std::int64_t value, std::string_view other, std::int64_t limit);
 
+// Sizes from size_min to size_max, all as likely.
+class EvenSizes {
+ public:
+  explicit EvenSizes(const ParameterValues& values);
+  std::size_t of(std::uint32_t uniform) const noexcept { return least_ + base::scale_to(uniform, count_); }
+  std::size_t drawn(base::Random& random) const noexcept { return of(static_cast<std::uint32_t>(random() >> 32)); }
+
+ private:
+  std::uint32_t least_, count_;
+};
+
 // Sizes whose logarithm is uniform, so that one is drawn with a probability inverse to itself: many small, few large.
 // A table of quantiles, since a draw must cost little beside malloc.
 class SkewedSizes {
  public:
   SkewedSizes(std::size_t size_min, std::size_t size_max) noexcept;
   std::size_t of(std::uint32_t uniform) const noexcept { return sizes_[uniform >> (32 - kLog2)]; }
+  std::size_t drawn(base::Random& random) const noexcept { return of(static_cast<std::uint32_t>(random() >> 32)); }
 
  private:
   static constexpr unsigned kLog2 = 8;
@@ -91,8 +105,16 @@ static_assert(8 * kSizeMax < 1 << Held::kSizeBits, "room for sizes that a worklo
 // One thread's blocks: allocated, tagged, checked, freed and counted. Another thread's ledger may release a block.
 class alignas(platform::kApartBytes) Ledger {
  public:
-  [[gnu::always_inline]] Held allocate(std::size_t size) noexcept {
-    const Held held{std::malloc(size), (allocated_ << kCountShift) | (thread_ << Held::kSizeBits) | size};
+  [[gnu::always_inline]] Held allocate(std::size_t size) noexcept { return tagged(std::malloc(size), size); }
+
+  // added: what the workload has added to the first word meanwhile. A block that malloc refused is passed over.
+  [[gnu::always_inline]] void release(const Held& held, Word added = 0) noexcept {
+    if (checked(held, added)) std::free(held.block);
+  }
+
+  // The same for who calls malloc and free in a way of its own: after the one, and before the other.
+  [[gnu::always_inline]] Held tagged(void* block, std::size_t size) noexcept {
+    const Held held{block, (allocated_ << kCountShift) | (thread_ << Held::kSizeBits) | size};
     if (held.block == nullptr) [[unlikely]] {
       ++failures_;
       return {};
@@ -112,15 +134,15 @@ class alignas(platform::kApartBytes) Ledger {
     return held;
   }
 
-  // added: what the workload has added to the first word meanwhile. A block that malloc refused is passed over.
-  [[gnu::always_inline]] void release(const Held& held, Word added = 0) noexcept {
+  // returns whether there is a block to be freed
+  [[gnu::always_inline]] bool checked(const Held& held, Word added = 0) noexcept {
     if (held.block == nullptr) [[unlikely]]
-      return;
+      return false;
     wrong_ += is_intact(held, added) ? 0 : 1;
     ++freed_;
     freed_remotely_ += held.thread() == thread_ ? 0 : 1;
     live_bytes_ -= static_cast<std::int64_t>(held.size());
-    std::free(held.block);
+    return true;
   }
 
   // Asked for and not freed yet; less than 0 where others' blocks were freed.
@@ -174,11 +196,34 @@ class PageArray {
   PageArray& operator=(const PageArray&) = delete;
 
   std::span<Entry> span() const noexcept { return entries_; }
+  // The i-th of parts of `size` entries.
+  std::span<Entry> part(std::size_t i, std::size_t size) const noexcept { return entries_.subspan(i * size, size); }
   Entry& operator[](std::size_t i) const noexcept { return entries_[i]; }
 
  private:
   const std::span<Entry> entries_;
 };
+
+// ---- phases --------------------------------------------------------------------------------------------------------
+
+// What every member does after its set-up: it warms up, and is timed over at most `limit` operations.
+//   operate(phase, limit): works to the end of the phase or of the limit, and returns how many operations it did. One
+//   function for both phases, so that the warm-up warms the code that is timed.
+//   between(): what has to be done before the timed phase
+template <class Operate, class Between>
+void work(Team::Member& member, Ledger& ledger, std::uint64_t limit, Operate operate, Between between) {
+  member.wait_for_start();
+  operate(Phase::warmup, ~std::uint64_t{0});
+  between();
+  member.begin_timed();
+  ledger.operations = operate(Phase::timed, limit);
+  member.end_timed();
+}
+
+template <class Operate>
+void work(Team::Member& member, Ledger& ledger, std::uint64_t limit, Operate operate) {
+  work(member, ledger, limit, operate, [] {});
+}
 
 // ---- records -------------------------------------------------------------------------------------------------------
 
@@ -194,6 +239,15 @@ inline constexpr MetricSpec kMetrics[] = {
 // For workloads whose threads pass blocks on.
 inline constexpr MetricSpec kFreedRemotely = {"freed_remotely", "1", MetricSpec::Better::neither,
                                               MetricSpec::Kind::count};
+
+// The metrics of a workload that has some of its own.
+template <std::size_t n, std::size_t m>
+consteval std::array<MetricSpec, n + m> joined(const MetricSpec (&first)[n], const MetricSpec (&second)[m]) {
+  std::array<MetricSpec, n + m> all{};
+  for (std::size_t i = 0; i < n; ++i) all[i] = first[i];
+  for (std::size_t i = 0; i < m; ++i) all[n + i] = second[i];
+  return all;
+}
 
 // What the ledgers say together: operations in the timed phase, all else in all phases.
 struct Totals {
@@ -225,7 +279,12 @@ base::JsonLine& open_report(Recorder& recorder, const Team& team, const Totals& 
 // Records the end. broken: what the workload itself found wrong, empty if nothing. returns whether the run is verified
 bool close_report(Recorder& recorder, const Totals& totals, std::string_view broken = {});
 
-// All of that, for a workload that adds nothing but `live`, the bytes that it held at a time.
-bool report(Recorder& recorder, const Team& team, std::span<const Ledger> ledgers, std::uint64_t live);
+// All of that, for a workload that adds nothing but counts. live_bytes: what it held at a time.
+struct OwnCount {
+  std::string_view name;
+  std::uint64_t value;
+};
+bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own,
+            const OtherThreads& others = {});
 
 }  // namespace loam::workloads::allocation

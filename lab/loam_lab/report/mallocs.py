@@ -5,7 +5,8 @@
 
 RESULT is the folder of that study's result.  The page shows each allocator's rate beside ours in every case, the peer
 with the best geometric mean and ours over it, the fastest of all peers in each case (their envelope), false sharing by
-itself, peak memory, and fragmentation.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
+itself, the times of single calls, peak memory, and fragmentation.  Ratios are of paired blocks, with signed-rank
+intervals of 95 %.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from typing import Any
 import numpy as np
 
 from loam_lab import paths
-from loam_lab.report import paired, rounding
+from loam_lab.report import latency, paired, rounding
 from loam_lab.report.paired import Case
 
-RATE, MEMORY, FRAGMENTATION = "ops_per_s", "rss_peak_bytes", "fragmentation"
+# The first two are the same of different workloads.
+RATES, MEMORY, FRAGMENTATION = ("ops_per_s", "pairs_per_s"), "rss_peak_bytes", "fragmentation"
+# What they are run for is no rate, nor do they have as many blocks as the others, without which there is no mean.
+NO_RATE = ("fragmentation", latency.WORKLOAD)
 # Pass or fail: within this factor of the fastest; they take no part in means.
 SHARING = ("cache-scratch", "cache-thrash")
 SHARING_LIMIT = 1.05
@@ -52,7 +56,7 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
 
     raises: ValueError if the result lacks our allocator or any other
     """
-    rates = [case for case in cases(result, RATE) if ours in case.values]
+    rates = _rates(result, ours)
     names = list(dict.fromkeys(name for case in rates for name in case.values))
     peers = [name for name in names if name != ours]
     if not rates or not peers:
@@ -72,9 +76,19 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     timed = [case for case in rates if _workload(case) not in SHARING]
     lines += _against(timed, ours, peers)
     lines += _sharing([case for case in rates if _workload(case) in SHARING], ours, names)
+    lines += latency.section(
+        lambda metric: [case for case in cases(result, metric) if _workload(case) == latency.WORKLOAD], ours, names
+    )
     lines += _memory(cases(result, MEMORY), ours, timed, peers)
     lines += _fragmentation(cases(result, FRAGMENTATION), names)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _rates(result: Mapping[str, Any], ours: str) -> list[Case]:
+    """The cases in which rates are compared, in the order of their names."""
+    found = [case for metric in RATES for case in cases(result, metric)]
+    kept = [case for case in found if ours in case.values and _workload(case) not in NO_RATE]
+    return sorted(kept, key=lambda case: (case.threads, case.name))
 
 
 def _workload(case: Case) -> str:

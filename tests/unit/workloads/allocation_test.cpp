@@ -38,6 +38,7 @@ const std::vector<Row> kSmall = {{"larson -p operations=3000 -p blocks=200 -p ro
                                  {"malloc-loop -p pattern=fifo -p operations=2500 -p size=1024", 2500},
                                  {"malloc-loop -p pattern=random -p operations=2500 -p size=17", 2500},
                                  {"malloc-loop -p pattern=random -p operations=300 -p size=32768 -p blocks=20", 300},
+                                 {"malloc-latency -p operations=3000 -p window=200", 3000},
                                  {"fragmentation -p live_kib=256 -p rounds=2", 0}};
 
 Finished run_small(const std::string& arguments, const std::string& environment = "") {
@@ -65,7 +66,7 @@ TEST(Allocation, EveryWorkloadIsVerifiedAndCountsItsOperations) {
 
 TEST(Allocation, ADurationIsKept) {
   for (const std::string name : {"larson", "xmalloc", "cache-scratch", "cache-thrash", "sh6", "sh8", "malloc-loop",
-                                 "malloc-loop -p pattern=fifo"})
+                                 "malloc-loop -p pattern=fifo", "malloc-latency"})
     for (const int threads : {1, 2}) {
       const auto finished = run_small(name + " -p duration_ms=60 --warmup-ms 10 --threads " + std::to_string(threads));
       ASSERT_EQ(finished.status, 0) << name << ": " << finished.err << finished.out;
@@ -89,7 +90,7 @@ TEST(Allocation, FixedWorkIsTheDefaultAndAsItsHelpSays) {
       EXPECT_EQ(one["operations"].number(), std::stod(help.substr(at + 3, end - at - 3))) << name;
       ++seen;
     }
-  EXPECT_EQ(seen, 7) << "all but fragmentation";
+  EXPECT_EQ(seen, 8) << "all but fragmentation";
 }
 
 TEST(Allocation, ASeedDecidesTheBlocks) {
@@ -99,6 +100,7 @@ TEST(Allocation, ASeedDecidesTheBlocks) {
   };
   for (const std::string arguments :
        {"larson -p operations=3000 -p blocks=100 -p round=500", "sh6 -p operations=3000 -p window=20",
+        "malloc-latency -p operations=3000 -p window=20 -p exchanged_percent=0",
         "fragmentation -p live_kib=64 -p rounds=1"}) {
     EXPECT_EQ(live_bytes(arguments, 1), live_bytes(arguments, 1)) << arguments;
     EXPECT_NE(live_bytes(arguments, 1), live_bytes(arguments, 2)) << arguments;
@@ -299,6 +301,9 @@ TEST(Allocation, RejectsWhatItCannotRun) {
            {"malloc-loop -p size=15", "-p size=15", "from 16 to 32768"},
            {"malloc-loop -p pattern=lif", "-p pattern=lif", "did you mean lifo?"},
            {"malloc-loop -p blocks=0", "-p blocks=0", "from 1 to"},
+           {"malloc-latency -p window=0", "-p window=0", "from 1 to"},
+           {"malloc-latency -p timed_one_in=0", "-p timed_one_in=0", "from 1 to 65536"},
+           {"malloc-latency -p size_max=8", "-p size_max=8", "no such parameter"},
            {"fragmentation -p rounds=0", "-p rounds=0", "from 1 to 64"},
            {"fragmentation -p growth=9", "-p growth=9", "from 1 to 8"},
            {"fragmentation -p size_min=2048", "-p size_max=1024", "which is 2048"},

@@ -2,6 +2,7 @@
 //   twice       the block that was handed out last is handed out again
 //   misaligned  the block begins 8 bytes behind an aligned place
 //   null        there is no block
+//   slow        the call sleeps for a millisecond
 //   (none)      no fault: memory is never used again
 // Blocks follow one another in one mapping and free() does nothing, so that a fault damages blocks and nothing else.
 #define _GNU_SOURCE
@@ -11,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { kUnit = 16, kEvery = 100 };
 static const size_t kArenaBytes = (size_t)1 << 34;
 
-static enum { kNone, kTwice, kMisaligned, kNull } fault = kNone;
+static enum { kNone, kTwice, kMisaligned, kNull, kSlow } fault = kNone;
 static _Atomic(char*) arena;
 static atomic_size_t used, calls;
 static _Atomic(char*) last;
@@ -26,6 +28,7 @@ __attribute__((constructor)) static void choose(void) {
   fault = strcmp(name, "twice") == 0        ? kTwice
           : strcmp(name, "misaligned") == 0 ? kMisaligned
           : strcmp(name, "null") == 0       ? kNull
+          : strcmp(name, "slow") == 0       ? kSlow
                                             : kNone;
 }
 
@@ -49,7 +52,8 @@ void* malloc(size_t bytes) {
   if (fault != kNone && (atomic_fetch_add(&calls, 1) + 1) % kEvery == 0) {
     if (fault == kTwice) return last;
     if (fault == kMisaligned) return take(bytes) + sizeof(void*);
-    return NULL;
+    if (fault == kNull) return NULL;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   }
   return last = take(bytes);
 }

@@ -20,7 +20,7 @@ TEST(Describe, EveryExecutableMatchesTheSchema) {
     const Json description = Json::parse(finished.out);
     EXPECT_EQ(schema.violation(description, "description"), "") << name;
     EXPECT_EQ(description["sync"]["name"].string(), name);
-    EXPECT_EQ(description["workloads"].array().size(), 11u);
+    EXPECT_EQ(description["workloads"].array().size(), 12u);
   }
 }
 
