@@ -96,6 +96,18 @@ def test_what_is_optional_may_be_absent(
     assert "warning: ninebrowser could not be installed" in capfd.readouterr().err
 
 
+def test_an_optional_package_that_fails_spoils_no_other(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages = Package("ninepages", "command:ninepages", ("measure",), "reads pages", optional=True)
+    lacking(monkeypatch, BROWSER, pages, root=True)
+    monkeypatch.setenv("BRINGS", "ninepages")
+    debian.ensure("measure")
+    assert [line.rpartition(" ")[2] for line in diary.read_text().splitlines()[1:]] == ["ninebrowser", "ninepages"]
+    warnings = [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1 and "ninebrowser could not be installed" in warnings[0]
+
+
 def test_without_a_network_it_says_what_to_do(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking(monkeypatch, TOOL, root=True)
     monkeypatch.setenv("OFFLINE", "1")
