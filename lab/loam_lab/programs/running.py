@@ -130,7 +130,7 @@ class Session:
                     process.send_signal(stop)
                     in_time = _ended(process.pid, STOPPING_S)
                 status = self._reap(process, own_peak)
-                if early or not in_time or status != 0:
+                if not in_time or status != 0:
                     log.seek(0)
                     how = "too early" if early else f"after it was asked to, within {STOPPING_S:.0f} s: {in_time}"
                     tail = log.read()[-2000:].decode(errors="replace")
