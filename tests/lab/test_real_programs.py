@@ -41,6 +41,7 @@ def compare(name: str, allocator: str, amount: int) -> None:
     assert running.run(PROGRAMS[name], allocator, amount).result == rule
 
 
+@pytest.mark.slow  # all of them together; the one-minute loop only starts each
 @pytest.mark.parametrize("allocator", OURS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_comes_to_the_same(name: str, allocator: str) -> None:

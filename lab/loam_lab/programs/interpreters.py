@@ -35,7 +35,7 @@ def _python_tests(session: Session) -> bytes:
         failed = case.find("failure") is not None or case.find("error") is not None
         skipped = case.find("skipped") is not None
         outcome = "failed" if failed else "skipped" if skipped else "passed"
-        lines.add(f"{case.get('classname')}.{case.get('name')} {outcome}\n")
+        lines.add(f"{case.get('name')} {outcome}\n")
     return "".join(sorted(lines)).encode()
 
 

@@ -8,8 +8,10 @@ Runs each program of the catalogue once under each allocator and compares with t
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Sequence
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 
 from loam_lab import console, paths
@@ -22,13 +24,30 @@ DEFAULT = ("glibc", "loam", "loam:hardened=1")
 
 
 def _outcome(program: Program, allocator: str, amount: int) -> Outcome | None:
-    """The outcome, or None after the reason was printed."""
+    """The outcome with a hash for its result, or None after the reason was printed.
+
+    In a process of its own: inputs and results stay in none that a later run would be counted from.
+    """
     console.note(f"{program.name} under {allocator} ...")
+    receiver, sender = Pipe(duplex=False)
+
+    def work() -> None:
+        try:
+            outcome = run(program, allocator, amount)
+            sender.send(Outcome(hashlib.sha256(outcome.result).digest(), outcome.peak_bytes))
+        except Failed as problem:
+            console.note(str(problem))
+            sender.send(None)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    sender.close()
     try:
-        return run(program, allocator, amount)
-    except Failed as problem:
-        console.note(str(problem))
-        return None
+        found: Outcome | None = receiver.recv()
+    except EOFError:  # it ended without a word: its traceback is on standard error
+        found = None
+    process.join()
+    return found
 
 
 def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
