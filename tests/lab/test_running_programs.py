@@ -65,6 +65,15 @@ def test_a_status_may_be_an_answer_but_a_signal_never() -> None:
             here.output("sh", "-c", "kill -KILL $$", may_fail=True)
 
 
+def test_an_ignored_interrupt_is_not_passed_on() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with session("glibc", 1) as here, pytest.raises(Failed, match="ended with -2"):
+            here.output("sh", "-c", "kill -INT $$")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_what_takes_too_long_is_ended_with_all_that_it_started() -> None:
     with session("glibc", 1) as here:
         with pytest.raises(Failed, match=r"did not end within 0 s|did not end within 1 s"):

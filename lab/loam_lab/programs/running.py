@@ -143,6 +143,8 @@ class Session:
         user, group = (self._account.pw_uid, self._account.pw_gid) if self._account else (None, None)
         return subprocess.Popen(
             [str(word) for word in command], stdin=source, stdout=out, stderr=err, cwd=self.folder, env=environment,
+            # A shell's background command ignores the interrupt, and what it starts would inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             start_new_session=True, user=user, group=group, extra_groups=[] if self._account else None,
         )  # fmt: skip
 
