@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from loam_lab import paths
 from loam_lab.errors import LoamError
-from loam_lab.setup import debian
+from loam_lab.setup import build, commands, debian
 from loam_lab.setup.debian import Package
 
 LIBRARY = Package("libnine", "library:libnine.so.9", ("measure",), "allocator nine", unpacks=True)
@@ -94,6 +95,33 @@ def test_what_is_optional_may_be_absent(
     monkeypatch.setenv("BRINGS", "ninetool")
     debian.ensure("measure")
     assert "warning: ninebrowser could not be installed" in capfd.readouterr().err
+
+
+def test_an_optional_package_that_fails_spoils_no_other(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages = Package("ninepages", "command:ninepages", ("measure",), "reads pages", optional=True)
+    lacking(monkeypatch, BROWSER, pages, root=True)
+    monkeypatch.setenv("BRINGS", "ninepages")
+    debian.ensure("measure")
+    assert [line.rpartition(" ")[2] for line in diary.read_text().splitlines()[1:]] == ["ninebrowser", "ninepages"]
+    warnings = [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1 and "ninebrowser could not be installed" in warnings[0]
+
+
+def test_setup_brings_programs_where_asked(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = Package("nineprogram", "command:nineprogram", ("programs",), "runs", optional=True)
+    lacking(monkeypatch, program, root=True)
+    monkeypatch.setenv("BRINGS", "nineprogram")
+    monkeypatch.setattr(build, "is_built", lambda: True)
+    monkeypatch.setattr(build, "ensure_built", lambda: {"executables": {}, "libraries": {}})
+    told = []
+    for asked in (False, True):
+        assert commands.setup(tests=False, programs=asked, as_json=True) == 0
+        told.append(json.loads(capsys.readouterr().out)["installed"])
+    assert told == [[], ["nineprogram"]]
 
 
 def test_without_a_network_it_says_what_to_do(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,12 +60,13 @@ def doctor(
 
 def setup(
     tests: Annotated[bool, typer.Option("--tests", help="Also what only the tests need (valgrind, chromium).")] = False,
+    programs: Annotated[bool, typer.Option("--programs", help="Also real programs to run under allocators.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Install what is missing, after saying what, and build everything that is measured."""
     from loam_lab.setup import commands
 
-    return commands.setup(tests=tests, as_json=as_json)
+    return commands.setup(tests=tests, programs=programs, as_json=as_json)
 
 
 def test(

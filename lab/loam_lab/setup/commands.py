@@ -8,14 +8,14 @@ from loam_lab import console, paths
 from loam_lab.setup import build, debian
 
 
-def setup(*, tests: bool, as_json: bool) -> int:
+def setup(*, tests: bool, programs: bool, as_json: bool) -> int:
     """Install or unpack missing packages, then build everything that is measured.
 
-    tests: what only the tests need, too
+    tests: what only the tests need, too; programs: the real programs that run under allocators, too
     raises: LoamError as debian.ensure and build.ensure_built do
     """
     started = time.monotonic()
-    needs = ("measure", "test") if tests else ("measure",)
+    needs = ("measure", *(["test"] if tests else []), *(["programs"] if programs else []))
     brought = [package.name for package in debian.missing(*needs)]
     debian.ensure(*needs)
     was_built = build.is_built()

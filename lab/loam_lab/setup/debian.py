@@ -27,7 +27,8 @@ class Package:
     """One Debian package and how to see that what it brings is there.
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
-    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators)
+    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators), "programs"
+        (what loam_lab.programs runs under allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """
@@ -38,6 +39,10 @@ class Package:
     why: str
     unpacks: bool = False
     optional: bool = False
+
+
+def _program(name: str, check: str, what: str) -> Package:
+    return Package(name, check, ("programs",), f"run under allocators: {what}", optional=True)
 
 
 PACKAGES = (
@@ -62,6 +67,21 @@ PACKAGES = (
     Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
     Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
+    _program("gcc", "command:gcc", "a C compiler"),
+    _program("ghostscript", "command:gs", "PostScript to pixels"),
+    _program("git", "command:git", "histories"),
+    _program("libpython3.11-testsuite", "file:usr/lib/python3.11/test/test_list.py", "CPython's own tests"),
+    _program("lua5.4", "command:lua5.4", "Lua"),
+    _program("mawk", "command:awk", "awk"),
+    _program("nodejs", "command:node", "JavaScript with worker threads"),
+    _program("openjdk-17-jdk-headless", "file:usr/lib/jvm/java-17-openjdk-amd64/bin/javac", "a JVM"),
+    _program("perl", "command:perl", "Perl with threads"),
+    _program("postgresql-15", "file:usr/lib/postgresql/15/bin/initdb", "a database; starts a service of its own"),
+    _program("python3", "file:usr/bin/python3", "CPython"),
+    _program("redis-server", "command:redis-server", "a store; starts a service of its own"),
+    _program("sqlite3", "command:sqlite3", "a database in a file"),
+    _program("stress-ng", "command:stress-ng", "its malloc stressor"),
+    _program("tar", "command:tar", "archives"),
 )
 
 
@@ -130,15 +150,14 @@ def _print_list(packages: Sequence[Package], doing: str) -> None:
 
 
 def _install(lacking: Sequence[Package]) -> None:
-    """Install with apt-get, after printing the list. Optional packages go second, so that they cannot spoil the others."""
+    """Install with apt-get, after printing the list. Optional packages go last and alone, so that none spoils another."""
     _print_list(lacking, "installing Debian packages:")
     if _apt(["update", "-q"]) != 0:
         raise LoamError(
             "apt-get update", None, "failed, see above", f"is there a network? by hand: {_command(lacking)}"
         )
-    for group in ([p for p in lacking if not p.optional], [p for p in lacking if p.optional]):
-        if not group:
-            continue
+    required = [package for package in lacking if not package.optional]
+    for group in ([required] if required else []) + [[package] for package in lacking if package.optional]:
         failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
         absent = [package for package in group if failed or not present(package)]
         if absent and group[0].optional:

@@ -1,0 +1,112 @@
+"""docs/performance/programs.md: what real programs come to under each allocator, and their memory.
+
+    python -m loam_lab.programs.page [--allocator NAME,...] [--program NAME,...] [--short] [--page FILE]
+
+Runs each program of the catalogue once under each allocator and compares with the first one's result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from multiprocessing import Pipe, get_context
+from pathlib import Path
+
+from loam_lab import console, paths
+from loam_lab.allocators import building
+from loam_lab.errors import LoamError, unknown
+from loam_lab.programs.catalogue import PROGRAMS
+from loam_lab.programs.running import Failed, Outcome, Program, lacking, run
+
+DEFAULT = ("glibc", "loam", "loam:hardened=1")
+
+
+def _outcome(program: Program, allocator: str, amount: int) -> Outcome | None:
+    """The outcome with a hash for its result, or None after the reason was printed.
+
+    In a process of its own: inputs and results stay in none that a later run would be counted from.
+    """
+    console.note(f"{program.name} under {allocator} ...")
+    receiver, sender = Pipe(duplex=False)
+
+    def work() -> None:
+        try:
+            outcome = run(program, allocator, amount)
+            sender.send(Outcome(hashlib.sha256(outcome.result).digest(), outcome.peak_bytes))
+        except Failed as problem:
+            console.note(str(problem))
+            sender.send(None)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    sender.close()
+    try:
+        found: Outcome | None = receiver.recv()
+    except EOFError:  # it ended without a word: its traceback is on standard error
+        found = None
+    process.join()
+    return found
+
+
+def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
+    absent = lacking(program)
+    if absent:
+        return f"| `{program.name}` | {program.compares} | not installed: {' '.join(absent)} |" + " |" * (
+            2 * len(allocators) - 2
+        )
+    amount = program.short if short else program.long
+    outcomes = [_outcome(program, allocator, amount) for allocator in allocators]
+    expected = outcomes[0]
+    verdicts = [
+        "failed" if one is None else "same" if expected and one.result == expected.result else "differs"
+        for one in outcomes[1:]
+    ]
+    peaks = ["-" if one is None or one.peak_bytes is None else f"{one.peak_bytes / 2**20:.0f}" for one in outcomes]
+    return f"| `{program.name}` | {program.compares} | {' | '.join(verdicts)} | {' | '.join(peaks)} |"
+
+
+def page(names: Sequence[str], allocators: Sequence[str], *, short: bool) -> str:
+    """The table."""
+    building.ensure(allocators)
+    building.ensure_own(allocators)
+    head = ["program", "what is compared", *allocators[1:], *(f"{name}: MiB" for name in allocators)]
+    return "\n".join([
+        "# Real programs", "",
+        f"Written by `python -m loam_lab.programs.page`: each program does the same work, once, under {allocators[0]} and under",
+        f"the others, and comes to the same or not as under {allocators[0]}. MiB: peak resident memory of its largest process,",
+        "where that exceeds the lab's own (the kernel counts a child from before it executes a program). One run each: no",
+        "statement about speed.",
+        "Redis of Debian is linked with jemalloc, which is then what it has where nothing is preloaded.", "",
+        "| " + " | ".join(head) + " |", "| --- | --- |" + " --- |" * (len(allocators) - 1) + " ---: |" * len(allocators),
+        *(_row(PROGRAMS[name], allocators, short=short) for name in names),
+    ]) + "\n"  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page."""
+    parser = argparse.ArgumentParser(prog="python -m loam_lab.programs.page", description=__doc__)
+    parser.add_argument(
+        "--allocator", default=",".join(DEFAULT), help="names, separated by commas; the first is the rule"
+    )
+    parser.add_argument("--program", default=",".join(PROGRAMS), help="names, separated by commas")
+    parser.add_argument("--short", action="store_true", help="as little work as the tests do")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "programs.md")
+    options = parser.parse_args(arguments)
+    names = options.program.split(",")
+    try:
+        for name in names:
+            if name not in PROGRAMS:
+                raise unknown("--program", name, PROGRAMS, "program")
+        text = page(names, options.allocator.split(","), short=options.short)
+    except LoamError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    options.page.write_text(text)
+    print(options.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
