@@ -14,15 +14,18 @@ namespace loam::tests {
 template <class Heap>
 class CheckedBlocks {
  public:
+  static constexpr std::size_t kHugeBytes = std::size_t{8} << 20;  // no test asks for what lies between these two kinds
+
   struct Block {
     std::byte* at;
     std::size_t bytes;
     std::size_t alignment;
     unsigned char value;
+    bool plain;  // from allocate(), with these bytes: may be freed with its size
   };
 
   // All return whether the heap served.
-  bool allocate(std::size_t bytes) { return add(Heap::allocate(bytes), bytes, 16); }
+  bool allocate(std::size_t bytes) { return add(Heap::allocate(bytes), bytes, 16, true); }
   bool allocate_aligned(std::size_t alignment, std::size_t bytes) {
     return add(Heap::allocate_aligned(alignment, bytes), bytes, alignment);
   }
@@ -38,12 +41,15 @@ class CheckedBlocks {
     void* const moved = Heap::reallocate(block.at, bytes);
     if (moved == nullptr) return false;
     const std::size_t had = block.bytes;
+    count(had, false);
+    count(bytes, true);
     block.at = static_cast<std::byte*>(moved);
     const bool kept =
         bytes >= had ? holds(block) : is_all(block.at, is_long(had) ? std::min(bytes, kEndBytes) : bytes, block.value);
     if (!kept) wrong_ = "a block that was reallocated lost its contents";
     block.bytes = bytes;
     block.alignment = 16;
+    block.plain = false;
     look_at(block);
     fill(block);
     return true;
@@ -52,30 +58,36 @@ class CheckedBlocks {
   void free(std::size_t index) {
     check(index);
     Heap::deallocate(blocks_[index].at);
-    blocks_[index] = blocks_.back();
-    blocks_.pop_back();
+    drop(index);
+  }
+  // With its size, where that may be told.
+  void free_sized(std::size_t index) {
+    if (!blocks_[index].plain) return free(index);
+    check(index);
+    Heap::deallocate_sized(blocks_[index].at, blocks_[index].bytes);
+    drop(index);
   }
   // In the order in which they came.
   void free_all() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) check(i);
     for (const Block& block : blocks_) Heap::deallocate(block.at);
-    blocks_.clear();
+    forget_all();
   }
 
   // Takes over what another holds.
   void take(CheckedBlocks& other) {
     blocks_.insert(blocks_.end(), other.blocks_.begin(), other.blocks_.end());
     if (wrong_ == nullptr) wrong_ = other.wrong_;
-    other.blocks_.clear();
+    bytes_ += other.bytes_;
+    huge_ += other.huge_;
+    other.forget_all();
   }
 
   std::size_t size() const { return blocks_.size(); }
   const Block& operator[](std::size_t index) const { return blocks_[index]; }
-  std::size_t bytes() const {
-    std::size_t sum = 0;
-    for (const Block& block : blocks_) sum += block.bytes;
-    return sum;
-  }
+  // Of the blocks that areas serve: those of kHugeBytes and more have mappings of their own.
+  std::size_t bytes() const { return bytes_; }
+  std::size_t huge_blocks() const { return huge_; }
 
   // nullptr, or what was wrong with a block, now or earlier.
   const char* wrong() {
@@ -91,12 +103,29 @@ class CheckedBlocks {
  private:
   static constexpr std::size_t kWholeBytes = 4096, kEndBytes = 64;
 
-  bool add(void* at, std::size_t bytes, std::size_t alignment) {
+  void count(std::size_t bytes, bool more) {
+    std::size_t& sum = bytes >= kHugeBytes ? huge_ : bytes_;
+    const std::size_t by = bytes >= kHugeBytes ? 1 : bytes;
+    sum = more ? sum + by : sum - by;
+  }
+  void forget_all() {
+    blocks_.clear();
+    bytes_ = huge_ = 0;
+  }
+
+  void drop(std::size_t index) {
+    count(blocks_[index].bytes, false);
+    blocks_[index] = blocks_.back();
+    blocks_.pop_back();
+  }
+
+  bool add(void* at, std::size_t bytes, std::size_t alignment, bool plain = false) {
     if (at == nullptr) return false;
-    const Block block{static_cast<std::byte*>(at), bytes, alignment, ++values_};
+    const Block block{static_cast<std::byte*>(at), bytes, alignment, ++values_, plain};
     look_at(block);
     fill(block);
     blocks_.push_back(block);
+    count(bytes, true);
     return true;
   }
 
@@ -126,6 +155,7 @@ class CheckedBlocks {
   }
 
   std::vector<Block> blocks_;
+  std::size_t bytes_ = 0, huge_ = 0;
   const char* wrong_ = nullptr;
   unsigned char values_ = 0;
 };
