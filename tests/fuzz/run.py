@@ -25,10 +25,10 @@ BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
 CI_SECONDS = 20
-PLANTED = "heap_shelf_serves_twice"
-PLANTED_SECONDS = 40  # many times what it takes to find the one of CI
+PLANTED = "heap_shelved_list_not_cut"
+PLANTED_SECONDS = 40  # many times what the one of CI takes
 
-# Two blocks of a page each do not fit into an input that runs longer; the rest are bounds that no good run meets.
+# Inputs of some hundred calls; the time and the memory of one are bounds that no good run meets.
 LIBFUZZER = ["-max_len=600", "-timeout=30", "-rss_limit_mb=4096", "-print_final_stats=1", "-close_fd_mask=1"]
 
 
@@ -75,19 +75,12 @@ def plant(name: str) -> Path:
     return overlay
 
 
-def fuzz(program: Path, seconds: int, corpus: Path) -> tuple[bool, str, float]:
+def fuzz(program: Path, seconds: int, corpora: list[Path]) -> tuple[bool, str, float]:
     """Run for so long, or until something is found. Whether nothing was, what was said, and after how long."""
     found = BUILD / "found"
-    for folder in (found, corpus):
+    for folder in (found, corpora[0]):
         folder.mkdir(parents=True, exist_ok=True)
-    command = [
-        str(program),
-        *LIBFUZZER,
-        f"-max_total_time={seconds}",
-        f"-artifact_prefix={found}/",
-        str(corpus),
-        str(SEEDS),
-    ]
+    command = [str(program), *LIBFUZZER, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", *map(str, corpora)]
     begun = time.monotonic()
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
@@ -97,7 +90,7 @@ def fuzz(program: Path, seconds: int, corpus: Path) -> tuple[bool, str, float]:
 
 def as_it_is(clang: tuple[str, str], seconds: int) -> bool:
     """Fuzz the heap of the tree. Whether it held."""
-    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, BUILD / "corpus")
+    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, [BUILD / "corpus", SEEDS])
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
     print(f"{'ok      ' if good else 'FAILED  '}the heap as it is: {counts.get('number_of_executed_units', '?')} inputs in "
@@ -109,11 +102,11 @@ def as_it_is(clang: tuple[str, str], seconds: int) -> bool:
 
 
 def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
-    """Fuzz a heap with a fault, from the seeds alone. Whether it was found."""
+    """Fuzz a heap with a fault, without the seeds, which would find it at once. Whether it was found."""
     corpus = BUILD / "planted-corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz_planted", plant(name)), seconds, corpus)
-    first = next((line for line in said.splitlines() if "ERROR" in line or "fatal" in line.lower()), "")
+    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz_planted", plant(name)), seconds, [corpus])
+    first = next((line for line in said.splitlines() if "ERROR" in line), "")
     how = f"found after {elapsed_s:.1f} s: {first.strip()}" if not good else f"not found in {elapsed_s:.0f} s"
     print(f"{'FAILED  ' if good else 'ok      '}planted {name}: {how}", flush=True)
     return not good

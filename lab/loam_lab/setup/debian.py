@@ -60,6 +60,14 @@ PACKAGES = (
     Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
     Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
+    Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
+    Package(
+        "libclang-rt-14-dev",
+        "file:usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a",
+        ("test",),
+        "fuzzes the heap",
+        optional=True,
+    ),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
     Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
 )
