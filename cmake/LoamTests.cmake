@@ -109,6 +109,16 @@ endforeach()
 
 target_compile_definitions(heap_corpus_test PRIVATE LOAM_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/heap")
 
+# Linked to no allocator: ours and its peers are preloaded.
+add_executable(fork_storm "${CMAKE_SOURCE_DIR}/tests/stress/fork_storm.cpp")
+target_link_libraries(fork_storm PRIVATE loam-flags)
+target_compile_options(fork_storm PRIVATE -O1 -fno-builtin)
+if(TARGET loam-malloc)
+  add_test(NAME fork_storm COMMAND $<TARGET_FILE:fork_storm> 500)
+  set_tests_properties(fork_storm PROPERTIES LABELS stress TIMEOUT 300 ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:loam-malloc>")
+  add_dependencies(loam-tests fork_storm loam-malloc)
+endif()
+
 # What allocation_test preloads, to see that the workloads find faults.
 add_library(loam-faulty-malloc MODULE "${CMAKE_SOURCE_DIR}/tests/unit/workloads/faulty_malloc.c")
 set_target_properties(loam-faulty-malloc PROPERTIES PREFIX "")
