@@ -1,10 +1,11 @@
 // fork_storm: many forks of a process whose threads allocate all the time, under whatever malloc it is started with.
 //   fork_storm [FORKS 300] [THREADS 8] [FORKING THREADS 2]      LD_PRELOAD=LIBRARY fork_storm 100000
 //   Each child frees what its parent made, allocates, starts a thread that allocates and frees, and ends. A child that
-//   does not end is killed by its alarm and counted as a hang; the storm goes on, unless kHangsMax of them hung.
-//   Cheap, so that 100000 are minutes: little memory, no C++ library in the child's way, small stacks. Allocating
-//   threads give the processor away now and then: a fork that meets a thread in the middle of malloc needs it preempted
-//   there. Prints one line; exits with 1 if a child hung, crashed, found wrong contents or an invariant of ours broken.
+//   does not end within kAlarms alarms says how far it came and is counted as a hang; one alarm may come to a child
+//   that the machine did not let run. The storm goes on, unless kHangsMax of them hung. Cheap, so that 100000 are
+//   minutes: little memory, no C++ library in the child's way, small stacks. Allocating threads give the processor away
+//   now and then: a fork that meets a thread in the middle of malloc needs it preempted there. Prints one line; exits
+//   with 1 if a child hung, crashed, found wrong contents or an invariant of ours broken.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,7 @@
 
 namespace {
 
-constexpr unsigned kChildSeconds = 10, kHangsMax = 20;
+constexpr unsigned kAlarmSeconds = 5, kAlarms = 6, kHangsMax = 20;
 constexpr unsigned kPlaces = 64, kOfParent = 20, kThreadsMax = 64;
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr int kWrongContents = 2, kNoMemory = 3, kNoThread = 4, kBroken = 5;
@@ -66,6 +67,26 @@ void* thread_of_child(void* seed) {
       static_cast<std::intptr_t>(use_heap(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(seed)), 60)));
 }
 
+// Of a child.
+std::atomic<const char*> stage{"began"};
+std::atomic<unsigned> alarms{0};
+
+void say(const char* what, const char* more) {
+  char line[200];
+  const int length = std::snprintf(line, sizeof line, "child %d: %s %s\n", static_cast<int>(getpid()), what, more);
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) != length) return;
+}
+
+void on_alarm(int) {
+  if (++alarms < kAlarms) {
+    alarm(kAlarmSeconds);
+    return;
+  }
+  say("hangs where it", stage);
+  signal(SIGALRM, SIG_DFL);
+  kill(getpid(), SIGALRM);
+}
+
 int child(void** of_parent, unsigned seed) {
   for (unsigned i = 0; i < kOfParent; ++i) {
     const auto* const contents = static_cast<const unsigned char*>(of_parent[i]);
@@ -73,15 +94,23 @@ int child(void** of_parent, unsigned seed) {
       if (contents[b] != (i & 0xff)) return kWrongContents;
     std::free(of_parent[i]);
   }
-  std::free(places[seed % kPlaces].exchange(nullptr));  // of a thread that is not here
+  stage = "frees a block of a thread that is not here";
+  std::free(places[seed % kPlaces].exchange(nullptr));
+  stage = "allocates";
   if (const int failed = use_heap(seed, 100)) return failed;
+  stage = "starts a thread";
   bool started;
   const pthread_t thread = start(thread_of_child, reinterpret_cast<void*>(std::uintptr_t{seed}), started);
   if (!started) return kNoThread;
+  stage = "waits for its thread";
   void* failed;
   pthread_join(thread, &failed);
   if (failed != nullptr) return kNoMemory;
-  return seed % 16 == 0 && verify != nullptr && verify() != nullptr ? kBroken : 0;
+  stage = "verifies";
+  const char* const found = seed % 16 == 0 && verify != nullptr ? verify() : nullptr;
+  if (found == nullptr) return 0;
+  say("finds broken:", found);
+  return kBroken;
 }
 
 void wait_for(pid_t pid) {
@@ -101,7 +130,8 @@ void* forking(void* number) {
     const pid_t pid = fork();
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      alarm(kChildSeconds);
+      signal(SIGALRM, on_alarm);
+      alarm(kAlarmSeconds);
       _exit(child(blocks, seed));
     }
     if (pid < 0) {
