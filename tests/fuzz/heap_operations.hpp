@@ -15,6 +15,7 @@
 
 #include "runtime/platform/machine.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -26,13 +27,13 @@ namespace loam::tests {
 class HeapOperations {
  public:
   HeapOperations() {
-    for (unsigned t = 0; t < kThreads; ++t) threads_.emplace_back([this, t] { serve(t); });
+    for (unsigned t = 1; t < kThreads; ++t) threads_.emplace_back([this, t] { serve(t); });
   }
   HeapOperations(const HeapOperations&) = delete;
   HeapOperations& operator=(const HeapOperations&) = delete;
   ~HeapOperations() {
     stage_ = Stage::over;
-    for (unsigned t = 0; t < kThreads; ++t) call(t);
+    for (unsigned t = 1; t < kThreads; ++t) call(t);
     for (auto& thread : threads_) thread.join();
   }
 
@@ -41,13 +42,17 @@ class HeapOperations {
     input_ = input;
     wrong_ = nullptr;
     looks_ = 0;
+    played_ = {};
     RefusingPages::serve_all();
     stage_ = Stage::playing;
-    call(0);
+    for (unsigned next = play(0); next != kNobody;) next = next == 0 ? play(0) : call(next);
     RefusingPages::serve_all();
     if (wrong_ == nullptr) look();
+    if (wrong_ == nullptr) blocks_.free_all();
     stage_ = Stage::leaving;
-    for (unsigned t = 0; t < kThreads && wrong_ == nullptr; ++t) call(t);
+    for (unsigned t = 1; t < kThreads && wrong_ == nullptr; ++t)
+      if (played_[t]) call(t);
+    if (wrong_ == nullptr) TestHeap::thread_exit();
     TestHeap::trim();
     if (wrong_ == nullptr) look();
     const heap::Statistics left = TestHeap::statistics();
@@ -75,16 +80,22 @@ class HeapOperations {
   static constexpr std::size_t kAlignmentOfSlabs = 16384;
   static constexpr unsigned kLooksMax = 8;  // in one input: they take long
 
-  // ---- turns: run() is called when it is nobody's
+  // ---- turns: the calling thread is number 0
 
-  void call(unsigned thread) {
+  // Lets a thread go on, and those that it hands over to. returns 0 or nobody: who is next when the turn comes back
+  unsigned call(unsigned thread) {
     pass_to(thread);
-    wait_for(kNobody);
+    for (;;) {
+      // acquire, as in wait_for().
+      const std::uint32_t now = turn_.load(std::memory_order_acquire);
+      if (now == 0 || now == kNobody) return now;
+      platform::futex_wait(turn_, now);
+    }
   }
   // release and acquire: who has the turn sees what the one before did.
   void pass_to(unsigned thread) {
     turn_.store(thread, std::memory_order_release);
-    platform::futex_wake(turn_, kThreads + 1);
+    platform::futex_wake(turn_, kThreads);
   }
   void wait_for(unsigned thread) {
     for (std::uint32_t now; (now = turn_.load(std::memory_order_acquire)) != thread;) platform::futex_wait(turn_, now);
@@ -95,10 +106,9 @@ class HeapOperations {
       wait_for(self);
       switch (stage_) {
         case Stage::playing:
-          pass_to(play());
+          pass_to(play(self));
           break;
         case Stage::leaving:
-          if (self == 0) blocks_.free_all();
           TestHeap::thread_exit();
           pass_to(kNobody);
           break;
@@ -128,11 +138,14 @@ class HeapOperations {
   std::size_t index() { return (byte() * 256u + byte()) % blocks_.size(); }
 
   // Plays until another thread or nobody is to go on. returns which
-  unsigned play() {
+  unsigned play(unsigned self) {
+    played_[self] = true;
     while (!input_.empty() && wrong_ == nullptr) {
       const unsigned what = byte();
-      if (what % 16 == 15) return what / 16 % kThreads;
-      step(what);
+      if (what % 16 != 15)
+        step(what);
+      else if (const unsigned next = what / 16 % kThreads; next != self)
+        return next;
     }
     return kNobody;
   }
@@ -223,6 +236,7 @@ class HeapOperations {
   std::span<const std::uint8_t> input_;
   Blocks blocks_;
   unsigned looks_ = 0;
+  std::array<bool, kThreads> played_{};
   const char* wrong_ = nullptr;
   Stage stage_ = Stage::playing;
   std::atomic<std::uint32_t> turn_{kNobody};
