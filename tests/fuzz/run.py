@@ -75,9 +75,11 @@ def plant(name: str) -> Path:
     return overlay
 
 
-def fuzz(program: Path, seconds: int, corpora: list[Path]) -> tuple[bool, str, float]:
-    """Run for so long, or until something is found. Whether nothing was, what was said, and after how long."""
-    found = BUILD / "found"
+def fuzz(program: Path, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
+    """Run for so long, or until something is found: its input is left in `found`.
+
+    returns: whether nothing was found, what was said, and after how many seconds
+    """
     for folder in (found, corpora[0]):
         folder.mkdir(parents=True, exist_ok=True)
     command = [str(program), *LIBFUZZER, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", *map(str, corpora)]
@@ -90,7 +92,7 @@ def fuzz(program: Path, seconds: int, corpora: list[Path]) -> tuple[bool, str, f
 
 def as_it_is(clang: tuple[str, str], seconds: int) -> bool:
     """Fuzz the heap of the tree. Whether it held."""
-    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, [BUILD / "corpus", SEEDS])
+    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, [BUILD / "corpus", SEEDS], BUILD / "found")
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
     print(f"{'ok      ' if good else 'FAILED  '}the heap as it is: {counts.get('number_of_executed_units', '?')} inputs in "
@@ -105,8 +107,13 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
     """Fuzz a heap with a fault, without the seeds, which would find it at once. Whether it was found."""
     corpus = BUILD / "planted-corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz_planted", plant(name)), seconds, [corpus])
-    first = next((line for line in said.splitlines() if "ERROR" in line), "")
+    good, said, elapsed_s = fuzz(
+        build(clang, "heap_fuzz_planted", plant(name)), seconds, [corpus], BUILD / "planted" / "found"
+    )
+    lines = said.splitlines()
+    first = next(
+        (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
+    )
     how = f"found after {elapsed_s:.1f} s: {first.strip()}" if not good else f"not found in {elapsed_s:.0f} s"
     print(f"{'FAILED  ' if good else 'ok      '}planted {name}: {how}", flush=True)
     return not good
