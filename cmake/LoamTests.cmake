@@ -1,4 +1,4 @@
-# Each tests/{unit,model,stress}/**/X_test.cpp is one GoogleTest executable X_test; the folder is its ctest label.
+# Each tests/{unit,model,stress,fuzz}/**/X_test.cpp is one GoogleTest executable X_test; the folder is its ctest label.
 # Those of tests/unit/malloc are linked with libloam-malloc.so, are named malloc_X_test, and are left out where a sanitizer
 # brings its own malloc. Those of tests/unit/workloads start workload executables; they are labelled `program` as well. The target loam-tests is
 # every other test: the sanitizer suites build it alone.
@@ -17,7 +17,8 @@ if("${LOAM_SANITIZE}" MATCHES "thread")
 endif()
 
 file(GLOB_RECURSE loam_test_sources CONFIGURE_DEPENDS
-     "${CMAKE_SOURCE_DIR}/tests/unit/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/model/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/stress/*_test.cpp")
+     "${CMAKE_SOURCE_DIR}/tests/unit/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/model/*_test.cpp" "${CMAKE_SOURCE_DIR}/tests/stress/*_test.cpp"
+     "${CMAKE_SOURCE_DIR}/tests/fuzz/*_test.cpp")
 # Transactions are compiled for every algorithm, which takes long and is what most of the time goes to. So, unless all is
 # asked for, sanitizers see some designs (locks with a redo log, values; for threads write-through and visible readers
 # with an undo log as well) over fewer mappings (tests/harness/tm_variants.hpp), and unit tests are not optimised.
@@ -105,6 +106,18 @@ foreach(source IN LISTS loam_test_sources)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300)
 endforeach()
+
+target_compile_definitions(heap_corpus_test PRIVATE LOAM_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/heap")
+
+# Linked to no allocator: ours and its peers are preloaded.
+add_executable(fork_storm "${CMAKE_SOURCE_DIR}/tests/stress/fork_storm.cpp")
+target_link_libraries(fork_storm PRIVATE loam-flags)
+target_compile_options(fork_storm PRIVATE -O1 -fno-builtin)
+if(TARGET loam-malloc)
+  add_test(NAME fork_storm COMMAND $<TARGET_FILE:fork_storm> 500)
+  set_tests_properties(fork_storm PROPERTIES LABELS stress TIMEOUT 300 ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:loam-malloc>")
+  add_dependencies(loam-tests fork_storm loam-malloc)
+endif()
 
 # What allocation_test preloads, to see that the workloads find faults.
 add_library(loam-faulty-malloc MODULE "${CMAKE_SOURCE_DIR}/tests/unit/workloads/faulty_malloc.c")

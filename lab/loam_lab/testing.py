@@ -1,8 +1,9 @@
 """`loam test`: every suite of the project behind one command, with one plain line at the end.
 
 Suites: style (formatters, linters, types, layers), the C++ tests in three builds (checked, asan, tsan), a tiny run of
-every workload on every synchronisation (smoke), the lab's tests (lab), instruction counts (golden), old bugs (regress)
-and mutants. Each leaves its whole output in build/test/<suite>.log; what failed is shown with the way to re-run it.
+every workload on every synchronisation (smoke), the lab's tests (lab), instruction counts (golden), old bugs (regress),
+fuzzing of the heap (fuzz) and mutants. Each leaves its whole output in build/test/<suite>.log; what failed is shown with
+the way to re-run it.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
     os.environ.update(everything)  # what is compiled depends on it too
     return [
         style,
-        ("checked", lambda outcome: _ctest(outcome, "checked", ("unit", "model", "stress"), everything)),
-        ("asan", lambda outcome: _ctest(outcome, "asan", ("unit", "model", "stress"), everything, programs=whole)),
-        ("tsan", lambda outcome: _ctest(outcome, "tsan", ("unit", "model", "stress"), everything, programs=whole)),
+        ("checked", lambda outcome: _ctest(outcome, "checked", _LABELS, everything)),
+        ("asan", lambda outcome: _ctest(outcome, "asan", _LABELS, everything, programs=whole)),
+        ("tsan", lambda outcome: _ctest(outcome, "tsan", _LABELS, everything, programs=whole)),
         ("smoke", _smoke),
         (
             "lab",
@@ -98,12 +99,14 @@ def _suites(mode: str) -> list[tuple[str, Callable[[Outcome], None]]]:
         ),
         ("golden", lambda outcome: _folder(outcome, "golden", everything)),
         ("regress", lambda outcome: _folder(outcome, "regress", everything)),
+        ("fuzz", lambda outcome: _folder(outcome, "fuzz", everything)),
         ("mutants", lambda outcome: _folder(outcome, "mutants", everything or {"LOAM_MUTANTS_SHARE": _MUTANTS_SHARE})),
     ]
 
 
 # One in so many mutants, another lot with each change of the runtime; all of them by ./loam test --all.
 _MUTANTS_SHARE = "5"
+_LABELS = ("unit", "model", "stress", "fuzz")
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 
 
@@ -242,6 +245,10 @@ def _folder(outcome: Outcome, name: str, environment: dict[str, str] | None = No
         outcome.passed += int(totals[-1][0])
         for _ in range(int(totals[-1][1])):
             outcome.fail(f"tests/{name}/run.py", f".venv/bin/python tests/{name}/run.py")
+    for line in output.splitlines():
+        if line.startswith("skipped: "):
+            outcome.skipped += 1
+            console.note(f"    {name} {line}")
     if status != 0 and not outcome.failed:
         outcome.fail(f"tests/{name}/run.py ended with status {status}", f".venv/bin/python tests/{name}/run.py")
     if outcome.failed:

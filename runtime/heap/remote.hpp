@@ -9,6 +9,7 @@
 //   R2 in a sent batch the first block's mark holds the next batch and the length, the second block's the last block.
 #pragma once
 
+#include "runtime/base/points.hpp"
 #include "runtime/heap/free_block.hpp"
 
 #include <array>
@@ -30,6 +31,7 @@ class Inbox {
     FreeBlock* below = top_.load(std::memory_order_relaxed);
     do {
       batch.first->mark = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
+      LOAM_POINT("heap.pushing");
       // inbox.A: release pairs with the acquire in take_all(): the owner sees the links, and what the freeing thread
       // did with the blocks before.
     } while (!top_.compare_exchange_weak(below, batch.first, std::memory_order_release, std::memory_order_relaxed));
@@ -39,7 +41,9 @@ class Inbox {
   template <class Visit>
   void take_all(Key owner, Visit visit) noexcept {
     if (empty()) return;
+    LOAM_POINT("heap.taking");
     FreeBlock* first = top_.exchange(nullptr, std::memory_order_acquire);  // inbox.A
+    LOAM_POINT("heap.taken");
     while (first != nullptr) {
       Batch batch{first, first, static_cast<std::uint32_t>(first->mark >> kAddressBits)};
       auto* const below = reinterpret_cast<FreeBlock*>(first->mark & ((std::uintptr_t{1} << kAddressBits) - 1));

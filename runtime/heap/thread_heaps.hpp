@@ -7,6 +7,7 @@
 //   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
 #pragma once
 
+#include "runtime/base/points.hpp"
 #include "runtime/heap/thread_heap.hpp"
 #include "runtime/sync/spin_lock.hpp"
 
@@ -22,6 +23,7 @@ class ThreadHeaps {
 
   // A heap for the calling thread. nullptr: no memory
   static Heap* attach() noexcept {
+    LOAM_POINT("heap.attaching");
     const std::lock_guard guard(lock_);
     if (Heap* const heap = idle_; heap != nullptr) {
       idle_ = heap->next_idle;
@@ -42,8 +44,10 @@ class ThreadHeaps {
   static void detach(Heap* heap) noexcept {
     heap->give_all(send);
     heap->send_all(send);
+    LOAM_POINT("heap.leaving");
     const std::lock_guard guard(lock_);
     heap->give_all(send);  // what came in meanwhile; of its own, so that nothing is sent under the lock
+    LOAM_POINT("heap.left");
     heap->next_idle = idle_;
     idle_ = heap;
     heap->state.store(HeapState::idle, std::memory_order_relaxed);
@@ -53,6 +57,7 @@ class ThreadHeaps {
   static void send(Heap* owner, const Batch& batch) noexcept {
     owner->inbox().push(batch, owner->key());
     blocks_sent_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
+    LOAM_POINT("heap.sent");
     if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
       tend(owner);
   }
@@ -84,6 +89,7 @@ class ThreadHeaps {
 
  private:
   static void tend(Heap* heap) noexcept {
+    LOAM_POINT("heap.tending");
     const std::lock_guard guard(lock_);
     if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) heap->give_all(send);
   }

@@ -1,6 +1,6 @@
 // fork() beside threads that allocate: the child allocates, frees what its parent made, starts threads and ends. A
-// child that hangs is killed by its own alarm, and counted. LOAM_FORKS says how many (200); 100000 by command:
-//   LOAM_FORKS=100000 build/checked/malloc_forks_test
+// child that hangs is killed by its own alarm, and counted. LOAM_FORKS says how many (200); tests/stress/fork_storm.cpp
+// makes 100000 in minutes.
 #include "tests/unit/malloc/blocks.hpp"
 
 #include "include/loam/malloc.h"

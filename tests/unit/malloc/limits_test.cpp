@@ -5,12 +5,15 @@
 #include "include/loam/malloc.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <vector>
 
 namespace loam::tests {
 namespace {
@@ -122,6 +125,140 @@ TEST(Limits, AThreadThatUsesUpAllIsServedAfterFreeing) {
     thread.join();
     EXPECT_TRUE(refused);
     EXPECT_TRUE(served);
+  });
+}
+
+// A block of a chain, filled behind this.
+struct Filled {
+  Chain link;
+  std::size_t bytes;
+  unsigned seed;
+
+  void* contents() { return this + 1; }
+  bool is_whole() { return is_filled(contents(), bytes, seed); }
+};
+
+// Every way to ask for memory, in turn, until none is served.
+TEST(Limits, EveryFunctionFailsWithENOMEMAndHarmsNoBlock) {
+  in_child([] {
+    limit(std::size_t{64} << 20);
+    Chain* first = nullptr;
+    std::size_t bytes = 0;
+    for (unsigned refused = 0, turn = 0; refused < 5; ++turn) {
+      errno = 0;
+      void* block = nullptr;
+      const std::size_t wanted = 20000 + turn % 7 * 3000;
+      switch (turn % 5) {
+        case 0:
+          block = malloc(opaque(wanted));
+          break;
+        case 1:
+          block = calloc(opaque(wanted), 1);
+          break;
+        case 2:
+          block = aligned_alloc(4096, opaque(wanted));
+          break;
+        case 3:
+          block = realloc(nullptr, opaque(wanted));
+          break;
+        default:
+          errno = posix_memalign(&block, 256, opaque(wanted));
+      }
+      if (block == nullptr) {
+        EXPECT_EQ(errno, ENOMEM) << turn;
+        if (first != nullptr) {
+          errno = 0;
+          EXPECT_EQ(realloc(first, std::size_t{300} << 20), nullptr);
+          EXPECT_EQ(errno, ENOMEM);
+        }
+        ++refused;
+        continue;
+      }
+      refused = 0;
+      bytes += wanted;
+      auto* const filled = new (block) Filled{{first}, wanted % 977, turn};
+      fill(filled->contents(), filled->bytes, filled->seed);
+      first = &filled->link;
+    }
+    unsigned harmed = 0;
+    for (Chain* link = first; link != nullptr; link = link->next)
+      harmed += reinterpret_cast<Filled*>(link)->is_whole() ? 0 : 1;
+    EXPECT_EQ(harmed, 0u);
+    EXPECT_GE(bytes, std::size_t{32} << 20);
+    EXPECT_EQ(loam_malloc_verify(), nullptr);
+    free_all(first);
+    const long again = use_up(std::size_t{3000}, first);
+    EXPECT_GE(static_cast<std::size_t>(again) * 3000, bytes / 10 * 9) << "of " << bytes << " bytes";
+    free_all(first);
+  });
+}
+
+// The heap of a thread is memory too: without it a thread gets nothing, but frees what others made.
+TEST(Limits, AThreadThatFindsNoMemoryForItsHeapFreesAllTheSame) {
+  in_child([] {
+    std::atomic<int> stage{0};
+    void* const of_main = malloc(opaque<std::size_t>(500));
+    bool refused = false, named = false, served = false;
+    std::thread thread([&] {
+      while (stage != 1) std::this_thread::yield();
+      errno = 0;
+      void* const none = malloc(opaque<std::size_t>(100));
+      refused = none == nullptr;
+      named = errno == ENOMEM;
+      free(of_main);
+      stage = 2;
+      while (stage != 3) std::this_thread::yield();
+      void* const block = malloc(opaque<std::size_t>(100));
+      served = block != nullptr;
+      free(block);
+    });
+    constexpr std::size_t kPage = 4096, kMappings = 10000;
+    static void* mappings[kMappings];
+    limit(std::size_t{8} << 20);
+    std::size_t mapped = 0;
+    for (; mapped < kMappings; ++mapped) {
+      mappings[mapped] = mmap(nullptr, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (mappings[mapped] == MAP_FAILED) break;
+    }
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    for (std::size_t i = 0; i < mapped; ++i) munmap(mappings[i], kPage);
+    stage = 3;
+    thread.join();
+    EXPECT_LT(mapped, kMappings);
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(named);
+    EXPECT_TRUE(served);
+    EXPECT_EQ(loam_malloc_verify(), nullptr);
+  });
+}
+
+TEST(Limits, ThreadsThatUseUpAllTogetherAreServedAfterFreeing) {
+  in_child([] {
+    constexpr unsigned kThreads = 4;
+    std::atomic<bool> start{false};
+    std::atomic<unsigned> refused{0}, done{0}, served{0};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        while (!start) std::this_thread::yield();
+        Chain* own = nullptr;
+        for (unsigned round = 0; round < 3; ++round) {
+          refused += use_up(6000 + t * 20000 + round * 100, own) >= 0 ? 1 : 0;
+          free_all(own);
+        }
+        ++done;
+        while (done != kThreads) std::this_thread::yield();
+        void* const block = malloc(opaque<std::size_t>(100000));
+        served += block != nullptr ? 1 : 0;
+        free(block);
+      });
+    limit(std::size_t{64} << 20);
+    start = true;
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(refused, 3 * kThreads);
+    EXPECT_EQ(served, kThreads);
+    EXPECT_EQ(loam_malloc_verify(), nullptr);
   });
 }
 

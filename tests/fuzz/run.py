@@ -1,0 +1,148 @@
+"""Fuzzing of the heap: clang's libFuzzer looks for a sequence of calls that breaks it (heap_operations.hpp).
+
+    run.py                   CI: some seconds over the heap as it is, then over one with a planted fault, which must be found
+    run.py --seconds 3600    an hour over the heap as it is; what it learns stays in build/fuzz/corpus
+    run.py --planted NAME    over the heap with the fault of tests/mutants/NAME.toml: how long until it is found
+    run.py INPUT             one input again, as it was written to build/fuzz/found
+
+Without clang it says so and is skipped. Ends with "N passed, M failed".
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "fuzz"
+SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
+UNPACKED = ROOT / ".loam" / "root" / "usr"
+CI_SECONDS = 20
+PLANTED = "heap_shelved_list_not_cut"
+PLANTED_SECONDS = 40  # many times what the one of CI takes
+
+# Inputs of some hundred calls; the time and the memory of one are bounds that no good run meets.
+LIBFUZZER = ["-max_len=600", "-timeout=30", "-rss_limit_mb=4096", "-print_final_stats=1", "-close_fd_mask=1"]
+
+
+def find_clang() -> tuple[str, str] | None:
+    """The clang and clang++ of this machine, or of .loam/root, that have libFuzzer; None: there is none."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), str(UNPACKED / "bin")])
+    for suffix in ("", *(f"-{version}" for version in range(20, 13, -1))):
+        c, cxx = shutil.which(f"clang{suffix}", path=path), shutil.which(f"clang++{suffix}", path=path)
+        if c is None or cxx is None:
+            continue
+        asked = [cxx, "-print-file-name=libclang_rt.fuzzer-x86_64.a"], [cxx, "-print-runtime-dir"]
+        file, folder = (subprocess.run(a, capture_output=True, text=True, check=False).stdout.strip() for a in asked)
+        if Path(file).is_file() or list(Path(folder).glob("libclang_rt.fuzzer*.a")):
+            return c, cxx
+    return None
+
+
+def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
+    """Build one target of the preset; the executable."""
+    compilers = [f"-DCMAKE_C_COMPILER={clang[0]}", f"-DCMAKE_CXX_COMPILER={clang[1]}"]
+    planted = f"-DLOAM_FUZZ_OVERLAY={overlay or ''}"
+    for command in (
+        ["cmake", "--preset", "fuzz", *compilers, planted],
+        ["cmake", "--build", str(BUILD), "--target", target],
+    ):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"error: {' '.join(command)}\n{(done.stdout + done.stderr)[-4000:]}\n0 passed, 1 failed")
+    return BUILD / target
+
+
+def plant(name: str) -> Path:
+    """The headers that a mutant changes, changed, in a folder of their own."""
+    mutant = tomllib.loads((ROOT / "tests" / "mutants" / f"{name}.toml").read_text())
+    overlay = BUILD / "planted" / name
+    shutil.rmtree(overlay, ignore_errors=True)
+    for edit in mutant["edit"]:
+        file = overlay / edit["file"]
+        text = (file if file.is_file() else ROOT / edit["file"]).read_text()
+        if text.count(edit["old"]) != 1:
+            sys.exit(f"error: {name}: the text to replace occurs {text.count(edit['old'])} times\n0 passed, 1 failed")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace(edit["old"], edit["new"]))
+    return overlay
+
+
+def fuzz(program: Path, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
+    """Run for so long, or until something is found: its input is left in `found`.
+
+    returns: whether nothing was found, what was said, and after how many seconds
+    """
+    for folder in (found, corpora[0]):
+        folder.mkdir(parents=True, exist_ok=True)
+    command = [str(program), *LIBFUZZER, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", *map(str, corpora)]
+    begun = time.monotonic()
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+    )
+    return done.returncode == 0, done.stderr, time.monotonic() - begun
+
+
+def as_it_is(clang: tuple[str, str], seconds: int) -> bool:
+    """Fuzz the heap of the tree. Whether it held."""
+    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, [BUILD / "corpus", SEEDS], BUILD / "found")
+    counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
+    covered = re.findall(r"cov: (\d+)", said)[-1:]
+    print(f"{'ok      ' if good else 'FAILED  '}the heap as it is: {counts.get('number_of_executed_units', '?')} inputs in "
+          f"{elapsed_s:.0f} s, {counts.get('new_units_added', '?')} new ones kept, {' '.join(covered) or '?'} edges reached",
+          flush=True)  # fmt: skip
+    if not good:
+        print(said[-3000:], flush=True)
+    return good
+
+
+def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
+    """Fuzz a heap with a fault, without the seeds, which would find it at once. Whether it was found."""
+    corpus = BUILD / "planted-corpus"
+    shutil.rmtree(corpus, ignore_errors=True)
+    good, said, elapsed_s = fuzz(
+        build(clang, "heap_fuzz_planted", plant(name)), seconds, [corpus], BUILD / "planted" / "found"
+    )
+    lines = said.splitlines()
+    first = next(
+        (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
+    )
+    how = f"found after {elapsed_s:.1f} s: {first.strip()}" if not good else f"not found in {elapsed_s:.0f} s"
+    print(f"{'FAILED  ' if good else 'ok      '}planted {name}: {how}", flush=True)
+    return not good
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("input", nargs="?", type=Path)
+    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--planted", metavar="NAME")
+    options = parser.parse_args()
+    clang = find_clang()
+    if clang is None:
+        print("skipped: fuzzing needs clang with libFuzzer; as root: apt-get install clang libclang-rt-14-dev")
+        print("0 passed, 0 failed")
+        return 0
+    if options.input is not None:
+        return subprocess.run(
+            [str(build(clang, "heap_fuzz", None)), str(options.input.resolve())], check=False
+        ).returncode
+    if options.planted:
+        results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
+    elif options.seconds:
+        results = [as_it_is(clang, options.seconds)]
+    else:
+        results = [as_it_is(clang, CI_SECONDS), planted(clang, PLANTED, PLANTED_SECONDS)]
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+// Batches that meet a thread's end, each interleaving forced at a test point of the heap.
+#include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/heaps.hpp"
+#include "tests/harness/interpose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace loam::heap {
+namespace {
+
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
+using tests::Interpose;
+
+constexpr std::size_t kBytes = 700;
+constexpr std::size_t kBatch = 24;  // of so many bytes each, at least one batch
+
+std::vector<void*> some(std::size_t count) {
+  std::vector<void*> blocks(count);
+  for (auto& block : blocks) block = tests::filled<TestHeap>(kBytes, 3);
+  return blocks;
+}
+void free_all(const std::vector<void*>& blocks) {
+  for (void* const block : blocks) TestHeap::deallocate(block);
+}
+
+// A thread that has its heap already and does what it is told: it takes no lock of the registry for it.
+class Attached {
+ public:
+  Attached() : thread_([this] { serve(); }) {
+    tell([] { TestHeap::deallocate(TestHeap::allocate(kBytes)); });
+  }
+  Attached(const Attached&) = delete;
+  Attached& operator=(const Attached&) = delete;
+  ~Attached() {
+    tell([] { TestHeap::thread_exit(); });
+    stage_ = Stage::over;
+    thread_.join();
+  }
+
+  void tell(std::function<void()> work) {
+    work_ = std::move(work);
+    stage_ = Stage::asked;
+    while (stage_ == Stage::asked) platform::yield();
+  }
+
+ private:
+  enum class Stage { idle, asked, over };
+
+  void serve() {
+    for (Stage now; (now = stage_) != Stage::over;) {
+      if (now == Stage::asked) {
+        work_();
+        stage_ = Stage::idle;
+      }
+      platform::yield();
+    }
+  }
+
+  std::function<void()> work_;
+  std::atomic<Stage> stage_{Stage::idle};
+  std::thread thread_;
+};
+
+void expect_nothing_is_in_use() {
+  TestHeap::trim();
+  TestHeap::thread_exit();
+  const char* const broken = TestHeap::verify();
+  EXPECT_STREQ(broken, nullptr);
+  EXPECT_EQ(TestHeap::statistics().committed_bytes, 0u);
+}
+
+TEST(Handover, TwoBatchesThatMeetBothArrive) {
+  LOAM_NEEDS_POINTS();
+  const std::vector<void*> blocks = some(2 * kBatch);
+  const std::vector<void*> half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+  std::thread([&] {
+    bool reached;
+    {
+      const Interpose amid("heap.pushing", 0, [&] {
+        free_all(rest);
+        TestHeap::thread_exit();
+      });
+      free_all(half);
+      TestHeap::thread_exit();
+      reached = amid.reached();
+    }
+    EXPECT_TRUE(reached);
+  }).join();
+  const std::set<void*> before(blocks.begin(), blocks.end());
+  const std::vector<void*> again = some(2 * kBatch);
+  for (void* const block : again) EXPECT_TRUE(before.contains(block));
+  free_all(again);
+  expect_nothing_is_in_use();
+}
+
+TEST(Handover, ABatchThatComesWhileOthersAreTakenWaitsForTheNextTime) {
+  LOAM_NEEDS_POINTS();
+  for (const char* const point : {"heap.taking", "heap.taken"}) {
+    const std::vector<void*> blocks = some(2 * kBatch);
+    const std::vector<void*> half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+    const auto free_there = [](const std::vector<void*>& these) {
+      free_all(these);
+      TestHeap::thread_exit();
+    };
+    std::thread([&] { free_there(half); }).join();
+    {
+      const Interpose amid(point, 0, [&] { free_there(rest); });
+      for (int i = 0; i < 5000 && !amid.reached(); ++i) TestHeap::deallocate(TestHeap::allocate(16 + i % 900));
+      TestHeap::deallocate(TestHeap::allocate(30000));
+      EXPECT_TRUE(amid.reached()) << point;
+    }
+    expect_nothing_is_in_use();
+  }
+}
+
+// Between the push and the look at the owner's state.
+TEST(Handover, TheOwnerMayLeaveWhileABatchIsOnItsWay) {
+  LOAM_NEEDS_POINTS();
+  std::vector<void*> blocks;
+  Attached owner;
+  owner.tell([&] { blocks = some(kBatch); });
+  std::thread([&] {
+    const Interpose amid("heap.sent", 0, [&] { owner.tell([] { TestHeap::thread_exit(); }); });
+    free_all(blocks);
+    TestHeap::thread_exit();
+    EXPECT_TRUE(amid.reached());
+  }).join();
+  expect_nothing_is_in_use();
+}
+
+// Between the last look into the inbox and the state that tells senders to tend the heap.
+TEST(Handover, ABatchThatComesAsTheOwnerLeavesGoesToWhoeverComesNext) {
+  LOAM_NEEDS_POINTS();
+  for (const bool adopted : {true, false}) {
+    std::vector<void*> blocks;
+    Attached freeing;
+    std::thread([&] {
+      blocks = some(kBatch);
+      const Interpose amid("heap.left", 0, [&] { freeing.tell([&] { free_all(blocks); }); });
+      TestHeap::thread_exit();
+      EXPECT_TRUE(amid.reached());
+    }).join();
+    if (adopted) {
+      const std::set<void*> before(blocks.begin(), blocks.end());
+      std::thread([&] {
+        const std::vector<void*> again = some(kBatch);
+        unsigned known = 0;
+        for (void* const block : again) known += before.contains(block) ? 1 : 0;
+        EXPECT_GT(known, 0u);
+        free_all(again);
+        TestHeap::thread_exit();
+      }).join();
+    }
+    freeing.tell([] { TestHeap::thread_exit(); });
+    expect_nothing_is_in_use();
+  }
+}
+
+// A heap that was idle when its sender looked belongs to a new thread when the sender has the lock.
+TEST(Handover, AnIdleHeapMayBeTakenBeforeItsSenderTendsIt) {
+  LOAM_NEEDS_POINTS();
+  std::vector<void*> blocks;
+  std::thread([&] {
+    blocks = some(kBatch);
+    TestHeap::thread_exit();
+  }).join();
+  Attached freeing;  // takes the idle heap; the next thread makes one
+  std::vector<void*> others;
+  std::thread([&] {
+    others = some(kBatch);
+    TestHeap::thread_exit();
+  }).join();
+  freeing.tell([&] {
+    const Interpose amid("heap.tending", 0, [] {
+      const std::vector<void*> own = some(10);
+      free_all(own);
+      TestHeap::thread_exit();
+    });
+    free_all(others);
+    EXPECT_TRUE(amid.reached());
+  });
+  freeing.tell([&] { free_all(blocks); });
+  freeing.tell([] { TestHeap::thread_exit(); });
+  expect_nothing_is_in_use();
+}
+
+}  // namespace
+}  // namespace loam::heap
