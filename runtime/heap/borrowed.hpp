@@ -37,17 +37,21 @@ class Borrowed {
   // What the thread may allocate from now that it has nothing else; none where that is too little.
   BlockList take(unsigned c) noexcept {
     Kept& kept = kept_[c];
-    if (kept.count * Classes::bytes_of(c) >= kLotBytes) return take_all(c);
+    if (kept.count * Classes::bytes_of(c) >= kLotBytes) {
+      const BlockList all{kept.first, kept.count};
+      kept.first = nullptr;
+      kept.count = 0;
+      return all;
+    }
     if (kept.sent_home) kept.limit = std::clamp(2 * kept.limit, kLimitMin, limit_max(c));
     kept.sent_home = false;
     return {nullptr, 0};
   }
 
+  // All of them, and the class has learned nothing: for a thread that ends, or has no memory left.
   BlockList take_all(unsigned c) noexcept {
-    Kept& kept = kept_[c];
-    const BlockList all{kept.first, kept.count};
-    kept.first = nullptr;
-    kept.count = 0;
+    const BlockList all = kept(c);
+    kept_[c] = {};
     return all;
   }
 

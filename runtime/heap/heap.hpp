@@ -58,7 +58,7 @@ struct Heap {
     if (void* const block = current->pop_class(c); block != nullptr) return block;
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::allocate_aligned(alignment, bytes);
-    return attach() ? current->take(c, Threads::send) : nullptr;
+    return attach() ? take(c) : nullptr;
   }
 
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
@@ -116,11 +116,7 @@ struct Heap {
   static bool trim() noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::trim();
-    if (current != &sentinel) {
-      current->give_all(Threads::send);
-      current->send_all(Threads::send);
-    }
-    Threads::tend_all();
+    give_what_is_kept();
     return Spans::trim();
   }
 
@@ -177,13 +173,18 @@ struct Heap {
 
   // nullptr, or the name of an invariant that does not hold. Only while no other thread allocates or frees.
   static const char* verify() noexcept {
-    const char* broken = Spans::verify([](const Span& span) -> const char* {
+    // What other threads were about in the moment of a fork nobody knows in the child: their slabs are left out.
+    bool any_lost = false;
+    Threads::for_each([&any_lost](const ThreadHeap& heap) { any_lost = any_lost || is_lost(heap); });
+    const char* broken = Spans::verify([any_lost](const Span& span) -> const char* {
+      if (span.kind == SpanKind::none) return any_lost ? nullptr : "S2: a used unit belongs to a span";
       if (span.kind != SpanKind::slab) return nullptr;
       const PageMap::Word word = PageMap::at(unit_of(span.blocks));
-      return Slabs<Classes, Spans>::verify(span, address_of(owner_of(word)));
+      if (!is_slab(word)) return any_lost ? nullptr : "B3: the page map names owner and class";
+      return is_lost(*owner_of(word)) ? nullptr : Slabs<Classes, Spans>::verify(span, owner_of(word)->key());
     });
     Threads::for_each([&broken](const ThreadHeap& heap) {
-      if (broken == nullptr && heap.state.load(std::memory_order_relaxed) != HeapState::lost) broken = heap.verify();
+      if (broken == nullptr && !is_lost(heap)) broken = heap.verify();
     });
     return broken;
   }
@@ -222,6 +223,10 @@ struct Heap {
     const std::uintptr_t unit = unit_of(block);
     return unit < PageMap::limit() ? PageMap::at(unit) : 0;
   }
+  static bool is_lost(const ThreadHeap& heap) noexcept {
+    return heap.state.load(std::memory_order_relaxed) == HeapState::lost;
+  }
+
   static bool is_slab(PageMap::Word word) noexcept { return word != 0 && !Large::is_large(word); }
   static ThreadHeap* owner_of(PageMap::Word word) noexcept { return ThreadHeap::owner_of(word); }
   static unsigned class_of(PageMap::Word word) noexcept { return ThreadHeap::class_of(word); }
@@ -241,7 +246,7 @@ struct Heap {
       if (stands_aside()) return C::Guarded::allocate(bytes);
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
     if (!attach()) return nullptr;
-    return current->take(Classes::class_of(bytes), Threads::send);
+    return take(Classes::class_of(bytes));
   }
 
   static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
@@ -249,11 +254,27 @@ struct Heap {
       if (stands_aside()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
     if (bytes > kBytesMax) return {nullptr, false};
     auto taken = Large::allocate(alignment, bytes);
-    if (taken.block == nullptr && current != &sentinel) {  // what this thread keeps may be what is missing
-      current->give_all(Threads::send);
+    if (taken.block == nullptr) {
+      give_what_is_kept();
       taken = Large::allocate(alignment, bytes);
     }
     return taken;
+  }
+
+  // What this thread keeps, and heaps of threads that are gone, may be what is missing.
+  static void give_what_is_kept() noexcept {
+    if (current != &sentinel) {
+      current->give_all(Threads::send);
+      current->send_all(Threads::send);
+    }
+    Threads::tend_all();
+  }
+
+  static void* take(unsigned c) noexcept {
+    if (void* const block = current->take(c, Threads::send); block != nullptr) [[likely]]
+      return block;
+    give_what_is_kept();
+    return current->take(c, Threads::send);
   }
 
   [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {

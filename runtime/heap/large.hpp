@@ -31,7 +31,7 @@ class LargeBlocks {
   // alignment: a power of two.
   static Taken allocate(std::size_t alignment, std::size_t bytes) noexcept {
     const std::size_t shift = alignment <= platform::kCacheLineBytes ? kColourBytesMax : 0;
-    const std::size_t units = units_for(bytes + shift),
+    const std::size_t units = units_for(std::max(bytes, kBlockAlignment) + shift),
                       alignment_units = std::max<std::size_t>(alignment >> kUnitShift, 1);
     if (units > kSpanUnitsMax || alignment_units > kSpanUnitsMax) return map(alignment, bytes);
     Span* const span = Spans::take(static_cast<unsigned>(units), static_cast<unsigned>(alignment_units));

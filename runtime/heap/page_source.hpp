@@ -57,9 +57,27 @@ struct SystemPages {
   }
 
   // For one block that is longer than areas serve: at a multiple of kUnitBytes, with an inaccessible page behind it.
+  // Where the page map is the small one, at addresses that it covers: from its end downwards, away from the areas.
   static std::byte* mapping(std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
-    return static_cast<std::byte*>(platform::map_lazy(bytes));
+    if (is_map_full()) return static_cast<std::byte*>(platform::map_lazy(bytes));
+    const std::uintptr_t end = PageMap::limit() << kUnitShift;
+    const std::size_t taken = base::round_up(bytes, kUnitBytes) + kUnitBytes;  // with the guard page
+    if (taken > end / 4) return nullptr;
+    for (unsigned tries = 0; tries < kTries; ++tries) {
+      // relaxed: whose the addresses are the system decides.
+      const std::uintptr_t above = mapped_from_the_end.fetch_add(taken, std::memory_order_relaxed) % (end / 2);
+      auto* const start = reinterpret_cast<std::byte*>(end - above - taken);
+      switch (platform::map_lazy_at(start, bytes)) {
+        case platform::MapResult::done:
+          return start;
+        case platform::MapResult::taken:
+          break;
+        case platform::MapResult::refused:
+          return nullptr;
+      }
+    }
+    return nullptr;
   }
   static void unmap(void* start, std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
@@ -90,15 +108,17 @@ struct SystemPages {
 
   static std::uintptr_t first_area() noexcept {
     constexpr std::uintptr_t kLow = std::uintptr_t{4} << 30;  // above what is linked at fixed addresses
-    const std::uintptr_t end = PageMap::limit() << kUnitShift;
-    if (end < std::uintptr_t{1} << kAddressBits) return kLow;
+    if (!is_map_full()) return kLow;
     constexpr std::uintptr_t kPlaces = (platform::kRoomyTo - platform::kRoomyFrom) / kAreaBytes;
     std::uint32_t draw = 0;
     platform::random_bytes(std::as_writable_bytes(std::span(&draw, 1)));
     return platform::kRoomyFrom + draw % kPlaces * kAreaBytes;
   }
 
+  static bool is_map_full() noexcept { return PageMap::limit() << kUnitShift >> kAddressBits != 0; }
+
   static inline constinit std::uintptr_t next = 0;
+  static inline constinit std::atomic<std::uintptr_t> mapped_from_the_end{0};  // bytes asked for so far
 };
 static_assert(PageSource<SystemPages>);
 

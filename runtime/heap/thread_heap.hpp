@@ -69,7 +69,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     return (word ^ key()) == slots_[(n + kBlockAlignment - 1) / kBlockAlignment];
   }
 
-  // Fills the empty list of a class and pops. nullptr: no memory
+  // Fills the empty list of a class and pops. nullptr: no memory, but for what lists of other classes hold
   template <class Send>
   void* take(unsigned c, Send send) noexcept {
     if (const BlockList near = borrowed_.take(c); near.first != nullptr) {
@@ -78,11 +78,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     }
     receive(send);
     if (lists_[c].head == nullptr && !unshelve(c)) {
-      BlockList found = slabs_.take(c, key());
-      if (found.first == nullptr) {  // what this thread keeps may be what is missing
-        give_all(send);
-        found = slabs_.take(c, key());
-      }
+      const BlockList found = slabs_.take(c, key());
       if (found.first == nullptr) return nullptr;
       start_over(c, found);
     }

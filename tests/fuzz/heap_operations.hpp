@@ -77,7 +77,6 @@ class HeapOperations {
   enum class Stage { playing, leaving, over };
   static constexpr unsigned kThreads = 4, kNobody = kThreads;
   static constexpr std::size_t kBytesMax = std::size_t{24} << 20, kBlocksMax = 6000, kHugeMax = 4;
-  static constexpr std::size_t kAlignmentOfSlabs = 16384;
   static constexpr unsigned kLooksMax = 8;  // in one input: they take long
 
   // ---- turns: the calling thread is number 0
@@ -169,9 +168,7 @@ class HeapOperations {
       }
       case 5: {
         const std::size_t alignment = std::size_t{1} << byte() % 21;
-        // Open: zero bytes aligned to more than slabs serve get a span of no unit, which the next block gets too. Until
-        // the heap makes one of a unit, such a request is made for one byte.
-        const std::size_t asked = bytes(), wanted = asked == 0 && alignment > kAlignmentOfSlabs ? 1 : asked;
+        const std::size_t wanted = bytes();
         if (fits(wanted + alignment)) served(blocks_.allocate_aligned(alignment, wanted));
         return;
       }

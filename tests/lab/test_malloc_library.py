@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -110,3 +111,17 @@ def test_programs_of_the_system_run_on_it(library: Path, command: list[str]) -> 
     environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONMALLOC": "malloc"}
     done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout and done.stderr == ""
+
+
+# Of spans and of mappings of their own, again and again: under a limit of address space the page map is the small one,
+# and such blocks lie where it reaches.
+LONG_MIB = (63, 64, 65, 200, 900)
+LONG_BLOCKS = f"print(sum(len(bytearray(m << 20)) for m in {LONG_MIB} for _ in range(20)))"
+
+
+@pytest.mark.parametrize("hardened", ["0", "1"])
+def test_long_blocks_are_served_under_a_limit_of_address_space(library: Path, hardened: str) -> None:
+    limited = f"ulimit -v {8 << 20}; exec python3 -S -c {shlex.quote(LONG_BLOCKS)}"
+    environment = {**os.environ, "LD_PRELOAD": str(library), "LOAM_MALLOC_HARDENED": hardened}
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, text=True, check=False, env=environment)
+    assert (done.stdout.strip(), done.stderr) == (str(20 * sum(LONG_MIB) << 20), "")

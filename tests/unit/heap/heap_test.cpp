@@ -71,6 +71,18 @@ TEST(Heap, AlignedBlocksAre) {
   EXPECT_EQ(verified(), "");
 }
 
+TEST(Heap, BlocksOfNoBytesAreDistinctHoweverAligned) {
+  std::set<void*> blocks;
+  for (std::size_t alignment = 16; alignment <= 1 << 20; alignment *= 2)
+    for (int i = 0; i < 3; ++i) {
+      void* const block = TestHeap::allocate_aligned(alignment, 0);
+      EXPECT_EQ(address_of(block) % alignment, 0u);
+      EXPECT_TRUE(blocks.insert(block).second) << alignment;
+    }
+  EXPECT_EQ(verified(), "");
+  for (void* const block : blocks) TestHeap::deallocate(block);
+}
+
 TEST(Heap, ZeroedBlocksAreZeroWhereTheyWereUsedBefore) {
   for (int round = 0; round < 3; ++round)
     for (const std::size_t bytes : kSizes) {

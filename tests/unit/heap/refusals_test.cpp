@@ -169,11 +169,8 @@ void expect_nothing_is_lost(Held& held) {
   held.blocks.free_all();
   EXPECT_EQ(verified(), "");
   // The counting thread needs a heap.
-  // Open: it also has to send what it has freed for others (trim): where memory is missing, nothing else makes it do
-  // so.
   RefusingPages::serve_all();
   TestHeap::deallocate(TestHeap::allocate(1));
-  TestHeap::trim();
   RefusingPages::refuse(0, RefusingPages::kAllThatFollow);
   for (const std::size_t bytes : {std::size_t{100}, std::size_t{5000}, std::size_t{250} * kKiB}) {
     const std::size_t again = usable_again(bytes, had);
