@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <thread>
 #include <vector>
@@ -124,18 +125,21 @@ TEST(BorrowedDeathTest, ABorrowedBlockThatIsFreedOnceMoreIsFound) {
   std::vector<Blocks> lots;
   for (int i = 0; i < 6; ++i) lots.push_back(allocated(64, kBytes));
   const Blocks last = allocated(40, kBytes);
-  for (const int who : {0, 1, 2})
+  for (const int who : {0, 1, 2})  // the borrower, a third thread, the owner
     EXPECT_DEATH(
         {
+          std::atomic<bool> freed{false};
           std::thread([&] {
-            learn_to_borrow(lots, kBytes);
+            const Blocks held = learn_to_borrow(lots, kBytes);
             free_all(last);
             if (who == 0) TestHeap::deallocate(last[7]);
             if (who == 1) in_a_thread([&] { TestHeap::deallocate(last[7]); });
-            std::this_thread::sleep_for(std::chrono::seconds(who == 2 ? 5 : 0));
+            freed = true;
+            while (freed) std::this_thread::yield();  // its lists stay its own
           }).detach();
-          std::this_thread::sleep_for(std::chrono::seconds(1));
-          TestHeap::deallocate(last[7]);  // who == 2: the owner
+          while (!freed) std::this_thread::yield();
+          TestHeap::deallocate(last[7]);
+          freed = false;
         },
         "double free in a block of 512 bytes");
   free_all(last);
