@@ -1,12 +1,17 @@
 // Borrowed: blocks of other heaps that a thread freed and keeps for its own next requests.
 //   Where threads pass blocks in both directions, a freed block lies in the cache of the thread that freed it: sent
-//   home it would be fetched once more by its owner, and so would be the block that this thread takes instead. Source
-//   thread caches (Bonwick and Adams, USENIX 2001) keep all such blocks; here a class keeps none until its thread ran
-//   out of blocks of the class after it had sent some home, and more each time that happens again. A thread that only
-//   frees sends everything home. They serve when the thread's own blocks are used up, and in lots, since a block alone
-//   shares lines with blocks of other threads (passive false sharing: Berger et al., Hoard, ASPLOS 2000). Cost: a free
-//   is some stores; nobody walks a list. When not: a thread that no longer asks for a class keeps at most kBytesMax of
-//   it until it ends. W1 a class keeps at most its limit, linked with the borrower's key and marked with the owner's.
+//   home it would be fetched once more by its owner, and so would be the block that this thread takes instead.
+//
+//   Source: thread caches (Bonwick and Adams, USENIX 2001) keep all such blocks; here a class keeps none until its
+//   thread ran out of blocks of the class after it had sent some home, and more each time that happens again. A thread
+//   that only frees sends everything home. They serve when the thread's own blocks are used up, and in lots, since a
+//   block alone shares lines with blocks of other threads (passive false sharing: Berger et al., Hoard, ASPLOS 2000).
+//
+//   Cost: a free is some stores; nobody walks a list.
+//
+//   When not: a thread that no longer asks for a class keeps at most kBytesMax of it until it ends.
+//
+//   W1 a class keeps at most its limit, linked with the borrower's key and marked with the owner's.
 #pragma once
 
 #include "runtime/heap/free_block.hpp"

@@ -128,16 +128,12 @@ struct Heap {
   }
   static void after_fork_in_parent() noexcept {
     Spans::unlock();
-    Large::unlock();
-    Threads::unlock();
-    if constexpr (kGuardable) C::Guarded::unlock();
+    unlock_all_but_spans();
   }
   static void after_fork_in_child() noexcept {
     Threads::forget_others(own());
     Spans::unlock_in_child();
-    Large::unlock();
-    Threads::unlock();
-    if constexpr (kGuardable) C::Guarded::unlock();
+    unlock_all_but_spans();
   }
 
   // The calling thread's heap; nullptr where it has none.
@@ -196,9 +192,7 @@ struct Heap {
   static bool is_block(const void* address) noexcept {
     const PageMap::Word word = word_of(address);
     if (Large::is_large(word)) return Large::begins_at(word, address);
-    const Span& slab = *Spans::span_of(address);
-    const std::size_t offset = address_of(address) - address_of(slab.blocks), bytes = Classes::bytes_of(class_of(word));
-    return offset % bytes == 0 && offset / bytes < slab.carved;
+    return Slabs<Classes, Spans>::has_carved(*Spans::span_of(address), address);
   }
 
   [[noreturn, gnu::cold]] static void fault(Fault fault, const void* block) noexcept {
@@ -218,6 +212,12 @@ struct Heap {
 
   // Whether Guarded takes the call. Asked only where the calling thread has no heap of this one, as none ever has then.
   static bool stands_aside() noexcept { return current == &sentinel && C::guarded(); }
+
+  static void unlock_all_but_spans() noexcept {
+    Large::unlock();
+    Threads::unlock();
+    if constexpr (kGuardable) C::Guarded::unlock();
+  }
 
   static PageMap::Word word_of(const void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);

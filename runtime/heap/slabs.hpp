@@ -88,6 +88,13 @@ class Slabs {
       }
   }
 
+  // Whether one of the slab's blocks begins there that were made so far.
+  static bool has_carved(const Span& slab, const void* address) noexcept {
+    const std::size_t offset = address_of(address) - address_of(slab.blocks);
+    const std::size_t bytes = Classes::bytes_of(slab.size_class);
+    return offset % bytes == 0 && offset / bytes < slab.carved;
+  }
+
   // nullptr, or the invariant that does not hold for a slab of this owner.
   static const char* verify(const Span& slab, Key owner) noexcept {
     const unsigned c = slab.size_class;
@@ -100,9 +107,7 @@ class Slabs {
         return "B3: the page map names owner and class";
     std::uint32_t length = 0;
     for (const FreeBlock* block = slab.free_list; block != nullptr; block = next_of(block, owner)) {
-      const std::size_t offset = address_of(block) - address_of(slab.blocks);
-      if (offset % Classes::bytes_of(c) != 0 || offset / Classes::bytes_of(c) >= slab.carved)
-        return "B1: what is on a free list are carved blocks of the slab";
+      if (!has_carved(slab, block)) return "B1: what is on a free list are carved blocks of the slab";
       if (++length > slab.free) break;
     }
     return length == slab.free ? nullptr : "B1: a free list has `free` blocks";

@@ -257,9 +257,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, key())) {
       const PageMap::Word word = unit_of(block) < PageMap::limit() ? PageMap::at(unit_of(block)) : 0;
       if (owner_of(word) == nullptr || class_of(word) != c) return "T1: a list holds blocks of its class";
-      const Span& slab = *Spans::span_of(block);
-      const std::size_t offset = address_of(block) - address_of(slab.blocks);
-      if (offset % Classes::bytes_of(c) != 0 || offset / Classes::bytes_of(c) >= slab.carved)
+      if (!Slabs<Classes, Spans>::has_carved(*Spans::span_of(block), block))
         return "T1: what a list holds are blocks that were carved";
       if (++length > list.count) break;
     }

@@ -6,9 +6,9 @@
 
 namespace loam::heap {
 
-template <class ThreadsHook, class FaultsHook>
+template <class ThreadsHook, class FaultsHook, PageSource PagesLayer = SystemPages>
 struct LoamComposition {
-  using Pages = SystemPages;
+  using Pages = PagesLayer;
   using Classes = FourPerDoubling;
   using Spans = BitmapSpans<Pages>;
   using Large = LargeBlocks<Spans, Pages>;
