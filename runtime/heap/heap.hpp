@@ -102,6 +102,9 @@ struct Heap {
     return Classes::bytes_of(class_of(word));
   }
 
+  // Gives the calling thread a heap where it has none. returns false where there is no memory
+  static bool attach() noexcept { return current != &sentinel || attach_first(); }
+
   // Hands the calling thread's heap over. A later call of this thread gets another one.
   static void thread_exit() noexcept {
     if constexpr (kGuardable)
@@ -210,6 +213,14 @@ struct Heap {
  private:
   static constexpr bool kGuardable = requires { typename C::Guarded; };
 
+  [[gnu::cold, gnu::noinline]] static bool attach_first() noexcept {
+    ThreadHeap* const heap = Threads::attach();
+    if (heap == nullptr) return false;
+    current = heap;
+    C::Threads::attached();
+    return true;
+  }
+
   // Whether Guarded takes the call. Asked only where the calling thread has no heap of this one, as none ever has then.
   static bool stands_aside() noexcept { return current == &sentinel && C::guarded(); }
 
@@ -231,25 +242,21 @@ struct Heap {
   static ThreadHeap* owner_of(PageMap::Word word) noexcept { return ThreadHeap::owner_of(word); }
   static unsigned class_of(PageMap::Word word) noexcept { return ThreadHeap::class_of(word); }
 
-  static bool attach() noexcept {
-    if (current != &sentinel) [[likely]]
-      return true;
-    ThreadHeap* const heap = Threads::attach();
-    if (heap == nullptr) return false;
-    current = heap;
-    C::Threads::attached();
-    return true;
-  }
-
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
-    if constexpr (kGuardable)
-      if (stands_aside()) return C::Guarded::allocate(bytes);
+    if (current == &sentinel) [[unlikely]]
+      return allocate_first(bytes);
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
-    if (!attach()) return nullptr;
     return take(Classes::class_of(bytes));
   }
+  // For a thread that has no heap.
+  [[gnu::noinline]] static void* allocate_first(std::size_t bytes) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::allocate(bytes);
+    if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
+    return attach() ? take(Classes::class_of(bytes)) : nullptr;
+  }
 
-  static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
+  [[gnu::noinline]] static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
     if (bytes > kBytesMax) return {nullptr, false};
@@ -270,7 +277,7 @@ struct Heap {
     Threads::tend_all();
   }
 
-  static void* take(unsigned c) noexcept {
+  [[gnu::noinline]] static void* take(unsigned c) noexcept {
     if (void* const block = current->take(c, Threads::send); block != nullptr) [[likely]]
       return block;
     give_what_is_kept();
@@ -278,8 +285,10 @@ struct Heap {
   }
 
   [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
+    if (current == &sentinel) [[unlikely]]
+      return deallocate_first(block);
     const PageMap::Word word = word_of(block);
-    if (current != &sentinel && is_slab(word)) [[likely]] {
+    if (is_slab(word)) [[likely]] {
       ThreadHeap* const owner = owner_of(word);
       auto* const freed = static_cast<FreeBlock*>(block);
       if (owner != current && freed->mark != owner->key() && address_of(block) % kBlockAlignment == 0) [[likely]]
@@ -288,11 +297,16 @@ struct Heap {
     deallocate_rarely(block, word);
   }
 
+  // For a thread that has no heap.
+  [[gnu::noinline]] static void deallocate_first(void* block) noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return C::Guarded::deallocate(block);
+    deallocate_rarely(block, word_of(block));
+  }
+
   // Where there is something to decide, or a large block.
   [[gnu::noinline]] static void deallocate_rarely(void* block, PageMap::Word word) noexcept {
     if (block == nullptr) return;
-    if constexpr (kGuardable)
-      if (stands_aside()) return C::Guarded::deallocate(block);
     if (word == 0) fault(Fault::foreign, block);
     if (Large::is_large(word)) {
       if (!Large::begins_at(word, block)) fault(Fault::interior, block);

@@ -34,7 +34,7 @@ class LargeBlocks {
     const std::size_t units = units_for(std::max(bytes, kBlockAlignment) + shift),
                       alignment_units = std::max<std::size_t>(alignment >> kUnitShift, 1);
     if (units > kSpanUnitsMax || alignment_units > kSpanUnitsMax) return map(alignment, bytes);
-    Span* const span = Spans::take(static_cast<unsigned>(units), static_cast<unsigned>(alignment_units));
+    Span* const span = Spans::take(static_cast<unsigned>(units), static_cast<unsigned>(alignment_units), 1);
     if (span == nullptr) return {nullptr, false};
     span->kind = SpanKind::large;
     if (shift != 0) span->blocks += colour_of(unit_of(span->blocks));

@@ -1,11 +1,13 @@
 // Slabs: the spans that a thread heap cuts into blocks of one class, and which of them have blocks to give.
 //   Blocks are carved a page at a time in address order, so that memory is touched when it is needed. A block is in one
 //   of three places: carved and on its slab's free_list, not carved yet, or out (in a user's hands or in some list of a
-//   heap: the slab does not know). A slab none of whose blocks is out goes back, but for one of each class, or four of
-//   long blocks.
+//   heap: the slab does not know). Slabs none of whose blocks is out go back, but for some that each class keeps.
+//   Slabs come from the store and go back to it in lots, an eighth of what the class has: threads meet there, and pay
+//   for its lock and for each other's lines once a lot.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
 //   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
-//   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity.
+//   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity; among the whole ones if none
+//   of its blocks is out.
 //   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
 //   B4 a slab's blocks lie within its span.
 //   Not thread-safe: its heap's thread alone calls it, or who holds an idle heap.
@@ -25,6 +27,8 @@ namespace loam::heap {
 
 // What a class counts in a word of the page map: the bytes of a list in a thread heap.
 inline constexpr std::size_t kWordStep = 16;
+// From here on a slab is few blocks, and lists of them are short.
+inline constexpr std::size_t kLongBytes = 2048;
 
 template <SizeClasses Classes, SpanStore Spans>
 class Slabs {
@@ -33,9 +37,15 @@ class Slabs {
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
   BlockList take(unsigned c, Key owner) noexcept {
-    Span* slab = giving_[c];
-    if (slab == nullptr && (slab = make(c, owner)) == nullptr) return {nullptr, 0};
-    if (is_whole(*slab)) --whole_[c];
+    Class& own = classes_[c];
+    Span* slab = own.giving;
+    if (slab == nullptr) {
+      if (own.whole == nullptr && !make(c, owner)) return {nullptr, 0};
+      slab = own.whole;
+      unlist(own.whole, *slab);
+      --own.wholes;
+      list(own.giving, *slab);
+    }
     BlockList found{slab->free_list, slab->free};
     if (slab->free != 0) {
       slab->free_list = nullptr;
@@ -43,7 +53,7 @@ class Slabs {
     } else {
       found = carve(*slab, owner);
     }
-    if (slab->carved == slab->capacity) unlist(*slab);
+    if (slab->carved == slab->capacity) unlist(own.giving, *slab);
     return found;
   }
 
@@ -73,19 +83,15 @@ class Slabs {
       link_to(last, slab.free_list, owner);
       slab.free_list = first;
       slab.free += length;
-      if (!slab.listed) list(slab);
-      if (is_whole(slab) && ++whole_[c] > whole_max(c)) give_back(slab);
+      if (!slab.listed) list(classes_[c].giving, slab);
+      if (slab.free == slab.carved) keep_whole(slab);
       first = next;
     }
   }
 
   // Gives the whole slabs that classes keep back as well.
   void give_whole() noexcept {
-    for (unsigned c = 0; c < Classes::kClasses; ++c)
-      for (Span *slab = giving_[c], *next; whole_[c] != 0; slab = next) {
-        next = slab->next;
-        if (is_whole(*slab)) give_back(*slab);
-      }
+    for (unsigned c = 0; c < Classes::kClasses; ++c) give_back(c, 0);
   }
 
   // Whether one of the slab's blocks begins there that were made so far.
@@ -115,28 +121,45 @@ class Slabs {
 
  private:
   static constexpr std::size_t kAtOnce = 16;
+  static constexpr std::uint32_t kLotMax = 8;
+
+  struct Class {
+    Span* giving;  // slabs with blocks to give of which some are out
+    Span* whole;   // slabs of which none is out, the last one that became so first
+    std::uint32_t wholes, slabs;
+
+    std::uint32_t lot() const noexcept { return std::clamp(slabs / 8, 1u, kLotMax); }
+  };
 
   // Whole slabs that a class keeps. Of long blocks some, since there a slab is few of them; of short ones a shelf of
   // lists has kept what comes back soon.
-  static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < 2048 ? 1 : 4; }
+  static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < kLongBytes ? 1 : 4; }
 
-  static bool is_whole(const Span& slab) noexcept { return slab.free == slab.carved && slab.carved != 0; }
+  // Adds a lot of whole slabs. returns false where the system has no memory
+  bool make(unsigned c, Key owner) noexcept {
+    Span* slab = Spans::take(Classes::units_of(c), 1, classes_[c].lot());
+    const bool made = slab != nullptr;
+    for (Span* next; slab != nullptr; slab = next) {
+      next = slab->next;
+      make_slab(*slab, c, owner);
+    }
+    return made;
+  }
 
-  Span* make(unsigned c, Key owner) noexcept {
-    const unsigned units = Classes::units_of(c);
-    Span* const slab = Spans::take(units, 1);
-    if (slab == nullptr) return nullptr;
-    const std::uintptr_t unit = unit_of(slab->blocks);
+  void make_slab(Span& slab, unsigned c, Key owner) noexcept {
+    const unsigned units = slab.units;
+    const std::uintptr_t unit = unit_of(slab.blocks);
     const bool natural = Classes::is_natural(c);
-    slab->kind = SpanKind::slab;
-    slab->size_class = static_cast<std::uint8_t>(c);
-    slab->capacity =
+    slab.kind = SpanKind::slab;
+    slab.size_class = static_cast<std::uint8_t>(c);
+    slab.capacity =
         static_cast<std::uint32_t>((units * kUnitBytes - (natural ? 0 : kColourBytesMax)) / Classes::bytes_of(c));
-    slab->blocks += natural ? 0 : colour_of(unit);
-    for (unsigned i = 1; i < units; ++i) slab[i].first = slab->first;
+    slab.blocks += natural ? 0 : colour_of(unit);
+    for (unsigned i = 1; i < units; ++i) (&slab)[i].first = slab.first;
     PageMap::set(unit, units, word_of(owner, c));
-    list(*slab);
-    return slab;
+    list(classes_[c].whole, slab);
+    ++classes_[c].wholes;
+    ++classes_[c].slabs;
   }
 
   // The next blocks in address order: those that begin in the page where the carved ones end, and at least kAtOnce
@@ -154,15 +177,31 @@ class Slabs {
     return {block(0), count};
   }
 
-  void give_back(Span& slab) noexcept {
-    --whole_[slab.size_class];
-    unlist(slab);
-    PageMap::set(unit_of(slab.blocks), slab.units, 0);
-    Spans::give(&slab);
+  // A slab of which no block is out any more.
+  void keep_whole(Span& slab) noexcept {
+    const unsigned c = slab.size_class;
+    Class& own = classes_[c];
+    unlist(own.giving, slab);
+    list(own.whole, slab);
+    if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
   }
 
-  void list(Span& slab) noexcept {
-    Span*& head = giving_[slab.size_class];
+  // Gives whole slabs back to the store, but for so many that became whole last.
+  void give_back(unsigned c, std::uint32_t but) noexcept {
+    Class& own = classes_[c];
+    if (own.wholes <= but) return;
+    own.slabs -= own.wholes - but;
+    own.wholes = but;
+    Span** link = &own.whole;
+    for (; but != 0; --but) link = &(*link)->next;
+    Span* const gone = *link;
+    *link = nullptr;
+    for (const Span* slab = gone; slab != nullptr; slab = slab->next)
+      PageMap::set(unit_of(slab->blocks), slab->units, 0);
+    Spans::give(gone);
+  }
+
+  static void list(Span*& head, Span& slab) noexcept {
     slab.listed = true;
     slab.previous = nullptr;
     slab.next = head;
@@ -170,14 +209,13 @@ class Slabs {
     head = &slab;
   }
 
-  void unlist(Span& slab) noexcept {
+  static void unlist(Span*& head, Span& slab) noexcept {
     slab.listed = false;
-    (slab.previous != nullptr ? slab.previous->next : giving_[slab.size_class]) = slab.next;
+    (slab.previous != nullptr ? slab.previous->next : head) = slab.next;
     if (slab.next != nullptr) slab.next->previous = slab.previous;
   }
 
-  std::array<Span*, Classes::kClasses> giving_{};         // slabs with blocks to give
-  std::array<std::uint32_t, Classes::kClasses> whole_{};  // how many of them are whole
+  std::array<Class, Classes::kClasses> classes_{};
 };
 
 }  // namespace loam::heap

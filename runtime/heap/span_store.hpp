@@ -1,7 +1,8 @@
 // BitmapSpans: spans of whole units out of areas, first fit by address; memory of free ones is given back by decay.
 //   Free units are clean (no memory behind them, reads as zero) or dirty (memory of an earlier span). A dirty unit that
-//   nobody wanted for one whole tick is purged at the next: memory goes back after 250 to 500 ms, in runs, without the
-//   lock. Nothing happens while no thread asks for or gives back spans.
+//   nobody wanted for one whole tick is purged from the next on: memory goes back after 250 to 500 ms, in runs, without
+//   the lock. A call that gives units back purges little more than that many, so that none takes long; twice as many
+//   with every tick that passes meanwhile. Nothing happens while no thread gives spans back.
 //   Source first fit by bitmaps as in jemalloc's and mimalloc's arenas; decay as in jemalloc 5.
 //   Cost: a lock and a scan of at most 64 words an area; for slabs and large blocks only, never for a block.
 //   S1 a unit is used, dirty or clean: dirty & used = 0, aged is part of dirty.
@@ -26,8 +27,9 @@ struct SpanUsage {
 
 template <class S>
 concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
-  { S::take(units, units) } -> std::same_as<Span*>;  // units, alignment in units; nullptr: no memory
-  { S::give(span) };
+  // units, alignment in units, how many at most; linked by next, nullptr: no memory
+  { S::take(units, units, units) } -> std::same_as<Span*>;
+  { S::give(span) };                               // and what it is linked to
   { S::grow(span, units) } -> std::same_as<bool>;  // to so many units, in place
   { S::shrink(span, units) };
   { S::trim() } -> std::same_as<bool>;
@@ -43,28 +45,30 @@ class BitmapSpans {
  public:
   static constexpr unsigned kUnitsMax = kUnitsOfArea / 4;  // longer ones would leave an area that serves nothing else
   static constexpr std::uint64_t kTickNs = 250'000'000;
+  static constexpr unsigned kPurgedAtOnce = 8;  // units at least: the system takes some 20 us for them
 
-  static Span* take(unsigned units, unsigned alignment) noexcept {
+  // The highest comes first. Another area is begun for one span, not for more of them.
+  static Span* take(unsigned units, unsigned alignment, unsigned count) noexcept {
     const std::lock_guard guard(lock_);
     if (!PageMap::is_open() && !PageMap::open()) return nullptr;
-    for (unsigned a = 0; a < areas_; ++a) {
-      const unsigned first = find(*all_[a], units, alignment);
-      if (first < all_[a]->units) return use(*all_[a], first, units);
-    }
-    Area* const area = add_area();
-    if (area == nullptr) return nullptr;
-    const unsigned first = find(*area, units, alignment);
-    return first < area->units ? use(*area, first, units) : nullptr;
+    Span* found = nullptr;
+    for (unsigned a = 0; a < areas_ && count != 0; ++a) count -= take_from(*all_[a], units, alignment, count, found);
+    if (found == nullptr)
+      if (Area* const area = add_area()) take_from(*area, units, alignment, count, found);
+    return found;
   }
 
-  // The span's words in the page map are the caller's to clear, before.
-  static void give(Span* span) noexcept {
+  // The words of the spans in the page map are the caller's to clear, before.
+  static void give(Span* spans) noexcept {
     const std::lock_guard guard(lock_);
-    Area& area = area_of(span);
-    const unsigned first = index_of(area, span), units = span->units;
-    span->kind = SpanKind::none;
-    release(area, first, units);
-    decay();
+    unsigned given = 0;
+    for (Span* span = spans; span != nullptr; span = span->next) {
+      Area& area = area_of(span);
+      span->kind = SpanKind::none;
+      release(area, index_of(area, span), span->units);
+      given += span->units;
+    }
+    decay(given);
   }
 
   static bool grow(Span* span, unsigned units) noexcept {
@@ -86,7 +90,7 @@ class BitmapSpans {
     const unsigned less = span->units - units;
     span->units = units;
     release(area, index_of(area, span) + units, less);
-    decay();
+    decay(less);
   }
 
   // Purges every dirty unit. returns whether there was one
@@ -94,7 +98,7 @@ class BitmapSpans {
     const std::lock_guard guard(lock_);
     const std::uint64_t before = purged_units_;
     for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
-    purge_aged();
+    purge_aged(~std::uint64_t{0});
     return purged_units_ != before;
   }
 
@@ -182,13 +186,24 @@ class BitmapSpans {
     area.hint = area.used.next_clear(area.hint);
     for (unsigned from = area.hint;;) {
       const unsigned first = area.used.clear_run(from, area.units, units);
-      if (first >= area.units) return area.units;
+      if (first >= area.units || alignment == 1) return first;
       const auto aligned = base::round_up(static_cast<unsigned>(unit_of(area.base)) + first, alignment) -
                            static_cast<unsigned>(unit_of(area.base));
       if (aligned + units <= area.units && area.used.next_set(aligned) >= aligned + units) return aligned;
       from = aligned + 1;
       if (from >= area.units) return area.units;
     }
+  }
+
+  // Puts up to `count` spans before those found so far. returns how many
+  static unsigned take_from(Area& area, unsigned units, unsigned alignment, unsigned count, Span*& found) noexcept {
+    unsigned taken = 0;
+    for (unsigned first; taken < count && (first = find(area, units, alignment)) < area.units; ++taken) {
+      Span* const span = use(area, first, units);
+      span->next = found;
+      found = span;
+    }
+    return taken;
   }
 
   static Span* use(Area& area, unsigned first, unsigned units) noexcept {
@@ -199,8 +214,10 @@ class BitmapSpans {
     span.zero = area.dirty.count(first, units) == 0;
     span.blocks = area.base + std::size_t{first} * kUnitBytes;
     area.used.set(first, units);
-    area.dirty.clear(first, units);
-    area.aged.clear(first, units);
+    if (!span.zero) {
+      area.dirty.clear(first, units);
+      area.aged.clear(first, units);
+    }
     return &span;
   }
 
@@ -228,22 +245,26 @@ class BitmapSpans {
   }
 
   // Call with the lock held.
-  static void decay() noexcept {
-    const std::uint64_t now = platform::monotonic_ns();
-    if (now - ticked_ns_ < kTickNs) return;
+  static void decay(unsigned given) noexcept {
+    const std::uint64_t now = platform::monotonic_ns(), ticks = (now - ticked_ns_) / kTickNs;
+    if (ticks == 0) return;
+    const std::uint64_t units = std::uint64_t{std::max(given, kPurgedAtOnce)} << std::min<std::uint64_t>(ticks - 1, 32);
+    if (!purge_aged(units)) return;
     ticked_ns_ = now;
-    purge_aged();
     for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
   }
 
-  // Gives the memory of aged units back, run by run. While the system works on a run it counts as used, and the lock,
-  // which the caller holds, is free. One thread at a time.
-  static void purge_aged() noexcept {
-    if (purging_.area != nullptr) return;
+  // Gives the memory of aged units back, so many at most, run by run. While the system works on a run it counts as
+  // used, and the lock, which the caller holds, is free. One thread at a time. returns whether none is left
+  static bool purge_aged(std::uint64_t units) noexcept {
+    if (purging_.area != nullptr) return false;
     for (unsigned a = 0; a < areas_; ++a) {
       Area& area = *all_[a];
       for (unsigned first = 0; (first = area.aged.next_set(first)) < area.units;) {
-        const unsigned end = std::min(area.aged.next_clear(first), area.units);
+        if (units == 0) return false;
+        const unsigned left = static_cast<unsigned>(std::min<std::uint64_t>(units, area.units - first));
+        const unsigned end = std::min(area.aged.next_clear(first), first + left);
+        units -= end - first;
         area.used.set(first, end - first);
         area.dirty.clear(first, end - first);
         area.aged.clear(first, end - first);
@@ -258,6 +279,7 @@ class BitmapSpans {
         first = end;
       }
     }
+    return true;
   }
 
   // 64 TiB at 256 MiB an area would be 2^18 of them; a list of this length serves 1 TiB.

@@ -108,7 +108,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // A block of another heap.
   template <class Send>
-  void free_remote(ThreadHeap* owner, unsigned c, FreeBlock* block, Send send) noexcept {
+  [[gnu::noinline]] void free_remote(ThreadHeap* owner, unsigned c, FreeBlock* block, Send send) noexcept {
     if (!borrowed_.keep(c, block, key(), owner->key())) outbox_.put(owner, c, Classes::bytes_of(c), block, send);
   }
   // Only after give_all(), which may put blocks into the outbox.
@@ -164,7 +164,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
  private:
   static constexpr unsigned kShelf = 16;
-  static constexpr std::size_t kBatchBytes = 64u << 10, kShelvedBytesMax = 4u << 20;
+  static constexpr std::size_t kBatchBytes = 64u << 10, kLongBatchBytes = 256u << 10, kShelvedBytesMax = 4u << 20;
 
   struct alignas(kWordStep) List {
     FreeBlock* head;
@@ -194,8 +194,10 @@ class alignas(kHeapAlignment) ThreadHeap {
     return offsets;
   }
 
+  // Lists of long blocks are longer, so that the way to the slabs and back is worth its while.
   static constexpr std::int32_t batch_of(unsigned c) noexcept {
-    return static_cast<std::int32_t>(std::clamp<std::size_t>(kBatchBytes / Classes::bytes_of(c), 4, 2048));
+    const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kBatchBytes : kLongBatchBytes;
+    return static_cast<std::int32_t>(std::clamp<std::size_t>(batch / bytes, 16, 2048));
   }
   static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
 

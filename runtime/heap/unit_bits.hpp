@@ -56,6 +56,8 @@ class UnitBits {
   // visit(word, mask) for each word that [first, first + count) touches.
   template <class Visit>
   static void for_words(unsigned first, unsigned count, Visit visit) noexcept {
+    if (first % 64 + count < 64) [[likely]]
+      return visit(first / 64, ((std::uint64_t{1} << count) - 1) << (first % 64));
     for (unsigned end = first + count; first < end;) {
       const unsigned low = first % 64, length = end - first < 64 - low ? end - first : 64 - low;
       visit(first / 64, (length == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << length) - 1) << low);

@@ -198,13 +198,29 @@ TEST(Heap, MemoryGoesBackByItselfAfterTwoTicks) {
   }
   std::byte* const big = filled(16 << 20, 1);
   TestHeap::deallocate(big);
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 8; ++i) {  // 16 MiB are 256 units: 8 at the first tick, 16 at the second, ...
     std::this_thread::sleep_for(
         std::chrono::nanoseconds(LoamComposition<tests::NoThreadsHook, tests::DyingFaults>::Spans::kTickNs));
     TestHeap::deallocate(TestHeap::allocate(100000));
   }
   EXPECT_LE(TestHeap::statistics().dirty_bytes, 4u << 20);
   EXPECT_EQ(verified(), "");
+}
+
+TEST(Heap, SlabsComeAndGoInLots) {
+  TestHeap::trim();
+  const std::uint64_t before = TestHeap::statistics().committed_bytes;
+  std::vector<std::byte*> blocks(3000);
+  for (int round = 0; round < 3; ++round) {
+    for (std::byte*& block : blocks) block = filled(32000, static_cast<unsigned char>(round));
+    EXPECT_EQ(verified(), "");
+    for (std::byte* const block : blocks) {
+      EXPECT_TRUE(holds(block, 100, static_cast<unsigned char>(round)));
+      TestHeap::deallocate(block);
+    }
+    EXPECT_EQ(verified(), "");
+    EXPECT_LE(TestHeap::statistics().committed_bytes, before + (24u << 20)) << "some lists and some slabs are kept";
+  }
 }
 
 TEST(HeapThreads, BlocksFreedByOthersComeBackToTheirOwner) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace loam::heap {
@@ -64,6 +65,25 @@ TEST(Purge, OthersAllocateMeanwhileAndGetOtherUnits) {
   EXPECT_TRUE(tests::holds(block, kBytes, 7));
   TestHeap::deallocate(block);
   EXPECT_EQ(TestHeap::verify(), nullptr);
+}
+
+TEST(Purge, ACallGivesLittleBackWhereMuchWaits) {
+  using Clock = std::chrono::steady_clock;
+  using Spans = TestHeap::Spans;
+  const std::chrono::nanoseconds tick(Spans::kTickNs);
+  const auto give_little = [] { TestHeap::deallocate(TestHeap::allocate(100000)); };
+  TestHeap::trim();
+  TestHeap::deallocate(tests::filled<TestHeap>(16 << 20, 1));
+  std::this_thread::sleep_for(tick);
+  const auto ticked = Clock::now();
+  give_little();  // from now on what is free counts as unwanted
+  std::this_thread::sleep_for(tick * 5 / 4);
+  const std::uint64_t before = TestHeap::statistics().purged_bytes_total;
+  give_little();
+  const std::uint64_t gone = TestHeap::statistics().purged_bytes_total - before;
+  const auto ticks = (Clock::now() - ticked) / tick;
+  EXPECT_GT(gone, 0u);
+  EXPECT_LE(gone, (std::uint64_t{Spans::kPurgedAtOnce} << (ticks - 1)) * kUnitBytes);
 }
 
 TEST(Purge, AChildOfAForkHasTheUnitsAgain) {
