@@ -2,17 +2,21 @@
 //   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
 //   end of the block a seal: its length and a tag that its address and a secret make; behind that, where the block is
 //   longer than any class, a page that nobody may touch. Beside the blocks lies a flag for each 16 bytes of an area:
-//   set where a block begins that the program holds. Freed blocks are zeroed and wait in one of 64 places, drawn at
-//   random, until a later one takes the place. Found   double and invalid frees and pointers into blocks, always (the
-//   flag); writes of 1 to 32 bytes past the end,
-//           when the block is freed or resized (padding, seal; one byte of another value is enough); a free with
-//           another size, always; writes to a freed block while it waits, when it leaves; a long block's contents run
-//           on, at once (the page). Which block serves next is not foreseen.
-//   Source  seals as in scudo's checksums, flags as in hardened_malloc; zeroing, delay and guard pages as in both.
-//   Cost    two exchanges, a memset and the padding for each pair of malloc and free; for a long block two
-//           system calls. Not where nothing is wrong with the program and time counts.
+//   set where a block begins that the program holds. Freed blocks are zeroed and wait in one of 64 places of the thread
+//   that freed them, drawn at random, until a later one takes the place.
+//
+//   Found: double and invalid frees and pointers into blocks, always (the flag); writes of 1 to 32 bytes past the end,
+//   when the block is freed or resized (padding, seal; one byte of another value is enough); a free with another size,
+//   always; writes to a freed block while it waits, when it leaves, in the first and last 512 bytes and 512 that are
+//   drawn; a long block's contents run on, at once (the page). Which block serves next is not foreseen.
+//
+//   Source: seals as in scudo's checksums, flags as in hardened_malloc; zeroing, delay and guard pages as in both.
+//
+//   Cost: some 300 instructions for each pair of malloc and free, a memset, and lines that others would have used
+//   meanwhile; for a long block two system calls. Not where nothing is wrong with the program and time counts.
+//
 //   G1 a block's flag is set exactly while the program holds it.
-//   G2 a block that waits is zero in full.
+//   G2 a block that waits is zero in full, and waits in one place.
 #pragma once
 
 #include "runtime/base/bits.hpp"
@@ -22,10 +26,12 @@
 #include "runtime/sync/spin_lock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <utility>
 
 namespace loam::heap {
 
@@ -33,7 +39,8 @@ namespace loam::heap {
 template <class Inner>
 class Guarded {
  public:
-  static void* allocate(std::size_t bytes) noexcept {
+  // Not inlined: the ways that lead here are the slow ones of a heap without guards as well, and stay short.
+  [[gnu::noinline]] static void* allocate(std::size_t bytes) noexcept {
     if (bytes > kBytesMax) return nullptr;
     const std::size_t sealed = bytes + kSealBytes;
     return admit(Inner::allocate(sealed > Classes::kMax ? sealed + kGuardBytes : sealed), bytes);
@@ -52,27 +59,28 @@ class Guarded {
     return admit(Inner::allocate_aligned(alignment, is_long ? sealed + kGuardBytes : sealed), bytes);
   }
 
-  static void deallocate(void* block) noexcept {
+  [[gnu::noinline]] static void deallocate(void* block) noexcept {
     if (block == nullptr) return;
     drop(block);
-    clear(block, checked_bytes(block));
+    const Frame frame = frame_of(block);
+    clear(block, checked_bytes(block, frame), frame);
   }
 
-  static void deallocate_sized(void* block, std::size_t bytes) noexcept {
+  [[gnu::noinline]] static void deallocate_sized(void* block, std::size_t bytes) noexcept {
     if (block == nullptr) return;
     drop(block);
-    const std::size_t had = checked_bytes(block);
-    if (had != bytes) Inner::fault(Fault::wrong_size, block);
-    clear(block, had);
+    const Frame frame = frame_of(block);
+    if (checked_bytes(block, frame) != bytes) Inner::fault(Fault::wrong_size, block);
+    clear(block, bytes, frame);
   }
 
-  static void* reallocate(void* block, std::size_t bytes) noexcept {
+  [[gnu::noinline]] static void* reallocate(void* block, std::size_t bytes) noexcept {
     if (!is_held(block)) Inner::fault(fault_of_free(block), block);
-    const std::size_t had = checked_bytes(block);
-    const auto room = static_cast<std::size_t>(seal_place(block) - static_cast<std::byte*>(block));
-    if (bytes <= room && bytes >= room / 2) {
+    const Frame frame = frame_of(block);
+    const std::size_t had = checked_bytes(block, frame);
+    if (bytes <= frame.room && bytes >= frame.room / 2) {
       if (bytes < had) std::memset(static_cast<std::byte*>(block) + bytes, 0, had - bytes);
-      close(block, bytes);
+      close(block, bytes, frame);
       return block;
     }
     void* const moved = allocate(bytes);
@@ -85,18 +93,22 @@ class Guarded {
   // Exactly what was asked for: behind it lies the padding.
   static std::size_t usable_bytes(const void* block) noexcept {
     if (!is_held(block)) Inner::fault(fault_of_free(block), block);
-    return checked_bytes(block);
+    return checked_bytes(block, frame_of(block));
   }
 
-  static void thread_exit() noexcept { Inner::thread_exit(); }
+  static void thread_exit() noexcept {
+    release_all();
+    Inner::thread_exit();
+  }
   static auto* own() noexcept { return Inner::own(); }
 
   // Around a fork.
   static void lock() noexcept { lock_.lock(); }
   static void unlock() noexcept { lock_.unlock(); }
 
+  // What other threads have freed goes on waiting.
   static bool trim() noexcept {
-    for (auto& place : waiting_) release(place.exchange(nullptr, std::memory_order_acq_rel));
+    release_all();
     return Inner::trim();
   }
 
@@ -109,20 +121,29 @@ class Guarded {
   static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - kGuardBytes;
   static constexpr std::uint64_t kPadding = 0xb5b5b5b5b5b5b5b5u;
   static constexpr std::size_t kWordBytes = sizeof kPadding;
-  static constexpr unsigned kPlaces = 64;
+  static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
+  static constexpr unsigned kPlacesLog2 = 6, kPlaces = 1 << kPlacesLog2;
   static constexpr unsigned kLengthBits = 48;  // the tag has the rest
   static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
+  static_assert(Classes::kMax >> (64 - kAddressBits) == 0, "the length of what waits has room beside its address");
   static constexpr std::size_t kFlagsBytes = kAreaBytes / kBlockAlignment;
+
+  // Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
+  struct Waiting {
+    std::array<std::uint64_t, kPlaces> places;  // the block's address, and above it how long it was
+    std::uint64_t drawn;
+  };
 
   // Whole bytes, which are set by a plain store: bits would need a locked instruction each time.
   using Flag = std::atomic<std::uint8_t>;
 
   static std::uint64_t secret() noexcept {
     // relaxed: whoever finds none draws one, and the first exchange decides.
-    std::uint64_t value = secret_.load(std::memory_order_relaxed);
-    if (value != 0) [[likely]]
-      return value;
-    std::uint64_t drawn = 0;
+    const std::uint64_t value = secret_.load(std::memory_order_relaxed);
+    return value != 0 ? value : draw_secret();
+  }
+  [[gnu::cold, gnu::noinline]] static std::uint64_t draw_secret() noexcept {
+    std::uint64_t value = 0, drawn = 0;
     platform::random_bytes(std::as_writable_bytes(std::span(&drawn, 1)));
     drawn |= 1;
     return secret_.compare_exchange_strong(value, drawn, std::memory_order_relaxed) ? drawn : value;
@@ -132,21 +153,21 @@ class Guarded {
     return base::mix(address_of(block) ^ secret() ^ bytes << 3) << kLengthBits | bytes;
   }
 
-  // What is left of `usable` bytes in front of the guard page, for blocks that are longer than any class.
-  static bool is_long(std::size_t usable) noexcept { return usable > Classes::kMax; }
-  static std::byte* end_of(const void* block, std::size_t usable) noexcept {
-    std::byte* const end = static_cast<std::byte*>(const_cast<void*>(block)) + usable;
-    return is_long(usable) ? end - address_of(end) % platform::kPageBytes - platform::kPageBytes : end;
+  // The parts of a block: the program's room, the seal, and the guard page of a long one.
+  struct Frame {
+    std::size_t room;  // in front of the seal
+    std::size_t usable;
+    bool is_long;
+  };
+  static Frame frame_of(const void* block) noexcept {
+    const std::size_t usable = Inner::usable_bytes(block);
+    if (usable <= Classes::kMax) [[likely]]
+      return {usable - kSealBytes, usable, false};
+    const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
+    return {guarded - kSealBytes, usable, true};
   }
-
-  static std::byte* seal_place(const void* block) noexcept {
-    return end_of(block, Inner::usable_bytes(block)) - kSealBytes;
-  }
-
-  // Bytes of padding behind a block's `bytes`.
-  static std::size_t padding_of(const void* block, std::size_t bytes) noexcept {
-    const auto room = static_cast<std::size_t>(seal_place(block) - static_cast<const std::byte*>(block));
-    return std::min(kPaddingMax, room - bytes);
+  [[gnu::cold, gnu::noinline]] static void guard(void* block, const Frame& frame, bool open) noexcept {
+    Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
   }
 
   // By words of eight bytes that may overlap, and by bytes where there are fewer than eight.
@@ -172,47 +193,53 @@ class Guarded {
   }
 
   // Padding and seal behind `bytes`.
-  static void close(void* block, std::size_t bytes) noexcept {
-    pad(static_cast<std::byte*>(block) + bytes, padding_of(block, bytes));
+  static void close(void* block, std::size_t bytes, const Frame& frame) noexcept {
+    auto* const begin = static_cast<std::byte*>(block);
+    pad(begin + bytes, std::min(kPaddingMax, frame.room - bytes));
     const std::uint64_t seal = seal_of(block, bytes);
-    std::memcpy(seal_place(block), &seal, sizeof seal);
+    std::memcpy(begin + frame.room, &seal, sizeof seal);
   }
 
   // What was asked for; ends the program if something was written behind it.
-  static std::size_t checked_bytes(const void* block) noexcept {
-    const std::byte* const place = seal_place(block);
-    std::uint64_t seal;
-    std::memcpy(&seal, place, sizeof seal);
-    const std::size_t bytes = seal & ((std::uint64_t{1} << kLengthBits) - 1);
+  static std::size_t checked_bytes(const void* block, const Frame& frame) noexcept {
     const auto* const begin = static_cast<const std::byte*>(block);
-    if (bytes > static_cast<std::size_t>(place - begin) || seal != seal_of(block, bytes))
+    std::uint64_t seal;
+    std::memcpy(&seal, begin + frame.room, sizeof seal);
+    const std::size_t bytes = seal & ((std::uint64_t{1} << kLengthBits) - 1);
+    if (bytes > frame.room || seal != seal_of(block, bytes) ||
+        !is_padded(begin + bytes, std::min(kPaddingMax, frame.room - bytes)))
       Inner::fault(Fault::write_past_end, block);
-    if (!is_padded(begin + bytes, padding_of(block, bytes))) Inner::fault(Fault::write_past_end, block);
     return bytes;
   }
 
   static void* admit(void* block, std::size_t bytes) noexcept {
     if (block == nullptr) return nullptr;
-    Flag* const flags = flags_of(block);
-    if (flags == nullptr) {
-      Inner::deallocate(block);
-      return nullptr;
-    }
+    Flag* const flags = known_flags_of(block);
+    if (flags == nullptr) [[unlikely]]
+      return admit_first(block, bytes);
     // relaxed: a block passes from thread to thread by means that order.
     flag(flags, block).store(1, std::memory_order_relaxed);
-    std::memset(block, 0, std::min(kBlockAlignment, bytes));  // the heap's own words
-    close(block, bytes);
-    if (const std::size_t usable = Inner::usable_bytes(block); is_long(usable))
-      Inner::Pages::protect(end_of(block, usable), platform::kPageBytes, false);  // or the seal alone guards it
+    std::memset(block, 0, kBlockAlignment);  // the heap's own words
+    const Frame frame = frame_of(block);
+    close(block, bytes, frame);
+    if (frame.is_long) [[unlikely]]
+      guard(block, frame, false);  // or the seal alone guards it
     return block;
   }
 
-  // The program holds the block no more; ends it where it did not before.
+  // The first block of an area.
+  [[gnu::cold, gnu::noinline]] static void* admit_first(void* block, std::size_t bytes) noexcept {
+    if (make_flags(block)) return admit(block, bytes);
+    Inner::deallocate(block);
+    return nullptr;
+  }
+
+  // The program holds the block no more; ends it where it did not before. Not one exchange, which would wait for all
+  // stores before it: of two threads that free a block in the same instant both may pass, and the seal, which the first
+  // one clears, or the heap behind finds it.
   static void drop(void* block) noexcept {
-    Flag* const flags = known_flags_of(block);
-    if (flags == nullptr || address_of(block) % kBlockAlignment != 0 ||
-        flag(flags, block).exchange(0, std::memory_order_relaxed) == 0)
-      Inner::fault(fault_of_free(block), block);
+    if (!is_held(block)) Inner::fault(fault_of_free(block), block);
+    flag(known_flags_of(block), block).store(0, std::memory_order_relaxed);
   }
 
   static bool is_held(const void* block) noexcept {
@@ -225,32 +252,69 @@ class Guarded {
     return !Inner::covers(block) ? Fault::foreign : Inner::is_block(block) ? Fault::double_free : Fault::interior;
   }
 
-  static void clear(void* block, std::size_t bytes) noexcept {
-    const std::size_t usable = Inner::usable_bytes(block);
-    if (is_long(usable)) {
-      Inner::Pages::protect(end_of(block, usable), platform::kPageBytes, true);
-      std::memset(block, 0, bytes);
-      return Inner::deallocate(block);
-    }
-    std::memset(block, 0, usable);  // what is behind the padding too: memory of an earlier block may have shown there
-    // acq_rel: who takes a block out sees it zeroed (guarded.A, with itself).
-    release(waiting_[draw() % kPlaces].exchange(block, std::memory_order_acq_rel));
+  static void clear(void* block, std::size_t bytes, const Frame& frame) noexcept {
+    if (frame.is_long) [[unlikely]]
+      return clear_long(block, frame);
+    std::memset(block, 0,
+                frame.usable);  // what is behind the padding too: an earlier block's memory may have shown there
+    std::uint64_t& place = waiting_.places[draw()];
+    const std::uint64_t out = std::exchange(place, address_of(block) | bytes << kAddressBits);
+    if (out == 0) [[unlikely]]
+      return wait_first(place);
+    release(out);
+  }
+  [[gnu::cold, gnu::noinline]] static void clear_long(void* block, const Frame& frame) noexcept {
+    guard(block, frame, true);
+    std::memset(block, 0, frame.room);
+    Inner::deallocate(block);
+  }
+  // The first block in a place: a thread that has a heap has an end at which nothing is left to wait.
+  [[gnu::cold, gnu::noinline]] static void wait_first(std::uint64_t& place) noexcept {
+    if (!Inner::attach()) release(std::exchange(place, 0));
   }
 
   // A block that has waited goes back to the heap.
-  static void release(void* block) noexcept {
-    if (block == nullptr) return;
-    // No early end: so that the compiler takes many words at a time, and nearly always all are zero.
-    const auto* const words = static_cast<const std::uint64_t*>(block);
-    std::uint64_t found = 0;
-    for (std::size_t i = 0, end = Inner::usable_bytes(block) / sizeof *words; i < end; ++i) found |= words[i];
-    if (found != 0) Inner::fault(Fault::use_after_free, block);
-    Inner::deallocate(block);
+  static void release(std::uint64_t waited) noexcept {
+    auto* const words = reinterpret_cast<std::uint64_t*>(waited & ((std::uint64_t{1} << kAddressBits) - 1));
+    const std::size_t held =
+        base::round_up(static_cast<std::size_t>(waited >> kAddressBits), kBlockAlignment) / sizeof *words;
+    const bool zero = held <= 3 * kLookedAt
+                          ? is_zero(words, Inner::usable_bytes(words) / sizeof *words)
+                          : is_zero(words, kLookedAt) && is_zero(words + drawn_window(held), kLookedAt) &&
+                                is_zero(words + held - kLookedAt, kLookedAt);
+    if (!zero) Inner::fault(Fault::use_after_free, words);
+    Inner::deallocate(words);
   }
 
-  static std::uint64_t draw() noexcept {
-    state_ += 0x9e3779b97f4a7c15u;  // SplitMix64, one sequence a thread
-    return base::mix(state_ ^ secret() ^ address_of(&state_));
+  // An even number of words. No early end: nearly always all are zero.
+  static bool is_zero(const std::uint64_t* words, std::size_t count) noexcept {
+    using Four [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
+    Four all{};
+    for (; count >= 4; count -= 4, words += 4) all |= *reinterpret_cast<const Four*>(words);
+    const std::uint64_t last = count == 0 ? 0 : words[0] | words[1];
+    return (all[0] | all[1] | all[2] | all[3] | last) == 0;
+  }
+
+  // Where, between the first and the last kLookedAt words of `count`, others begin that are looked at.
+  static std::size_t drawn_window(std::size_t count) noexcept {
+    return kLookedAt + base::scale_to(static_cast<std::uint32_t>(waiting_.drawn),
+                                      static_cast<std::uint32_t>(count - 3 * kLookedAt + 1));
+  }
+
+  static void release_all() noexcept {
+    for (std::uint64_t& place : waiting_.places)
+      if (const std::uint64_t out = std::exchange(place, 0); out != 0) release(out);
+  }
+
+  // Of [0, kPlaces). Source: Marsaglia, Xorshift RNGs (2003), one sequence a thread.
+  static std::size_t draw() noexcept {
+    std::uint64_t& word = waiting_.drawn;
+    if (word == 0) [[unlikely]]
+      word = base::mix(secret() ^ address_of(&word)) | 1;
+    word ^= word << 13;
+    word ^= word >> 7;
+    word ^= word << 17;
+    return word >> (64 - kPlacesLog2);
   }
 
   static Flag& flag(Flag* flags, const void* block) noexcept {
@@ -260,24 +324,22 @@ class Guarded {
   // The flags of the block's 256 MiB. nullptr: no block was ever made there
   static Flag* known_flags_of(const void* block) noexcept {
     const std::uintptr_t area = address_of(block) >> kAreaShift;
-    // acquire: pairs with the release in flags_of(): the flags are zero.
+    // acquire: pairs with the release in make_flags(): the flags are zero.
     return area < kAreasMax ? flags_[area].load(std::memory_order_acquire) : nullptr;
   }
 
-  // As above, made where there are none. nullptr: no memory
-  static Flag* flags_of(const void* block) noexcept {
-    if (Flag* const known = known_flags_of(block)) return known;
+  // returns false: no memory
+  static bool make_flags(const void* block) noexcept {
     const std::lock_guard guard(lock_);
-    if (Flag* const known = known_flags_of(block)) return known;
+    if (known_flags_of(block) != nullptr) return true;
     auto* const made = reinterpret_cast<Flag*>(Inner::Pages::metadata(kFlagsBytes));
     flags_[address_of(block) >> kAreaShift].store(made, std::memory_order_release);
-    return made;
+    return made != nullptr;
   }
 
   static inline constinit sync::SpinLock lock_{};
   static inline constinit std::atomic<std::uint64_t> secret_{0};
-  static inline constinit thread_local std::uint64_t state_ = 0;
-  static inline constinit std::atomic<void*> waiting_[kPlaces]{};
+  static inline constinit thread_local Waiting waiting_{};
   static inline constinit std::atomic<Flag*> flags_[kAreasMax]{};
 };
 

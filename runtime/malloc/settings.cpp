@@ -25,10 +25,6 @@ constexpr Known kKnown[] = {
     {"STATS", &Settings::statistics_at_exit},
 };
 
-// What was read, in one word, so that threads which ask at the same time both have all of it or none.
-enum : std::uint8_t { kRead = 1, kStatistics = 2, kHardened = 4 };
-constinit std::atomic<std::uint8_t> read_once{0};
-
 char* const* environment() noexcept {
   if (environ != nullptr) return environ;
   // Before libc's own start: the stack begins with the count of arguments, the arguments, null, the environment.
@@ -43,6 +39,8 @@ bool has_more_rights_than_its_user() noexcept { return getauxval(AT_SECURE) != 0
 void complain(const char* line, std::size_t length) noexcept { say(STDERR_FILENO, {line, length}); }
 
 }  // namespace
+
+constinit std::atomic<std::uint8_t> read_once{0};
 
 Settings read_settings(char* const* variables, void (*complaint)(const char* line, std::size_t length)) noexcept {
   Settings found;

@@ -7,7 +7,9 @@
 
 #include "runtime/platform/machine.hpp"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 // The dynamic linker's: where the arguments of the process begin, below them only its stack.
 extern "C" LOAM_MAY_BE_MISSING void* __libc_stack_end;
@@ -23,7 +25,16 @@ struct Settings {
 // environment. Allocates nothing.
 Settings settings() noexcept;
 
-inline bool hardened() noexcept { return settings().hardened; }
+// What was read, in one word, so that threads which ask at the same time both have all of it or none.
+enum : std::uint8_t { kRead = 1, kStatistics = 2, kHardened = 4 };
+extern constinit std::atomic<std::uint8_t> read_once;
+
+// settings().hardened, which each call of a hardened process asks for.
+inline bool hardened() noexcept {
+  // relaxed: as in settings().
+  const std::uint8_t now = read_once.load(std::memory_order_relaxed);
+  return now != 0 ? (now & kHardened) != 0 : settings().hardened;
+}
 
 // Names every setting that is unknown or has a wrong value, once per process.
 void complain_about_settings() noexcept;

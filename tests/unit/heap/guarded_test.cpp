@@ -211,5 +211,47 @@ TEST(GuardedDeathTest, AWriteToAFreedBlockIsFoundWhenItHasWaited) {
   }
 }
 
+TEST(GuardedDeathTest, AWriteIntoEitherEndOfALongFreedBlockIsFoundWhenItHasWaited) {
+  for (const std::size_t bytes : {2000, 20000, 30001})
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{511}, bytes - 496, bytes - 1}) {
+      EXPECT_DEATH(
+          {
+            std::byte* const block = filled(bytes, 1);
+            TestHeap::deallocate(block);
+            write(block, offset, 1);
+            let_others_wait();
+          },
+          "use after free")
+          << bytes << ", at " << offset;
+    }
+}
+
+// Each time another place between the ends is looked at.
+TEST(GuardedDeathTest, AWriteIntoTheMiddleOfALongFreedBlockIsFoundInTheEnd) {
+  EXPECT_DEATH(
+      {
+        for (int i = 0; i < 1000; ++i) {
+          std::byte* const block = filled(20000, 1);
+          TestHeap::deallocate(block);
+          write(block, 9000, 1);
+          let_others_wait();
+        }
+      },
+      "use after free");
+}
+
+TEST(Guarded, WhatAThreadFreedLastServesOnceItHasEnded) {
+  const std::uint64_t before = TestHeap::statistics().committed_bytes;
+  for (int t = 0; t < 300; ++t)
+    std::thread([] {
+      std::byte* blocks[20];
+      for (std::byte*& block : blocks) block = filled(16000, 1);
+      for (std::byte* const block : blocks) TestHeap::deallocate(block);
+      TestHeap::thread_exit();
+    }).join();
+  EXPECT_LE(TestHeap::statistics().committed_bytes, before + (8u << 20));
+  EXPECT_EQ(TestHeap::verify(), nullptr);
+}
+
 }  // namespace
 }  // namespace loam::heap
