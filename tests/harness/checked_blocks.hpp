@@ -3,6 +3,8 @@
 //   reallocation must leave the old one as it was.
 #pragma once
 
+#include "tests/harness/heaps.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +33,7 @@ class CheckedBlocks {
   }
   bool allocate_zeroed(std::size_t bytes) {
     void* const block = Heap::allocate_zeroed(bytes);
-    if (block != nullptr && !is_all(static_cast<std::byte*>(block), bytes, 0)) wrong_ = "a zeroed block is not zero";
+    if (block != nullptr && !holds(static_cast<std::byte*>(block), bytes, 0)) wrong_ = "a zeroed block is not zero";
     return add(block, bytes, 16);
   }
 
@@ -44,8 +46,8 @@ class CheckedBlocks {
     count(had, false);
     count(bytes, true);
     block.at = static_cast<std::byte*>(moved);
-    const bool kept =
-        bytes >= had ? holds(block) : is_all(block.at, is_long(had) ? std::min(bytes, kEndBytes) : bytes, block.value);
+    const bool kept = bytes >= had ? is_whole(block)
+                                   : holds(block.at, is_long(had) ? std::min(bytes, kEndBytes) : bytes, block.value);
     if (!kept) wrong_ = "a block that was reallocated lost its contents";
     block.bytes = bytes;
     block.alignment = 16;
@@ -136,7 +138,7 @@ class CheckedBlocks {
   }
 
   void check(std::size_t index) {
-    if (!holds(blocks_[index])) wrong_ = "a block lost its contents";
+    if (!is_whole(blocks_[index])) wrong_ = "a block lost its contents";
   }
 
   static bool is_long(std::size_t bytes) { return bytes > kWholeBytes; }
@@ -145,13 +147,9 @@ class CheckedBlocks {
     std::memset(block.at, block.value, is_long(block.bytes) ? kEndBytes : block.bytes);
     if (is_long(block.bytes)) std::memset(block.at + block.bytes - kEndBytes, block.value, kEndBytes);
   }
-  static bool holds(const Block& block) {
-    if (!is_long(block.bytes)) return is_all(block.at, block.bytes, block.value);
-    return is_all(block.at, kEndBytes, block.value) &&
-           is_all(block.at + block.bytes - kEndBytes, kEndBytes, block.value);
-  }
-  static bool is_all(const std::byte* start, std::size_t bytes, unsigned char value) {
-    return std::all_of(start, start + bytes, [value](std::byte b) { return b == std::byte{value}; });
+  static bool is_whole(const Block& block) {
+    if (!is_long(block.bytes)) return holds(block.at, block.bytes, block.value);
+    return holds(block.at, kEndBytes, block.value) && holds(block.at + block.bytes - kEndBytes, kEndBytes, block.value);
   }
 
   std::vector<Block> blocks_;

@@ -63,7 +63,7 @@ TEST(Purge, OthersAllocateMeanwhileAndGetOtherUnits) {
   purge.end();
   EXPECT_TRUE(tests::holds(block, kBytes, 7));
   TestHeap::deallocate(block);
-  EXPECT_EQ(TestHeap::verify(), nullptr);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
 }
 
 TEST(Purge, AChildOfAForkHasTheUnitsAgain) {

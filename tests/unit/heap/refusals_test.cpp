@@ -42,10 +42,7 @@ constexpr bool kFew = false;
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::size_t kOwnMapping = 70 * kMiB;  // longer than areas serve
 
-std::string verified() {
-  const char* const broken = TestHeap::verify();
-  return broken == nullptr ? "" : broken;
-}
+constexpr auto verified = tests::verified<TestHeap>;
 
 // What a script came to: its blocks, and how many calls were refused one.
 struct Held {
