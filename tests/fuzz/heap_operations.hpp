@@ -62,16 +62,7 @@ class HeapOperations {
   }
 
  private:
-  struct Composition {
-    using Pages = RefusingPages;
-    using Classes = heap::FourPerDoubling;
-    using Spans = heap::BitmapSpans<Pages>;
-    using Large = heap::LargeBlocks<Spans, Pages>;
-    using Threads = NoThreadsHook;
-    using Faults = DyingFaults;
-  };
-  using TestHeap = heap::Heap<Composition>;
-
+  using TestHeap = heap::Heap<heap::LoamComposition<NoThreadsHook, DyingFaults, RefusingPages>>;
   using Blocks = CheckedBlocks<TestHeap>;
 
   enum class Stage { playing, leaving, over };

@@ -24,12 +24,7 @@ struct SlowPages : SystemPages {
   }
 };
 
-struct Composition : LoamComposition<tests::NoThreadsHook, tests::DyingFaults> {
-  using Pages = SlowPages;
-  using Spans = BitmapSpans<Pages>;
-  using Large = LargeBlocks<Spans, Pages>;
-};
-using TestHeap = Heap<Composition>;
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, SlowPages>>;
 
 constexpr std::size_t kBytes = 3 << 20;
 

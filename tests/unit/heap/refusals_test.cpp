@@ -23,15 +23,7 @@ namespace {
 
 using tests::RefusingPages;
 
-struct Composition {
-  using Pages = RefusingPages;
-  using Classes = FourPerDoubling;
-  using Spans = BitmapSpans<Pages>;
-  using Large = LargeBlocks<Spans, Pages>;
-  using Threads = tests::NoThreadsHook;
-  using Faults = tests::DyingFaults;
-};
-using TestHeap = Heap<Composition>;
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, RefusingPages>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
 #if defined(LOAM_ASAN) || defined(LOAM_TSAN)
