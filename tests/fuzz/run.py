@@ -20,7 +20,11 @@ import time
 import tomllib
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mutants"))
+from edits import Broken, apply
+
 ROOT = Path(__file__).resolve().parents[2]
+MUTANTS = ROOT / "tests" / "mutants"
 BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
@@ -62,16 +66,13 @@ def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
 
 def plant(name: str) -> Path:
     """The headers that a mutant changes, changed, in a folder of their own."""
-    mutant = tomllib.loads((ROOT / "tests" / "mutants" / f"{name}.toml").read_text())
+    mutant = tomllib.loads((MUTANTS / f"{name}.toml").read_text())
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
-    for edit in mutant["edit"]:
-        file = overlay / edit["file"]
-        text = (file if file.is_file() else ROOT / edit["file"]).read_text()
-        if text.count(edit["old"]) != 1:
-            sys.exit(f"error: {name}: the text to replace occurs {text.count(edit['old'])} times\n0 passed, 1 failed")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace(edit["old"], edit["new"]))
+    try:
+        apply(mutant["edit"], ROOT, overlay)
+    except Broken as problem:
+        sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
     return overlay
 
 
