@@ -13,7 +13,8 @@
 
 namespace loam::tests {
 
-template <class Heap>
+// kExact: the heap's usable_bytes() says what was asked for.
+template <class Heap, bool kExact = false>
 class CheckedBlocks {
  public:
   static constexpr std::size_t kHugeBytes = std::size_t{8} << 20;  // no test asks for what lies between these two kinds
@@ -94,6 +95,7 @@ class CheckedBlocks {
   // nullptr, or what was wrong with a block, now or earlier.
   const char* wrong() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) check(i);
+    for (const Block& block : blocks_) look_at(block);
     std::vector<Block> sorted = blocks_;
     std::sort(sorted.begin(), sorted.end(), [](const Block& a, const Block& b) { return a.at < b.at; });
     for (std::size_t i = 1; i < sorted.size(); ++i)
@@ -134,7 +136,9 @@ class CheckedBlocks {
   void look_at(const Block& block) {
     if (reinterpret_cast<std::uintptr_t>(block.at) % std::max<std::size_t>(block.alignment, 16) != 0)
       wrong_ = "a block is not aligned";
-    if (Heap::usable_bytes(block.at) < block.bytes) wrong_ = "a block is shorter than asked for";
+    const std::size_t usable = Heap::usable_bytes(block.at);
+    if (usable < block.bytes) wrong_ = "a block is shorter than asked for";
+    if (kExact && usable > block.bytes) wrong_ = "a block is longer than asked for";
   }
 
   void check(std::size_t index) {
