@@ -1,5 +1,5 @@
-// HeapOperations with the compiler of all tests: over the inputs of corpus/heap, over changed ones, and over random
-// ones. LOAM_FUZZ_SEED and LOAM_TEST_ALL=1 give others and more.
+// HeapOperations with the compiler of all tests, on both heaps: over the inputs of corpus/heap, over changed ones, and
+// over random ones. LOAM_FUZZ_SEED and LOAM_TEST_ALL=1 give others and more.
 #include "tests/fuzz/heap_operations.hpp"
 
 #include "runtime/base/random.hpp"
@@ -25,11 +25,6 @@ std::uint64_t seed() {
 }
 unsigned inputs() { return std::getenv("LOAM_TEST_ALL") != nullptr ? 20000 : 300; }
 
-HeapOperations& operations() {
-  static HeapOperations all;
-  return all;
-}
-
 std::vector<Input> corpus() {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(LOAM_FUZZ_CORPUS)) files.push_back(entry.path());
@@ -42,29 +37,47 @@ std::vector<Input> corpus() {
   return found;
 }
 
-TEST(HeapCorpus, EveryInputEndsWell) {
+template <class Heap>
+class HeapCorpus : public testing::Test {
+ public:
+  static HeapOperations<Heap>& operations() {
+    static HeapOperations<Heap> all;
+    return all;
+  }
+};
+
+struct Names {
+  template <class Heap>
+  static std::string GetName(int) {
+    return std::is_same_v<Heap, GuardedHeap> ? "Guarded" : "Open";
+  }
+};
+using Heaps = testing::Types<OpenHeap, GuardedHeap>;
+TYPED_TEST_SUITE(HeapCorpus, Heaps, Names);
+
+TYPED_TEST(HeapCorpus, EveryInputEndsWell) {
   const std::vector<Input> all = corpus();
   ASSERT_GE(all.size(), 3u) << LOAM_FUZZ_CORPUS;
-  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_STREQ(operations().run(all[i]), nullptr) << "input " << i;
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_STREQ(this->operations().run(all[i]), nullptr) << "input " << i;
 }
 
-TEST(HeapCorpus, ChangedInputsEndWell) {
+TYPED_TEST(HeapCorpus, ChangedInputsEndWell) {
   const std::vector<Input> all = corpus();
-  for (unsigned i = 0; i < inputs() && !HasFailure(); ++i) {
+  for (unsigned i = 0; i < inputs() && !this->HasFailure(); ++i) {
     base::Random random(seed(), i);
     Input input = all[random.below(static_cast<std::uint32_t>(all.size()))];
     for (unsigned changes = 1 + random.below(8); changes > 0 && !input.empty(); --changes)
       input[random.below(static_cast<std::uint32_t>(input.size()))] = static_cast<std::uint8_t>(random());
-    EXPECT_STREQ(operations().run(input), nullptr) << "seed " << seed() << ", input " << i;
+    EXPECT_STREQ(this->operations().run(input), nullptr) << "seed " << seed() << ", input " << i;
   }
 }
 
-TEST(HeapCorpus, RandomInputsEndWell) {
-  for (unsigned i = 0; i < inputs() && !HasFailure(); ++i) {
+TYPED_TEST(HeapCorpus, RandomInputsEndWell) {
+  for (unsigned i = 0; i < inputs() && !this->HasFailure(); ++i) {
     base::Random random(seed() + 1, i);
     Input input(random.below(400));
     for (auto& byte : input) byte = static_cast<std::uint8_t>(random());
-    EXPECT_STREQ(operations().run(input), nullptr) << "seed " << seed() << ", input " << i;
+    EXPECT_STREQ(this->operations().run(input), nullptr) << "seed " << seed() << ", input " << i;
   }
 }
 

@@ -4,6 +4,9 @@
 //   Checked: blocks are aligned, long enough, apart, and keep their contents; nothing fails but where pages were
 //   refused; invariants hold where the input asks and at the end; in the end, with all blocks freed and all threads
 //   gone, nothing is in use.
+//   Two heaps: the open one, and the guarded one, whose checks must find nothing in calls that are right. That one also
+//   tells each length exactly, its padding and seals are whole at every free, and what waits is zero when it leaves.
+//   Where a freed block waits there is drawn anew in each process: an input may have to be played more than once.
 //   Limits: areas of 4 MiB, kBytesMax in use, so that memory and areas run out. State that stays from input to input
 //   are areas and heaps that nobody uses.
 #pragma once
@@ -20,10 +23,24 @@
 #include <cstdint>
 #include <span>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace loam::tests {
 
+template <heap::PageSource Pages>
+using FuzzedComposition = heap::LoamComposition<NoThreadsHook, DyingFaults, Pages>;
+using OpenHeap = heap::Heap<FuzzedComposition<RefusingPages>>;
+
+// Of a type of its own, since layers are static: the two heaps share none.
+struct GuardedPages : RefusingPages {};
+struct GuardedComposition : FuzzedComposition<GuardedPages> {
+  using Guarded = heap::Guarded<heap::Heap<FuzzedComposition<GuardedPages>>>;
+  static bool guarded() noexcept { return true; }
+};
+using GuardedHeap = heap::Heap<GuardedComposition>;
+
+template <class TestHeap>
 class HeapOperations {
  public:
   HeapOperations() {
@@ -41,7 +58,7 @@ class HeapOperations {
   const char* run(std::span<const std::uint8_t> input) {
     input_ = input;
     wrong_ = nullptr;
-    looks_ = 0;
+    looks_ = huge_asked_ = 0;
     played_ = {};
     RefusingPages::serve_all();
     stage_ = Stage::playing;
@@ -52,6 +69,7 @@ class HeapOperations {
     stage_ = Stage::leaving;
     for (unsigned t = 1; t < kThreads && wrong_ == nullptr; ++t)
       if (played_[t]) call(t);
+    if (kGuarded) TestHeap::trim();  // what waited is freed by this thread, which gets a heap for it
     if (wrong_ == nullptr) TestHeap::thread_exit();
     TestHeap::trim();
     if (wrong_ == nullptr) look();
@@ -62,22 +80,14 @@ class HeapOperations {
   }
 
  private:
-  struct Composition {
-    using Pages = RefusingPages;
-    using Classes = heap::FourPerDoubling;
-    using Spans = heap::BitmapSpans<Pages>;
-    using Large = heap::LargeBlocks<Spans, Pages>;
-    using Threads = NoThreadsHook;
-    using Faults = DyingFaults;
-  };
-  using TestHeap = heap::Heap<Composition>;
-
-  using Blocks = CheckedBlocks<TestHeap>;
+  static constexpr bool kGuarded = std::is_same_v<TestHeap, GuardedHeap>;
+  using Blocks = CheckedBlocks<TestHeap, kGuarded>;
 
   enum class Stage { playing, leaving, over };
   static constexpr unsigned kThreads = 4, kNobody = kThreads;
   static constexpr std::size_t kBytesMax = std::size_t{24} << 20, kBlocksMax = 6000, kHugeMax = 4;
-  static constexpr unsigned kLooksMax = 8;  // in one input: they take long
+  // In one input: they take long, huge blocks where they are zeroed when they are freed.
+  static constexpr unsigned kLooksMax = 8, kHugeAskedMax = kGuarded ? 4 : ~0u;
 
   // ---- turns: the calling thread is number 0
 
@@ -214,9 +224,10 @@ class HeapOperations {
     }
   }
 
-  bool fits(std::size_t more) const {
-    return blocks_.size() < kBlocksMax && blocks_.bytes() + (more < Blocks::kHugeBytes ? more : 0) <= kBytesMax &&
-           blocks_.huge_blocks() + (more < Blocks::kHugeBytes ? 0 : 1) <= kHugeMax;
+  bool fits(std::size_t more) {
+    if (blocks_.size() >= kBlocksMax) return false;
+    if (more < Blocks::kHugeBytes) return blocks_.bytes() + more <= kBytesMax;
+    return blocks_.huge_blocks() < kHugeMax && ++huge_asked_ <= kHugeAskedMax;
   }
   void allocate(std::size_t wanted) {
     if (fits(wanted)) served(blocks_.allocate(wanted));
@@ -232,7 +243,7 @@ class HeapOperations {
 
   std::span<const std::uint8_t> input_;
   Blocks blocks_;
-  unsigned looks_ = 0;
+  unsigned looks_ = 0, huge_asked_ = 0;
   std::array<bool, kThreads> played_{};
   const char* wrong_ = nullptr;
   Stage stage_ = Stage::playing;

@@ -1,9 +1,12 @@
 """Fuzzing of the heap: clang's libFuzzer looks for a sequence of calls that breaks it (heap_operations.hpp).
 
-    run.py                   CI: some seconds over the heap as it is, then over one with a planted fault, which must be found
-    run.py --seconds 3600    an hour over the heap as it is; what it learns stays in build/fuzz/corpus
+There are two, the open heap and the guarded one; --heap NAME takes one alone.
+
+    run.py                   CI: some seconds over each as it is, then over each with a planted fault, which must be found
+    run.py --seconds 3600    an hour, half of it over each as it is; what it learns stays in build/fuzz/corpus
     run.py --planted NAME    over the heap with the fault of tests/mutants/NAME.toml: how long until it is found
-    run.py INPUT             one input again, as it was written to build/fuzz/found
+    run.py INPUT             one input again, as it was written to build/fuzz/found/HEAP; the guarded heap draws places for
+                             freed blocks, so that it gets the input many times
 
 Without clang it says so and is skipped. Ends with "N passed, M failed".
 """
@@ -20,13 +23,19 @@ import time
 import tomllib
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mutants"))
+from edits import Broken, apply
+
 ROOT = Path(__file__).resolve().parents[2]
+MUTANTS = ROOT / "tests" / "mutants"
 BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
-CI_SECONDS = 20
-PLANTED = "heap_shelved_list_not_cut"
-PLANTED_SECONDS = 40  # many times what the one of CI takes
+HEAPS = ("open", "guarded")
+CI_SECONDS = 20  # of all heaps as they are
+PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room"}
+PLANTED_SECONDS = 40  # many times what those of CI take
+GUARDED_TURNS = 100  # of one input
 
 # Inputs of some hundred calls; the time and the memory of one are bounds that no good run meets.
 LIBFUZZER = ["-max_len=600", "-timeout=30", "-rss_limit_mb=4096", "-print_final_stats=1", "-close_fd_mask=1"]
@@ -60,22 +69,25 @@ def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
     return BUILD / target
 
 
-def plant(name: str) -> Path:
-    """The headers that a mutant changes, changed, in a folder of their own."""
-    mutant = tomllib.loads((ROOT / "tests" / "mutants" / f"{name}.toml").read_text())
+def plant(name: str) -> tuple[Path, str]:
+    """The headers that a mutant changes, changed, in a folder of their own; and the heap that they are of."""
+    mutant = tomllib.loads((MUTANTS / f"{name}.toml").read_text())
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
-    for edit in mutant["edit"]:
-        file = overlay / edit["file"]
-        text = (file if file.is_file() else ROOT / edit["file"]).read_text()
-        if text.count(edit["old"]) != 1:
-            sys.exit(f"error: {name}: the text to replace occurs {text.count(edit['old'])} times\n0 passed, 1 failed")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.replace(edit["old"], edit["new"]))
-    return overlay
+    try:
+        touched = apply(mutant["edit"], ROOT, overlay)
+    except Broken as problem:
+        sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
+    return overlay, "guarded" if "runtime/heap/guarded.hpp" in touched else "open"
 
 
-def fuzz(program: Path, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
+def environment(heap: str) -> dict[str, str]:
+    """Of a program that is to play on this heap."""
+    own = {name: value for name, value in os.environ.items() if name != "LOAM_FUZZ_GUARDED"}
+    return {**own, "LOAM_FUZZ_GUARDED": "1"} if heap == "guarded" else own
+
+
+def fuzz(program: Path, heap: str, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
     """Run for so long, or until something is found: its input is left in `found`.
 
     returns: whether nothing was found, what was said, and after how many seconds
@@ -85,18 +97,20 @@ def fuzz(program: Path, seconds: int, corpora: list[Path], found: Path) -> tuple
     command = [str(program), *LIBFUZZER, f"-max_total_time={seconds}", f"-artifact_prefix={found}/", *map(str, corpora)]
     begun = time.monotonic()
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+        env=environment(heap),
+    )  # fmt: skip
     return done.returncode == 0, done.stderr, time.monotonic() - begun
 
 
-def as_it_is(clang: tuple[str, str], seconds: int) -> bool:
-    """Fuzz the heap of the tree. Whether it held."""
-    good, said, elapsed_s = fuzz(build(clang, "heap_fuzz", None), seconds, [BUILD / "corpus", SEEDS], BUILD / "found")
+def as_it_is(clang: tuple[str, str], heap: str, seconds: int) -> bool:
+    """Fuzz a heap of the tree. Whether it held."""
+    program = build(clang, "heap_fuzz", None)
+    good, said, elapsed_s = fuzz(program, heap, seconds, [BUILD / "corpus" / heap, SEEDS], BUILD / "found" / heap)
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
-    print(f"{'ok      ' if good else 'FAILED  '}the heap as it is: {counts.get('number_of_executed_units', '?')} inputs in "
-          f"{elapsed_s:.0f} s, {counts.get('new_units_added', '?')} new ones kept, {' '.join(covered) or '?'} edges reached",
+    print(f"{'ok      ' if good else 'FAILED  '}the {heap} heap as it is: {counts.get('number_of_executed_units', '?')} inputs "
+          f"in {elapsed_s:.0f} s, {counts.get('new_units_added', '?')} new ones kept, {' '.join(covered) or '?'} edges reached",
           flush=True)  # fmt: skip
     if not good:
         print(said[-3000:], flush=True)
@@ -107,9 +121,9 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
     """Fuzz a heap with a fault, without the seeds, which would find it at once. Whether it was found."""
     corpus = BUILD / "planted-corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    good, said, elapsed_s = fuzz(
-        build(clang, "heap_fuzz_planted", plant(name)), seconds, [corpus], BUILD / "planted" / "found"
-    )
+    overlay, heap = plant(name)
+    program = build(clang, "heap_fuzz_planted", overlay)
+    good, said, elapsed_s = fuzz(program, heap, seconds, [corpus], BUILD / "planted" / "found")
     lines = said.splitlines()
     first = next(
         (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
@@ -119,27 +133,35 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
     return not good
 
 
+def again(clang: tuple[str, str], heap: str, file: Path) -> bool:
+    """Play one input; what is found is on standard error. Whether nothing was."""
+    turns = GUARDED_TURNS if heap == "guarded" else 1
+    command = [str(build(clang, "heap_fuzz", None)), f"-runs={turns}", str(file.resolve())]
+    return subprocess.run(command, check=False, env=environment(heap)).returncode == 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", nargs="?", type=Path)
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--planted", metavar="NAME")
+    parser.add_argument("--heap", choices=HEAPS)
     options = parser.parse_args()
     clang = find_clang()
     if clang is None:
         print("skipped: fuzzing needs clang with libFuzzer; as root: apt-get install clang libclang-rt-14-dev")
         print("0 passed, 0 failed")
         return 0
+    heaps = [options.heap] if options.heap else HEAPS
+    seconds = max(1, (options.seconds or CI_SECONDS) // len(heaps))  # 0 would be without end
     if options.input is not None:
-        return subprocess.run(
-            [str(build(clang, "heap_fuzz", None)), str(options.input.resolve())], check=False
-        ).returncode
-    if options.planted:
+        results = [again(clang, heap, options.input) for heap in heaps]
+    elif options.planted:
         results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
-    elif options.seconds:
-        results = [as_it_is(clang, options.seconds)]
     else:
-        results = [as_it_is(clang, CI_SECONDS), planted(clang, PLANTED, PLANTED_SECONDS)]
+        results = [as_it_is(clang, heap, seconds) for heap in heaps]
+        if not options.seconds:
+            results += [planted(clang, PLANTED[heap], PLANTED_SECONDS) for heap in heaps]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

@@ -3,6 +3,8 @@
 //   reallocation must leave the old one as it was.
 #pragma once
 
+#include "tests/harness/heaps.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +13,8 @@
 
 namespace loam::tests {
 
-template <class Heap>
+// kExact: the heap's usable_bytes() says what was asked for.
+template <class Heap, bool kExact = false>
 class CheckedBlocks {
  public:
   static constexpr std::size_t kHugeBytes = std::size_t{8} << 20;  // no test asks for what lies between these two kinds
@@ -31,7 +34,7 @@ class CheckedBlocks {
   }
   bool allocate_zeroed(std::size_t bytes) {
     void* const block = Heap::allocate_zeroed(bytes);
-    if (block != nullptr && !is_all(static_cast<std::byte*>(block), bytes, 0)) wrong_ = "a zeroed block is not zero";
+    if (block != nullptr && !holds(static_cast<std::byte*>(block), bytes, 0)) wrong_ = "a zeroed block is not zero";
     return add(block, bytes, 16);
   }
 
@@ -44,8 +47,8 @@ class CheckedBlocks {
     count(had, false);
     count(bytes, true);
     block.at = static_cast<std::byte*>(moved);
-    const bool kept =
-        bytes >= had ? holds(block) : is_all(block.at, is_long(had) ? std::min(bytes, kEndBytes) : bytes, block.value);
+    const bool kept = bytes >= had ? is_whole(block)
+                                   : holds(block.at, is_long(had) ? std::min(bytes, kEndBytes) : bytes, block.value);
     if (!kept) wrong_ = "a block that was reallocated lost its contents";
     block.bytes = bytes;
     block.alignment = 16;
@@ -92,6 +95,7 @@ class CheckedBlocks {
   // nullptr, or what was wrong with a block, now or earlier.
   const char* wrong() {
     for (std::size_t i = 0; i < blocks_.size(); ++i) check(i);
+    for (const Block& block : blocks_) look_at(block);
     std::vector<Block> sorted = blocks_;
     std::sort(sorted.begin(), sorted.end(), [](const Block& a, const Block& b) { return a.at < b.at; });
     for (std::size_t i = 1; i < sorted.size(); ++i)
@@ -132,11 +136,13 @@ class CheckedBlocks {
   void look_at(const Block& block) {
     if (reinterpret_cast<std::uintptr_t>(block.at) % std::max<std::size_t>(block.alignment, 16) != 0)
       wrong_ = "a block is not aligned";
-    if (Heap::usable_bytes(block.at) < block.bytes) wrong_ = "a block is shorter than asked for";
+    const std::size_t usable = Heap::usable_bytes(block.at);
+    if (usable < block.bytes) wrong_ = "a block is shorter than asked for";
+    if (kExact && usable > block.bytes) wrong_ = "a block is longer than asked for";
   }
 
   void check(std::size_t index) {
-    if (!holds(blocks_[index])) wrong_ = "a block lost its contents";
+    if (!is_whole(blocks_[index])) wrong_ = "a block lost its contents";
   }
 
   static bool is_long(std::size_t bytes) { return bytes > kWholeBytes; }
@@ -145,13 +151,9 @@ class CheckedBlocks {
     std::memset(block.at, block.value, is_long(block.bytes) ? kEndBytes : block.bytes);
     if (is_long(block.bytes)) std::memset(block.at + block.bytes - kEndBytes, block.value, kEndBytes);
   }
-  static bool holds(const Block& block) {
-    if (!is_long(block.bytes)) return is_all(block.at, block.bytes, block.value);
-    return is_all(block.at, kEndBytes, block.value) &&
-           is_all(block.at + block.bytes - kEndBytes, kEndBytes, block.value);
-  }
-  static bool is_all(const std::byte* start, std::size_t bytes, unsigned char value) {
-    return std::all_of(start, start + bytes, [value](std::byte b) { return b == std::byte{value}; });
+  static bool is_whole(const Block& block) {
+    if (!is_long(block.bytes)) return holds(block.at, block.bytes, block.value);
+    return holds(block.at, kEndBytes, block.value) && holds(block.at + block.bytes - kEndBytes, kEndBytes, block.value);
   }
 
   std::vector<Block> blocks_;

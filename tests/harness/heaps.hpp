@@ -1,4 +1,4 @@
-// What tests of heaps share: hooks for a composition, and blocks that are filled and looked at.
+// What tests of heaps share: hooks for a composition, blocks that are filled and looked at, and threads that end.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace loam::tests {
 
@@ -30,8 +33,36 @@ std::byte* filled(std::size_t bytes, unsigned char value) {
   return block;
 }
 
+template <class Heap>
+std::vector<std::byte*> filled_blocks(std::size_t count, std::size_t bytes, unsigned char value) {
+  std::vector<std::byte*> blocks(count);
+  for (auto& block : blocks) block = filled<Heap>(bytes, value);
+  return blocks;
+}
+
+template <class Heap>
+void free_all(const std::vector<std::byte*>& blocks) {
+  for (std::byte* const block : blocks) Heap::deallocate(block);
+}
+
 inline bool holds(const std::byte* block, std::size_t bytes, unsigned char value) {
   return std::all_of(block, block + bytes, [value](std::byte b) { return b == std::byte{value}; });
+}
+
+// "", or the name of an invariant that does not hold. Only while no other thread allocates or frees.
+template <class Heap>
+std::string verified() {
+  const char* const broken = Heap::verify();
+  return broken == nullptr ? "" : broken;
+}
+
+// Runs a thread to its end, with its heap handed over.
+template <class Heap, class Body>
+void in_a_thread(Body body) {
+  std::thread([&body] {
+    body();
+    Heap::thread_exit();
+  }).join();
 }
 
 }  // namespace loam::tests

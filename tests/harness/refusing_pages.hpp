@@ -49,8 +49,9 @@ class RefusingPages {
     Inner::unmap(start, bytes);
   }
   static void purge(void* start, std::size_t bytes) noexcept { Inner::purge(start, bytes); }
+  // Closing pages may be refused, as it is where the system has no more mappings.
   static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
-    return Inner::protect(start, bytes, accessible);
+    return (accessible || !is_refused()) && Inner::protect(start, bytes, accessible);
   }
   static void huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
     Inner::huge_pages(start, bytes, wanted);

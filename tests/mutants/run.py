@@ -33,6 +33,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from edits import Broken, apply
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 LAYERS = ("base", "platform", "sync", "reclaim", "heap", "tm")
@@ -51,10 +53,6 @@ FLAGS = {
     "asan": ["-O0", "-g1", *COMMON, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DLOAM_ASAN=1"],
 }
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
-
-
-class Broken(Exception):
-    """A mutant that does not fit the source any more, or does not compile."""
 
 
 @dataclass
@@ -179,15 +177,7 @@ def build_unmutated(base: Base, test: str, algorithms: Sequence[str]) -> Path:
 def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
     copy = folder / "copy"
     shutil.copytree(ROOT / "runtime", copy / "runtime")
-    touched = set()
-    for edit in mutant.edits:
-        file = copy / edit["file"]
-        text = file.read_text()
-        if text.count(edit["old"]) != 1:
-            raise Broken(f"{edit['file']}: the text to replace occurs {text.count(edit['old'])} times, not once:\n"
-                         f"{edit['old']}")  # fmt: skip
-        file.write_text(text.replace(edit["old"], edit["new"]))
-        touched.add(edit["file"])
+    touched = apply(mutant.edits, ROOT, copy)
     objects = []
     for source, unmutated in base.objects.items():
         if base.headers[source].isdisjoint(touched):

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loam_lab import paths
+from loam_lab import pages, paths
 from loam_lab.allocators import building, registry
-from loam_lab.errors import LoamError
 from loam_lab.setup import build
 
 SIZES = (24, 500, 20000)
@@ -106,14 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--times", type=int, default=5, help="how often each mistake is made")
     parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "hardening.md")
     options = parser.parse_args(arguments)
-    try:
-        text = page(options.allocator.split(","), options.times)
-    except LoamError as problem:
-        print(problem, file=sys.stderr)
-        return 2
-    options.page.write_text(text)
-    print(options.page)
-    return 0
+    return pages.write(options.page, lambda: page(options.allocator.split(","), options.times))
 
 
 if __name__ == "__main__":

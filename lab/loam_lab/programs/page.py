@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from multiprocessing import Pipe, get_context
 from pathlib import Path
 
-from loam_lab import console, paths
+from loam_lab import console, pages, paths
 from loam_lab.allocators import building
-from loam_lab.errors import LoamError, unknown
+from loam_lab.errors import unknown
 from loam_lab.programs.catalogue import PROGRAMS
 from loam_lab.programs.running import Failed, Outcome, Program, lacking, run
 
@@ -68,7 +68,13 @@ def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
 
 
 def page(names: Sequence[str], allocators: Sequence[str], *, short: bool) -> str:
-    """The table."""
+    """The table.
+
+    raises: LoamError for a program that is not in the catalogue, and where an allocator is missing
+    """
+    for name in names:
+        if name not in PROGRAMS:
+            raise unknown("--program", name, PROGRAMS, "program")
     building.ensure(allocators)
     building.ensure_own(allocators)
     head = ["program", "what is compared", *allocators[1:], *(f"{name}: MiB" for name in allocators)]
@@ -94,18 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="as little work as the tests do")
     parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "programs.md")
     options = parser.parse_args(arguments)
-    names = options.program.split(",")
-    try:
-        for name in names:
-            if name not in PROGRAMS:
-                raise unknown("--program", name, PROGRAMS, "program")
-        text = page(names, options.allocator.split(","), short=options.short)
-    except LoamError as problem:
-        print(problem, file=sys.stderr)
-        return 2
-    options.page.write_text(text)
-    print(options.page)
-    return 0
+    names, allocators = options.program.split(","), options.allocator.split(",")
+    return pages.write(options.page, lambda: page(names, allocators, short=options.short))
 
 
 if __name__ == "__main__":

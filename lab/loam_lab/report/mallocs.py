@@ -11,15 +11,12 @@ intervals of 95 %.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from loam_lab import paths
 from loam_lab.report import latency, paired, rounding
 from loam_lab.report.paired import Case
 
@@ -182,12 +179,8 @@ def _fragmentation(found: Sequence[Case], names: Sequence[str]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page of a result."""
-    parser = argparse.ArgumentParser(prog="python -m loam_lab.report.mallocs", description=__doc__)
-    parser.add_argument("result", type=Path, help="folder of a result")
-    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "malloc.md")
-    parser.add_argument("--ours", default="loam", help="the allocator that the others are set beside")
-    options = parser.parse_args(arguments)
-    return paired.write_page(options.result, options.page, lambda result: page(result, options.ours))
+    parser = paired.page_parser("loam_lab.report.mallocs", __doc__, "malloc.md")
+    return paired.write_page_of_ours(parser, arguments, "the allocator that the others are set beside", page)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ by name.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from loam_lab import pages, paths
+from loam_lab.errors import LoamError
 from loam_lab.report import rounding
 from loam_lab.statistics import intervals
 from loam_lab.statistics.intervals import Interval
@@ -99,11 +101,38 @@ def write_page(result: Path, page: Path, text_of_result: Callable[[Mapping[str, 
     text_of_result: raises ValueError if the result is of another kind
     returns: 0; 2, with the reason on standard error, where there is nothing to write
     """
-    try:
-        text = text_of_result(json.loads((result / "result.json").read_text()))
-    except (OSError, ValueError) as problem:
-        print(f"{result}: {problem}", file=sys.stderr)
-        return 2
-    page.write_text(text)
-    print(page)
-    return 0
+
+    def text() -> str:
+        try:
+            return text_of_result(json.loads((result / "result.json").read_text()))
+        except (OSError, ValueError) as problem:
+            raise LoamError(str(result), None, str(problem)) from problem
+
+    return pages.write(page, text)
+
+
+def page_parser(module: str, description: str | None, page: str) -> argparse.ArgumentParser:
+    """The command line of a module that writes the page of a result: the result's folder, and --page.
+
+    page: its name in docs/performance
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser.add_argument("result", type=Path, help="folder of a result")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / page)
+    return parser
+
+
+def write_page_of_ours(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str] | None,
+    judged: str,
+    text_of_result: Callable[[Mapping[str, Any], str], str],
+) -> int:
+    """Write the page of a result in which one name is ours (--ours).
+
+    judged: help of --ours; text_of_result: of a result and our name; raises ValueError if the result is of another kind
+    returns: as write_page
+    """
+    parser.add_argument("--ours", default="loam", help=judged)
+    options = parser.parse_args(arguments)
+    return write_page(options.result, options.page, lambda result: text_of_result(result, options.ours))

@@ -10,14 +10,11 @@ one on another block of the same stripe is its doing too, and finer stripes end 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from loam_lab import paths
 from loam_lab.report import paired, rounding
 
 # Of attempts; what an allocator may add at most while its heap is smaller than what the records tell apart.
@@ -89,12 +86,8 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page of a result."""
-    parser = argparse.ArgumentParser(prog="python -m loam_lab.report.record_sharing", description=__doc__)
-    parser.add_argument("result", type=Path, help="folder of a result")
-    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "record-sharing.md")
-    parser.add_argument("--ours", default="loam", help="the allocator that is judged")
-    options = parser.parse_args(arguments)
-    return paired.write_page(options.result, options.page, lambda result: page(result, options.ours))
+    parser = paired.page_parser("loam_lab.report.record_sharing", __doc__, "record-sharing.md")
+    return paired.write_page_of_ours(parser, arguments, "the allocator that is judged", page)
 
 
 if __name__ == "__main__":

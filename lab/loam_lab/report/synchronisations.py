@@ -14,14 +14,11 @@ Ratios are of paired blocks, with signed-rank intervals of 95 %.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from loam_lab import paths
 from loam_lab.report import paired
 from loam_lab.report.paired import Case
 
@@ -155,9 +152,7 @@ def _named(found: Sequence[Case], mine: str, theirs: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page of a result."""
-    parser = argparse.ArgumentParser(prog="python -m loam_lab.report.synchronisations", description=__doc__)
-    parser.add_argument("result", type=Path, help="folder of a result")
-    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "tm.md")
+    parser = paired.page_parser("loam_lab.report.synchronisations", __doc__, "tm.md")
     parser.add_argument("--published", default="libitm", help="synchronisations of others, separated by commas")
     parser.add_argument("--same", default="", help="pairs of one algorithm, ours first: etl-wb=tinystm,...")
     options = parser.parse_args(arguments)

@@ -16,28 +16,10 @@ namespace {
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 using Blocks = std::vector<std::byte*>;
 
-std::string verified() {
-  const char* const broken = TestHeap::verify();
-  return broken == nullptr ? "" : broken;
-}
-
-Blocks allocated(std::size_t count, std::size_t bytes) {
-  Blocks blocks(count);
-  for (auto& block : blocks) block = tests::filled<TestHeap>(bytes, 3);
-  return blocks;
-}
-void free_all(const Blocks& blocks) {
-  for (std::byte* const block : blocks) TestHeap::deallocate(block);
-}
-
-// Runs the thread to its end, with its heap handed over.
-template <class Body>
-void in_a_thread(Body body) {
-  std::thread([&body] {
-    body();
-    TestHeap::thread_exit();
-  }).join();
-}
+Blocks allocated(std::size_t count, std::size_t bytes) { return tests::filled_blocks<TestHeap>(count, bytes, 3); }
+constexpr auto free_all = tests::free_all<TestHeap>;
+constexpr auto verified = tests::verified<TestHeap>;
+constexpr auto in_a_thread = [](auto body) { tests::in_a_thread<TestHeap>(body); };
 
 std::size_t common(const Blocks& blocks, const Blocks& others) {
   const std::set<std::byte*> known(others.begin(), others.end());

@@ -20,7 +20,8 @@ struct Always {
 using TestHeap = Heap<LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, Always>>;
 
 using tests::holds;
-std::byte* filled(std::size_t bytes, unsigned char value) { return tests::filled<TestHeap>(bytes, value); }
+constexpr auto filled = tests::filled<TestHeap>;
+constexpr auto verified = tests::verified<TestHeap>;
 
 // Stays out of the compiler's sight.
 void write(std::byte* block, std::size_t offset, std::size_t bytes) {
@@ -47,7 +48,7 @@ TEST(Guarded, BlocksServeAndTellTheirLength) {
     EXPECT_TRUE(holds(block, TestHeap::usable_bytes(block), 7));
     TestHeap::deallocate(block);
   }
-  EXPECT_EQ(TestHeap::verify(), nullptr);
+  EXPECT_EQ(verified(), "");
 }
 
 TEST(Guarded, AlignedAndZeroedBlocksAre) {
@@ -99,7 +100,7 @@ TEST(Guarded, BlocksThatChangeHandsAreFreedByOthers) {
       TestHeap::thread_exit();
     });
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(TestHeap::verify(), nullptr);
+  EXPECT_EQ(verified(), "");
 }
 
 TEST(Guarded, WhichFreedBlockServesNextIsNotForeseen) {
@@ -139,7 +140,7 @@ TEST(GuardedDeathTest, ALongBlockDoesNotRunOnIntoItsNeighbour) {
     EXPECT_TRUE(holds(next, bytes + 5000, 2));
     TestHeap::deallocate(next);
   }
-  EXPECT_EQ(TestHeap::verify(), nullptr);
+  EXPECT_EQ(verified(), "");
 }
 
 TEST(GuardedDeathTest, AWriteOverPartOfTheSealIsFound) {

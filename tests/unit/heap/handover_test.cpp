@@ -15,19 +15,15 @@ namespace loam::heap {
 namespace {
 
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
+using Blocks = std::vector<std::byte*>;
 using tests::Interpose;
 
 constexpr std::size_t kBytes = 700;
 constexpr std::size_t kBatch = 24;  // of so many bytes each, at least one batch
 
-std::vector<void*> some(std::size_t count) {
-  std::vector<void*> blocks(count);
-  for (auto& block : blocks) block = tests::filled<TestHeap>(kBytes, 3);
-  return blocks;
-}
-void free_all(const std::vector<void*>& blocks) {
-  for (void* const block : blocks) TestHeap::deallocate(block);
-}
+Blocks some(std::size_t count) { return tests::filled_blocks<TestHeap>(count, kBytes, 3); }
+constexpr auto free_all = tests::free_all<TestHeap>;
+constexpr auto in_a_thread = [](auto body) { tests::in_a_thread<TestHeap>(body); };
 
 // A thread that has its heap already and does what it is told: it takes no lock of the registry for it.
 class Attached {
@@ -70,15 +66,14 @@ class Attached {
 void expect_nothing_is_in_use() {
   TestHeap::trim();
   TestHeap::thread_exit();
-  const char* const broken = TestHeap::verify();
-  EXPECT_STREQ(broken, nullptr);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
   EXPECT_EQ(TestHeap::statistics().committed_bytes, 0u);
 }
 
 TEST(Handover, TwoBatchesThatMeetBothArrive) {
   LOAM_NEEDS_POINTS();
-  const std::vector<void*> blocks = some(2 * kBatch);
-  const std::vector<void*> half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+  const Blocks blocks = some(2 * kBatch);
+  const Blocks half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
   std::thread([&] {
     bool reached;
     {
@@ -92,9 +87,9 @@ TEST(Handover, TwoBatchesThatMeetBothArrive) {
     }
     EXPECT_TRUE(reached);
   }).join();
-  const std::set<void*> before(blocks.begin(), blocks.end());
-  const std::vector<void*> again = some(2 * kBatch);
-  for (void* const block : again) EXPECT_TRUE(before.contains(block));
+  const std::set<std::byte*> before(blocks.begin(), blocks.end());
+  const Blocks again = some(2 * kBatch);
+  for (std::byte* const block : again) EXPECT_TRUE(before.contains(block));
   free_all(again);
   expect_nothing_is_in_use();
 }
@@ -102,9 +97,9 @@ TEST(Handover, TwoBatchesThatMeetBothArrive) {
 TEST(Handover, ABatchThatComesWhileOthersAreTakenWaitsForTheNextTime) {
   LOAM_NEEDS_POINTS();
   for (const char* const point : {"heap.taking", "heap.taken"}) {
-    const std::vector<void*> blocks = some(2 * kBatch);
-    const std::vector<void*> half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
-    const auto free_there = [](const std::vector<void*>& these) {
+    const Blocks blocks = some(2 * kBatch);
+    const Blocks half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+    const auto free_there = [](const Blocks& these) {
       free_all(these);
       TestHeap::thread_exit();
     };
@@ -122,7 +117,7 @@ TEST(Handover, ABatchThatComesWhileOthersAreTakenWaitsForTheNextTime) {
 // Between the push and the look at the owner's state.
 TEST(Handover, TheOwnerMayLeaveWhileABatchIsOnItsWay) {
   LOAM_NEEDS_POINTS();
-  std::vector<void*> blocks;
+  Blocks blocks;
   Attached owner;
   owner.tell([&] { blocks = some(kBatch); });
   std::thread([&] {
@@ -138,7 +133,7 @@ TEST(Handover, TheOwnerMayLeaveWhileABatchIsOnItsWay) {
 TEST(Handover, ABatchThatComesAsTheOwnerLeavesGoesToWhoeverComesNext) {
   LOAM_NEEDS_POINTS();
   for (const bool adopted : {true, false}) {
-    std::vector<void*> blocks;
+    Blocks blocks;
     Attached freeing;
     std::thread([&] {
       blocks = some(kBatch);
@@ -147,15 +142,14 @@ TEST(Handover, ABatchThatComesAsTheOwnerLeavesGoesToWhoeverComesNext) {
       EXPECT_TRUE(amid.reached());
     }).join();
     if (adopted) {
-      const std::set<void*> before(blocks.begin(), blocks.end());
-      std::thread([&] {
-        const std::vector<void*> again = some(kBatch);
+      const std::set<std::byte*> before(blocks.begin(), blocks.end());
+      in_a_thread([&] {
+        const Blocks again = some(kBatch);
         unsigned known = 0;
-        for (void* const block : again) known += before.contains(block) ? 1 : 0;
+        for (std::byte* const block : again) known += before.contains(block) ? 1 : 0;
         EXPECT_GT(known, 0u);
         free_all(again);
-        TestHeap::thread_exit();
-      }).join();
+      });
     }
     freeing.tell([] { TestHeap::thread_exit(); });
     expect_nothing_is_in_use();
@@ -165,20 +159,14 @@ TEST(Handover, ABatchThatComesAsTheOwnerLeavesGoesToWhoeverComesNext) {
 // A heap that was idle when its sender looked belongs to a new thread when the sender has the lock.
 TEST(Handover, AnIdleHeapMayBeTakenBeforeItsSenderTendsIt) {
   LOAM_NEEDS_POINTS();
-  std::vector<void*> blocks;
-  std::thread([&] {
-    blocks = some(kBatch);
-    TestHeap::thread_exit();
-  }).join();
+  Blocks blocks;
+  in_a_thread([&] { blocks = some(kBatch); });
   Attached freeing;  // takes the idle heap; the next thread makes one
-  std::vector<void*> others;
-  std::thread([&] {
-    others = some(kBatch);
-    TestHeap::thread_exit();
-  }).join();
+  Blocks others;
+  in_a_thread([&] { others = some(kBatch); });
   freeing.tell([&] {
     const Interpose amid("heap.tending", 0, [] {
-      const std::vector<void*> own = some(10);
+      const Blocks own = some(10);
       free_all(own);
       TestHeap::thread_exit();
     });

@@ -19,13 +19,10 @@ namespace {
 
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 
-std::string verified() {
-  const char* const broken = TestHeap::verify();
-  return broken == nullptr ? "" : broken;
-}
-
 using tests::holds;
-std::byte* filled(std::size_t bytes, unsigned char value) { return tests::filled<TestHeap>(bytes, value); }
+constexpr auto filled = tests::filled<TestHeap>;
+constexpr auto verified = tests::verified<TestHeap>;
+constexpr auto in_a_thread = [](auto body) { tests::in_a_thread<TestHeap>(body); };
 
 const std::size_t kSizes[] = {0,    1,    8,    16,    17,    24,    100,    128,     129,     1000,     1024,
                               1025, 4096, 8192, 32768, 32832, 32833, 100000, 1 << 20, 5 << 20, 70 << 20, 300 << 20};
@@ -228,13 +225,12 @@ TEST(HeapThreads, BlocksFreedByOthersComeBackToTheirOwner) {
   std::vector<std::byte*> blocks(kBlocks);
   for (auto& block : blocks) block = filled(48, 5);
   const std::set<std::byte*> mine(blocks.begin(), blocks.end());
-  std::thread([&] {
+  in_a_thread([&] {
     for (auto* const block : blocks) {
       EXPECT_TRUE(holds(block, 48, 5));
       TestHeap::deallocate(block);
     }
-    TestHeap::thread_exit();
-  }).join();
+  });
   int again = 0;
   for (auto& block : blocks) again += mine.contains(block = filled(48, 6)) ? 1 : 0;
   EXPECT_GT(again, kBlocks * 9 / 10);
@@ -248,10 +244,9 @@ TEST(HeapThreads, AFewBlocksFreedByAThreadThatEndsComeBackToo) {
   TestHeap::trim();
   for (auto& block : blocks) block = filled(1900, 5);
   const std::set<std::byte*> mine(blocks.begin(), blocks.end());
-  std::thread([&] {
+  in_a_thread([&] {
     for (auto* const block : blocks) TestHeap::deallocate(block);
-    TestHeap::thread_exit();
-  }).join();
+  });
   std::vector<std::byte*> later(50);
   int again = 0;
   for (auto& block : later) again += mine.contains(block = filled(1900, 6)) ? 1 : 0;
@@ -261,17 +256,13 @@ TEST(HeapThreads, AFewBlocksFreedByAThreadThatEndsComeBackToo) {
 
 TEST(HeapThreads, TheHeapOfAThreadThatEndedServesTheNext) {
   std::byte* left = nullptr;
-  std::thread([&] {
-    left = filled(64, 9);
-    TestHeap::thread_exit();
-  }).join();
+  in_a_thread([&] { left = filled(64, 9); });
   const std::uint64_t heaps = TestHeap::statistics().heaps_idle;
   EXPECT_GE(heaps, 1u);
-  std::thread([&] {
+  in_a_thread([&] {
     TestHeap::deallocate(filled(64, 1));
     EXPECT_EQ(TestHeap::statistics().heaps_idle, heaps - 1);
-    TestHeap::thread_exit();
-  }).join();
+  });
   EXPECT_TRUE(holds(left, 64, 9));
   TestHeap::deallocate(left);
   EXPECT_EQ(verified(), "");
@@ -282,10 +273,9 @@ TEST(HeapThreads, MemoryOfThreadsThatAreGoneGoesBackThroughWhoFreesIt) {
   TestHeap::trim();
   const std::uint64_t before = TestHeap::statistics().committed_bytes;
   std::vector<std::byte*> blocks(20000);
-  std::thread([&] {
+  in_a_thread([&] {
     for (auto& block : blocks) block = filled(500, 2);
-    TestHeap::thread_exit();
-  }).join();
+  });
   EXPECT_GE(TestHeap::statistics().committed_bytes, before + (9u << 20));
   for (auto* const block : blocks) TestHeap::deallocate(block);
   EXPECT_LE(TestHeap::statistics().committed_bytes, before + (2u << 20)) << "all but the last batch";

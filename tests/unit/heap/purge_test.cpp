@@ -25,12 +25,7 @@ struct SlowPages : SystemPages {
   }
 };
 
-struct Composition : LoamComposition<tests::NoThreadsHook, tests::DyingFaults> {
-  using Pages = SlowPages;
-  using Spans = BitmapSpans<Pages>;
-  using Large = LargeBlocks<Spans, Pages>;
-};
-using TestHeap = Heap<Composition>;
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, SlowPages>>;
 
 constexpr std::size_t kBytes = 3 << 20;
 
@@ -64,7 +59,7 @@ TEST(Purge, OthersAllocateMeanwhileAndGetOtherUnits) {
   purge.end();
   EXPECT_TRUE(tests::holds(block, kBytes, 7));
   TestHeap::deallocate(block);
-  EXPECT_EQ(TestHeap::verify(), nullptr);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
 }
 
 TEST(Purge, ACallGivesLittleBackWhereMuchWaits) {

@@ -23,15 +23,7 @@ namespace {
 
 using tests::RefusingPages;
 
-struct Composition {
-  using Pages = RefusingPages;
-  using Classes = FourPerDoubling;
-  using Spans = BitmapSpans<Pages>;
-  using Large = LargeBlocks<Spans, Pages>;
-  using Threads = tests::NoThreadsHook;
-  using Faults = tests::DyingFaults;
-};
-using TestHeap = Heap<Composition>;
+using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, RefusingPages>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
 #if defined(LOAM_ASAN) || defined(LOAM_TSAN)
@@ -42,10 +34,7 @@ constexpr bool kFew = false;
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::size_t kOwnMapping = 70 * kMiB;  // longer than areas serve
 
-std::string verified() {
-  const char* const broken = TestHeap::verify();
-  return broken == nullptr ? "" : broken;
-}
+constexpr auto verified = tests::verified<TestHeap>;
 
 // What a script came to: its blocks, and how many calls were refused one.
 struct Held {
