@@ -124,8 +124,8 @@ class Guarded {
   static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
   static constexpr unsigned kPlacesLog2 = 6, kPlaces = 1 << kPlacesLog2;
   static constexpr unsigned kLengthBits = 48;  // the tag has the rest
-  static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
   static_assert(Classes::kMax >> (64 - kAddressBits) == 0, "the length of what waits has room beside its address");
+  static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
   static constexpr std::size_t kFlagsBytes = kAreaBytes / kBlockAlignment;
 
   // Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
@@ -255,8 +255,8 @@ class Guarded {
   static void clear(void* block, std::size_t bytes, const Frame& frame) noexcept {
     if (frame.is_long) [[unlikely]]
       return clear_long(block, frame);
-    std::memset(block, 0,
-                frame.usable);  // what is behind the padding too: an earlier block's memory may have shown there
+    // What is behind the padding too: an earlier block's memory may have shown there.
+    std::memset(block, 0, frame.usable);
     std::uint64_t& place = waiting_.places[draw()];
     const std::uint64_t out = std::exchange(place, address_of(block) | bytes << kAddressBits);
     if (out == 0) [[unlikely]]

@@ -29,7 +29,8 @@ template <class S>
 concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   // units, alignment in units, how many at most; linked by next, nullptr: no memory
   { S::take(units, units, units) } -> std::same_as<Span*>;
-  { S::give(span) };                               // and what it is linked to
+  // a span and those that it is linked to
+  { S::give(span) };
   { S::grow(span, units) } -> std::same_as<bool>;  // to so many units, in place
   { S::shrink(span, units) };
   { S::trim() } -> std::same_as<bool>;
