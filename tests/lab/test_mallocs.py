@@ -95,14 +95,15 @@ def test_threadtests_pairs_are_a_rate_and_fragmentation_with_its_few_blocks_is_n
     assert "| a (fast) | 1.000 [1.000, 1.000] |" in text
 
 
-def latency_cells(longest: dict[str, float]) -> list[dict[str, Any]]:
+def latency_cells(longest: dict[str, float], floor_us: float = 5) -> list[dict[str, Any]]:
     """Times of one thread that differ between allocators in the longest call of malloc only, and a rate to set beside."""
     cells = []
     for name, us in longest.items():
         cells += [cell(name, "larson", 1, 1), cell(name, "malloc-latency", 1, 7)]
         times = {f"{call}_{time}_ns": 30.0 for call in ("malloc", "free") for time in ("p50", "p99", "p999", "max")}
         known = {**times, "malloc_max_ns": us * 1e3, "free_p50_ns": 20.0}
-        known |= {"clock_cost_ns": 20.03, "clock_step_ns": 10.01, "preempted": 3, "timed_calls": 1000}
+        known |= {"clock_cost_ns": 20.03, "clock_step_ns": 10.01, "clock_max_ns": floor_us * 1e3}
+        known |= {"preempted": 3, "timed_calls": 1000}
         cells[-1]["metrics"] |= {metric: {"values": [value] * 10} for metric, value in known.items()}
     return cells
 
@@ -115,17 +116,20 @@ def test_latency_has_a_table_and_ours_beside_the_second_of_the_peers() -> None:
     assert "| malloc longest, µs | 1 | 50.0 | c | 60.0 | at or under | 0.833 [0.833, 0.833] |" in section
     assert "no call at all takes 20.0 ns" in section and "10.0 ns or not at all" in section
     assert "meanwhile: 120 calls,\nbeside 40\u202f000 that were timed" in section
+    assert "no call at all, which is timed as often: 5.00 µs with 1 thread." in section
     assert text.count("malloc-latency") == 1, "its rate, with the clock in it, is compared nowhere"
 
 
 def test_latency_over_the_second_of_the_peers_is_called_so_and_a_rounding_is_not() -> None:
-    def verdict(ours: float, *peers: float) -> str:
-        rows = mallocs.page(made(latency_cells({"loam": ours, "a": peers[0], "b": peers[1]}))).splitlines()
+    def verdict(ours: float, *peers: float, floor: float = 5) -> str:
+        rows = mallocs.page(made(latency_cells({"loam": ours, "a": peers[0], "b": peers[1]}, floor))).splitlines()
         return next(row for row in rows if row.startswith("| malloc longest")).split(" | ")[5]
 
     assert verdict(50.2, 50, 10) == "over"
     assert verdict(50.00001, 50, 10) == "at or under"
     assert verdict(30, 50, 10) == "at or under"
+    assert verdict(51, 50, 10, floor=52) == "over, as no call at all is"
+    assert verdict(51, 50, 10, floor=50.5) == "over"
 
 
 def test_latency_of_a_single_peer_has_no_second() -> None:

@@ -14,6 +14,7 @@ WORKLOAD = "malloc-latency"
 CALLS = ("malloc", "free")
 # By the end of a metric's name: what it is called, and how many nanoseconds it is shown in.
 TIMES = {"p50": ("p50, ns", 1.0), "p99": ("p99, ns", 1.0), "p999": ("p99.9, ns", 1.0), "max": ("longest, µs", 1e3)}
+FLOOR = "clock_max_ns"
 # In these ours is to be no worse than the second of the peers.
 TAILS = ("p999", "max")
 
@@ -45,11 +46,12 @@ def section(cases_of: CasesOf, ours: str, names: Sequence[str]) -> list[str]:
         row
         for call, time in [(call, time) for call in CALLS for time in TAILS]
         for count in threads
-        for row in _beside(_case(cases_of, call, time, count), call, time, ours, peers)
+        for row in _beside(_case(cases_of, call, time, count), call, time, ours, peers, _floor(cases_of, time, count))
     ]
     if beside:
         lines += [
-            f"Is {ours} at or under the worse of the two best peers? By these medians; the ratio is of paired blocks.", "",
+            f"Is {ours} at or under the worse of the two best peers? By these medians; the ratio is of paired blocks. A longest",
+            "call that is no longer than the longest time of no call at all is not told apart from the machine's own doing.", "",
             f"| | threads | {ours} | that peer | | | ratio |", "| --- | ---: | ---: | --- | ---: | --- | ---: |", *beside, "",
         ]  # fmt: skip
     return lines
@@ -61,26 +63,44 @@ def _introduction(cases_of: CasesOf) -> list[str]:
         rounding.significant(float(np.median(_all(cases_of(name))))) for name in ("clock_cost_ns", "clock_step_ns")
     )
     preempted, timed = (rounding.count(sum(_all(cases_of(name)))) for name in ("preempted", "timed_calls"))
+    floors = [
+        f"{_shown(floor, 'max')} µs with {case.threads} thread{'s' * (case.threads > 1)}"
+        for case in cases_of(FLOOR)
+        if (floor := _floor(cases_of, "max", case.threads)) is not None
+    ]
+    longest = [f"The longest time of no call at all, which is timed as often: {', '.join(floors)}."] if floors else []
     return [
         f"Times of single calls of `{WORKLOAD}`, medians over the blocks; the longest call of a run is its longest pause, as far",
         f"as it was timed. By the clock no call at all takes {cost} ns, which is part of every time, and times differ by",
         f"{step} ns or not at all. Left out because the kernel let other threads run meanwhile: {preempted} calls,",
         f"beside {timed} that were timed.",
+        *longest,
     ]  # fmt: skip
 
 
-def _beside(case: Case | None, call: str, time: str, ours: str, peers: Sequence[str]) -> list[str]:
-    """Ours beside the second of the peers in one time; nothing where there are not that many."""
+def _beside(case: Case | None, call: str, time: str, ours: str, peers: Sequence[str], floor: float | None) -> list[str]:
+    """Ours beside the second of the peers in one time; nothing where there are not that many.
+
+    floor: what no call at all takes, ns; None: not known, or not what this time is to be held against
+    """
     own = _median(case, ours)
     ranked = sorted((value, name) for name in peers if (value := _median(case, name)) is not None)
     if case is None or own is None or len(ranked) < 2:
         return []
     limit, peer = ranked[1]
     verdict = "at or under" if _rounded(own) <= _rounded(limit) else "over"
+    if verdict == "over" and floor is not None and own <= floor:
+        verdict = "over, as no call at all is"
     return [
         f"| {_head(call, time)} | {case.threads} | {_shown(own, time)} | {peer} | {_shown(limit, time)} | {verdict} "
         f"| {paired.text_of(case.ratio(ours, peer))} |"
     ]
+
+
+def _floor(cases_of: CasesOf, time: str, threads: int) -> float | None:
+    """The longest time of no call at all, ns, median over every allocator and block; None for other times."""
+    found = _all([case for case in cases_of(FLOOR) if case.threads == threads]) if time == "max" else []
+    return float(np.median(found)) if found else None
 
 
 def _metric(call: str, time: str) -> str:

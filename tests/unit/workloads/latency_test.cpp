@@ -188,6 +188,7 @@ TEST(MallocLatency, QuantilesRiseToTheLongestCall) {
     EXPECT_GE(one[call + "_p50_ns"].number(), one["clock_step_ns"].number());
   }
   EXPECT_GT(one["clock_cost_ns"].number(), 0);
+  EXPECT_GE(one["clock_max_ns"].number(), one["clock_cost_ns"].number());
 }
 
 TEST(MallocLatency, TimesOneCallInSoMany) {
@@ -222,6 +223,7 @@ TEST(MallocLatency, FindsTheSlowCallsOfAnAllocator) {
   EXPECT_GE(one["malloc_p999_ns"].number(), 1'000'000 * (1 - LogHistogram::kErrorMax));
   EXPECT_GE(one["malloc_max_ns"].number(), 1'000'000);
   EXPECT_LT(one["free_p999_ns"].number(), 500'000);
+  EXPECT_LT(one["clock_max_ns"].number(), one["malloc_max_ns"].number());
 }
 #endif
 
