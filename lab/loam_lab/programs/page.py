@@ -8,46 +8,17 @@ Runs each program of the catalogue once under each allocator and compares with t
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
 from collections.abc import Sequence
-from multiprocessing import Pipe, get_context
 from pathlib import Path
 
-from loam_lab import console, pages, paths
+from loam_lab import pages, paths
 from loam_lab.allocators import building
 from loam_lab.errors import unknown
 from loam_lab.programs.catalogue import PROGRAMS
-from loam_lab.programs.running import Failed, Outcome, Program, lacking, run
+from loam_lab.programs.running import Program, lacking, run_apart
 
 DEFAULT = ("glibc", "loam", "loam:hardened=1")
-
-
-def _outcome(program: Program, allocator: str, amount: int) -> Outcome | None:
-    """The outcome with a hash for its result, or None after the reason was printed.
-
-    In a process of its own: inputs and results stay in none that a later run would be counted from.
-    """
-    console.note(f"{program.name} under {allocator} ...")
-    receiver, sender = Pipe(duplex=False)
-
-    def work() -> None:
-        try:
-            outcome = run(program, allocator, amount)
-            sender.send(Outcome(hashlib.sha256(outcome.result).digest(), outcome.peak_bytes))
-        except Failed as problem:
-            console.note(str(problem))
-            sender.send(None)
-
-    process = get_context("fork").Process(target=work)
-    process.start()
-    sender.close()
-    try:
-        found: Outcome | None = receiver.recv()
-    except EOFError:  # it ended without a word: its traceback is on standard error
-        found = None
-    process.join()
-    return found
 
 
 def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
@@ -57,7 +28,7 @@ def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
             2 * len(allocators) - 2
         )
     amount = program.short if short else program.long
-    outcomes = [_outcome(program, allocator, amount) for allocator in allocators]
+    outcomes = [run_apart(program, allocator, amount) for allocator in allocators]
     expected = outcomes[0]
     verdicts = [
         "failed" if one is None else "same" if expected and one.result == expected.result else "differs"

@@ -6,6 +6,7 @@ A Program is what is run; a Session is one run: it starts commands and servers a
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pwd
 import resource
@@ -15,11 +16,12 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from multiprocessing import Pipe, get_context
 from pathlib import Path
 from typing import IO
 
-from loam_lab import paths
+from loam_lab import console, paths
 from loam_lab.allocators import registry
 from loam_lab.errors import LoamError
 from loam_lab.setup import debian
@@ -56,10 +58,15 @@ class Program:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to. peak_bytes: resident, of its largest process; None where that was smaller than this one."""
+    """What a run came to.
+
+    peak_bytes: resident, of its largest process; None where that was smaller than this one
+    cpu_s: processor time of all that it started and waited for, in user and kernel mode
+    """
 
     result: bytes
     peak_bytes: int | None
+    cpu_s: float
 
 
 class Session:
@@ -70,6 +77,7 @@ class Session:
         self.environment = environment
         self.amount = amount
         self.peak_bytes: int | None = None
+        self.cpu_s = 0.0
         self._account: pwd.struct_passwd | None = None
 
     def script(self, name: str) -> str:
@@ -154,6 +162,7 @@ class Session:
             os.killpg(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is still the group's
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu_s += used.ru_utime + used.ru_stime
         peak = used.ru_maxrss * 1024
         # Until it executes the program, a child runs in this process's memory, and Linux counts that as well.
         if peak > own_peak:
@@ -209,7 +218,34 @@ def run(program: Program, allocator: str, amount: int) -> Outcome:
         raise LoamError(program.name, None, "not installed", f"{' '.join(absent)}: ./loam setup --programs")
     with session(allocator, amount) as here:
         result = program.work(here)
-        return Outcome(result, here.peak_bytes)
+        return Outcome(result, here.peak_bytes, here.cpu_s)
+
+
+def run_apart(program: Program, allocator: str, amount: int) -> Outcome | None:
+    """The outcome with a hash for its result, or None after the reason was printed.
+
+    In a process of its own: inputs and results stay in none that a later run would be counted from.
+    """
+    console.note(f"{program.name} under {allocator} ...")
+    receiver, sender = Pipe(duplex=False)
+
+    def work() -> None:
+        try:
+            outcome = run(program, allocator, amount)
+            sender.send(replace(outcome, result=hashlib.sha256(outcome.result).digest()))
+        except Failed as problem:
+            console.note(str(problem))
+            sender.send(None)
+
+    process = get_context("fork").Process(target=work)
+    process.start()
+    sender.close()
+    try:
+        found: Outcome | None = receiver.recv()
+    except EOFError:  # it ended without a word: its traceback is on standard error
+        found = None
+    process.join()
+    return found
 
 
 def start(program: Program, allocator: str, environment: dict[str, str]) -> str:

@@ -1,0 +1,118 @@
+"""docs/performance/hardening-cost.md: the processor time of real programs under each allocator.
+
+    python -m loam_lab.programs.cost [--allocator NAME,...] [--program NAME,...] [--blocks N] [--short] [--page FILE]
+
+A block runs each program once under each allocator, in an order that is drawn; ratios are of runs that shared a block.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from loam_lab import machine, pages, paths
+from loam_lab.allocators import building
+from loam_lab.errors import LoamError, unknown
+from loam_lab.programs.catalogue import PROGRAMS
+from loam_lab.programs.running import Outcome, Program, lacking, run_apart
+from loam_lab.report import paired, rounding
+from loam_lab.statistics import intervals
+
+DEFAULT = ("glibc", "loam", "loam:hardened=1")
+# Those whose work is fixed, and done by what is waited for: no servers, and nothing that runs for a given time.
+FIXED = ("awk", "sort", "gcc", "g++", "git", "sqlite3", "gs", "python3", "perl", "lua", "node", "java")
+SEED = 1
+
+Times = dict[str, list[float]]  # by allocator: seconds, a value for each block
+
+
+def measure(programs: Sequence[Program], allocators: Sequence[str], blocks: int, *, short: bool) -> dict[str, Times]:
+    """By program.
+
+    raises: LoamError where a run fails, or comes to something else than another one
+    """
+    times: dict[str, Times] = {program.name: {name: [] for name in allocators} for program in programs}
+    expected: dict[str, bytes] = {}
+    order = random.Random(SEED)
+    for _ in range(blocks):
+        for program in programs:
+            for name in order.sample(allocators, len(allocators)):
+                done = _done(program, name, run_apart(program, name, program.short if short else program.long))
+                if expected.setdefault(program.name, done.result) != done.result:
+                    raise LoamError(program.name, None, f"comes to something else under {name} than before")
+                times[program.name][name].append(done.cpu_s)
+    return times
+
+
+def _done(program: Program, allocator: str, outcome: Outcome | None) -> Outcome:
+    if outcome is None:
+        raise LoamError(program.name, None, f"fails under {allocator}; why stands above")
+    return outcome
+
+
+def page(times: Mapping[str, Times], allocators: Sequence[str], blocks: int) -> str:
+    """The table: seconds under the first allocator, and ratios of the others to it and of the last to the one before."""
+    pairs = [(name, allocators[0]) for name in allocators[1:]]
+    if len(allocators) > 2:
+        pairs.append((allocators[-1], allocators[-2]))
+    head = ["program", f"{allocators[0]}, s", *(f"{above} / {below}" for above, below in pairs)]
+    rows = []
+    for program, own in times.items():
+        ratios = [paired.text_of(intervals.paired_ratio(own[above], own[below])) for above, below in pairs]
+        rows.append(
+            f"| `{program}` | {rounding.significant(float(np.median(own[allocators[0]])))} | {' | '.join(ratios)} |"
+        )
+    means = [
+        paired.text_of(intervals.geometric_mean([np.log(own[above]) - np.log(own[below]) for own in times.values()]))
+        for above, below in pairs
+    ]
+    return "\n".join([
+        "# What hardening costs", "",
+        "Written by `python -m loam_lab.programs.cost`: processor time, in user and kernel mode, of real programs that do the",
+        f"same work under each allocator, in {blocks} blocks; ratios of runs that shared a block, with 95 % intervals.",
+        f"{machine.cpu_model()}. Python asks malloc for everything here (`PYTHONMALLOC=malloc`); it does not by itself.", "",
+        "| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1), *rows,
+        f"| geometric mean | | {' | '.join(means)} |",
+    ]) + "\n"  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m loam_lab.programs.cost", description=__doc__)
+    parser.add_argument(
+        "--allocator", default=",".join(DEFAULT), help="names, separated by commas; the first is the base"
+    )
+    parser.add_argument("--program", default=",".join(FIXED), help="names, separated by commas")
+    parser.add_argument(
+        "--blocks", type=int, default=10, help="how often each runs under each; 6 or more for intervals"
+    )
+    parser.add_argument("--short", action="store_true", help="as little work as the tests do")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "hardening-cost.md")
+    options = parser.parse_args(arguments)
+
+    def text() -> str:
+        names, allocators = options.program.split(","), options.allocator.split(",")
+        for name in names:
+            if name not in PROGRAMS:
+                raise unknown("--program", name, PROGRAMS, "program")
+        if options.blocks < 1:
+            raise LoamError("--blocks", options.blocks, "must be 1 or more", "6 or more give intervals")
+        if len(allocators) < 2:
+            raise LoamError("--allocator", options.allocator, "must be two names or more, the base first")
+        building.ensure(allocators)
+        building.ensure_own(allocators)
+        present = [PROGRAMS[name] for name in names if not lacking(PROGRAMS[name])]
+        if not present:
+            raise LoamError("programs", None, "none of them is installed", "./loam setup --programs")
+        return page(measure(present, allocators, options.blocks, short=options.short), allocators, options.blocks)
+
+    return pages.write(options.page, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
