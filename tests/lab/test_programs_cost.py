@@ -21,7 +21,7 @@ def program(name: str) -> Program:
 def test_each_block_runs_each_program_once_under_each_allocator(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[tuple[str, str, int]] = []
 
-    def run(program: Program, allocator: str, amount: int) -> Outcome:
+    def run(program: Program, allocator: str, amount: int, environment: dict[str, str]) -> Outcome:
         runs.append((program.name, allocator, amount))
         return Outcome(b"same", None, SECONDS[allocator])
 
@@ -38,7 +38,7 @@ def test_each_block_runs_each_program_once_under_each_allocator(monkeypatch: pyt
 
 def test_a_run_that_fails_or_comes_to_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes: dict[str, Outcome | None] = {"glibc": Outcome(b"a", None, 1.0), "loam": Outcome(b"b", None, 1.0)}
-    monkeypatch.setattr(cost, "run_apart", lambda program, allocator, amount: outcomes[allocator])
+    monkeypatch.setattr(cost, "run_apart", lambda program, allocator, *_: outcomes[allocator])
     with pytest.raises(LoamError, match="one: comes to something else under"):
         cost.measure([program("one")], ["glibc", "loam"], 1, short=True)
     outcomes["loam"] = None

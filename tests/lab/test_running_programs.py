@@ -139,6 +139,14 @@ def test_the_peak_is_that_of_the_largest_process() -> None:
         assert here.peak_bytes is not None and 300 << 20 < here.peak_bytes < 400 << 20
 
 
+def test_processor_time_is_that_of_all_commands_and_the_environment_can_be_changed() -> None:
+    busy = "import os, time\nprint(os.environ['PYTHONMALLOC'])\nwhile time.process_time() < 0.3: pass"
+    with session("glibc", 1, {"PYTHONMALLOC": "pymalloc"}) as here:
+        for _ in range(2):
+            assert here.output("/usr/bin/python3", "-c", busy) == b"pymalloc\n"
+        assert 0.6 <= here.cpu_s < 3
+
+
 def test_what_is_not_installed_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debian, "PACKAGES", (debian.Package("nine", "command:no-such-tool", ("programs",), ""),))
     program = says("nine", packages=("nine",))

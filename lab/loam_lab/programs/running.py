@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe, get_context
 from pathlib import Path
@@ -183,21 +183,24 @@ def _ended(pid: int, timeout_s: float) -> bool:
 
 
 @contextlib.contextmanager
-def session(allocator: str, amount: int) -> Iterator[Session]:
+def session(allocator: str, amount: int, environment: Mapping[str, str] | None = None) -> Iterator[Session]:
     """A session under a registered allocator, in a folder with a short path, since sockets lie in it.
 
-    allocator: a name, with settings; raises: LoamError if it is unknown or not built
+    allocator: a name, with settings; environment: in place of what ENVIRONMENT says
+    raises: LoamError if the allocator is unknown or not built
     """
     loaded = registry.load(allocator)
     folder = Path(tempfile.mkdtemp(prefix="loam-"))
     try:
         folder.chmod(0o755)
-        environment = {**ENVIRONMENT, "HOME": str(folder), "TMPDIR": str(folder), **loaded.environment}
+        own = {
+            **ENVIRONMENT, **(environment or {}), "HOME": str(folder), "TMPDIR": str(folder), **loaded.environment
+        }  # fmt: skip
         if loaded.libraries:  # copies, since another user may not be able to read the checkout
-            environment["LD_PRELOAD"] = ":".join(
+            own["LD_PRELOAD"] = ":".join(
                 str(shutil.copy(library, folder / Path(library).name)) for library in loaded.libraries
             )
-        yield Session(folder, environment, amount)
+        yield Session(folder, own, amount)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -208,20 +211,23 @@ def lacking(program: Program) -> list[str]:
     return [name for name in program.packages if not debian.present(known[name])]
 
 
-def run(program: Program, allocator: str, amount: int) -> Outcome:
+def run(program: Program, allocator: str, amount: int, environment: Mapping[str, str] | None = None) -> Outcome:
     """Run a program under an allocator.
 
+    environment: as for session()
     raises: Failed if a command of it ends badly; LoamError if the program is not installed
     """
     absent = lacking(program)
     if absent:
         raise LoamError(program.name, None, "not installed", f"{' '.join(absent)}: ./loam setup --programs")
-    with session(allocator, amount) as here:
+    with session(allocator, amount, environment) as here:
         result = program.work(here)
         return Outcome(result, here.peak_bytes, here.cpu_s)
 
 
-def run_apart(program: Program, allocator: str, amount: int) -> Outcome | None:
+def run_apart(
+    program: Program, allocator: str, amount: int, environment: Mapping[str, str] | None = None
+) -> Outcome | None:
     """The outcome with a hash for its result, or None after the reason was printed.
 
     In a process of its own: inputs and results stay in none that a later run would be counted from.
@@ -231,7 +237,7 @@ def run_apart(program: Program, allocator: str, amount: int) -> Outcome | None:
 
     def work() -> None:
         try:
-            outcome = run(program, allocator, amount)
+            outcome = run(program, allocator, amount, environment)
             sender.send(replace(outcome, result=hashlib.sha256(outcome.result).digest()))
         except Failed as problem:
             console.note(str(problem))
