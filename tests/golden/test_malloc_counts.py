@@ -7,7 +7,6 @@ docs/malloc-instruction-counts.md is written from it.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tomllib
@@ -15,53 +14,23 @@ from pathlib import Path
 
 import pytest
 
+from loam_lab.allocators.instructions import WHATS, Counts, build_program, count
 from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("malloc_paths.toml")
 PAGE = ROOT / "docs" / "malloc-instruction-counts.md"
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
-SIZES = (16, 64, 256, 1024, 4096, 16384, 32768)
-WHATS = ("malloc", "free", "pair")
 # The library is built with other compilers too; they may take an instruction or two more.
 ROOM = 2
 
-DUMP = re.compile(r"^desc: Trigger: Client Request: (\d+);(\w+);(\d+)$", re.MULTILINE)
-TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
-
-Counts = dict[int, dict[str, float]]
-
-
-def count(preload: Path, folder: Path) -> Counts:
-    """Instructions of each call of an allocator, by size and kind; calling and counting them not included."""
-    program = ROOT / "build" / "release" / "loam-golden-malloc-paths"
-    sizes = [str(size) for size in SIZES]
-    done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", str(program), *sizes],
-        capture_output=True, text=True, check=False, timeout=250,
-        env={**build.tool_environment(), "LD_PRELOAD": str(preload)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    totals: dict[tuple[int, str], float] = {}
-    for file in folder.glob("out.*"):
-        text = file.read_text()
-        dump, total = DUMP.search(text), TOTAL.search(text)
-        if dump and total:
-            totals[int(dump[1]), dump[2]] = int(total[1]) / int(dump[3])
-    # The function of the empty loops is one instruction for each call.
-    calls = {"malloc": 1, "free": 1, "pair": 2}
-    return {
-        size: {what: round(totals[size, what] - totals[0, what] + calls[what], 2) for what in WHATS} for size in SIZES
-    }
-
 
 @pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Counts:
+def counted() -> Counts:
     if shutil.which("valgrind", path=build.tool_path()) is None:
         pytest.skip("valgrind is not installed")
-    build.configure("release", again=True)
-    build.build("release", ["loam-golden-malloc-paths", "loam-malloc"], label="the counting program")
-    return count(ROOT / "build" / "release" / "libloam-malloc.so", tmp_path_factory.mktemp("malloc"))
+    build_program()
+    return count([ROOT / "build" / "release" / "libloam-malloc.so"], {})
 
 
 def compiler() -> str:

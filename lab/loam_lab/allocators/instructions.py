@@ -1,0 +1,134 @@
+"""docs/performance/malloc-instructions.md: what malloc and free of each allocator cost in instructions.
+
+    python -m loam_lab.allocators.instructions [--allocator NAME,...] [--page FILE]
+
+Counted exactly, by callgrind, without the calls themselves: tests/golden/malloc_paths.c.  The counts of ours have bounds
+that a test keeps (tests/golden/test_malloc_counts.py); here they stand beside the peers'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from loam_lab import console, pages, paths
+from loam_lab.allocators import building, registry
+from loam_lab.errors import LoamError
+from loam_lab.report import rounding
+from loam_lab.setup import build
+
+SIZES = (16, 64, 256, 1024, 4096, 16384, 32768)
+WHATS = ("malloc", "free", "pair")
+DEFAULT = ("loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc")
+TIMEOUT_S = 250.0
+
+DUMP = re.compile(r"^desc: Trigger: Client Request: (\d+);(\w+);(\d+)$", re.MULTILINE)
+TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
+
+Counts = dict[int, dict[str, float]]
+
+
+class Uncounted(Exception):
+    """An allocator that does not run under valgrind; str() is what it said."""
+
+
+def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> Counts:
+    """Instructions of each call of an allocator, by size in bytes and kind; calling and counting them not included.
+
+    libraries: what is preloaded; environment: variables on top of this process's
+    raises: Uncounted
+    """
+    program = paths.root() / "build" / "release" / "loam-golden-malloc-paths"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out", str(program),
+             *map(str, SIZES)],
+            capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
+            env={**build.tool_environment(), **environment, "LD_PRELOAD": ":".join(map(str, libraries))},
+        )  # fmt: skip
+        totals: dict[tuple[int, str], float] = {}
+        for file in Path(folder).glob("out.*"):
+            text = file.read_text()
+            dump, total = DUMP.search(text), TOTAL.search(text)
+            if dump and total:
+                totals[int(dump[1]), dump[2]] = int(total[1]) / int(dump[3])
+    if done.returncode != 0 or len(totals) != (len(SIZES) + 1) * len(WHATS):
+        raise Uncounted(done.stderr[-3000:])
+    # The function of the empty loops is one instruction for each call.
+    calls = {"malloc": 1, "free": 1, "pair": 2}
+    return {
+        size: {what: round(totals[size, what] - totals[0, what] + calls[what], 2) for what in WHATS} for size in SIZES
+    }
+
+
+def build_program() -> None:
+    """The counting program and our malloc, built."""
+    build.configure("release", again=True)
+    build.build("release", ["loam-golden-malloc-paths", "loam-malloc"], label="the counting program")
+
+
+def page(counted: Mapping[str, Counts | None]) -> str:
+    """A table for each kind of call; None: the allocator could not be counted."""
+    lines = [
+        "# Instructions of malloc and free", "",
+        "Written by `python -m loam_lab.allocators.instructions`: counted exactly by callgrind, without the call itself.",
+        "`malloc` and `free`: the mean over 1000 blocks of a size that are allocated, then freed in order, once, in a process",
+        "that has done little before; `pair`: both, one block at a time. **Bold**: the fewest of a size.", "",
+    ]  # fmt: skip
+    missing = [name for name, counts in counted.items() if counts is None]
+    if missing:
+        lines += [f"Not counted, since it does not run under valgrind: {', '.join(missing)}.", ""]
+    known = {name: counts for name, counts in counted.items() if counts is not None}
+    for what in WHATS:
+        least = {size: min(counts[size][what] for counts in known.values()) for size in SIZES}
+        lines += [
+            f"| {what} | " + " | ".join(f"{size} B" for size in SIZES) + " |",
+            "| --- |" + " ---: |" * len(SIZES),
+        ]
+        for name, counts in known.items():
+            shown = [
+                f"**{text}**" if counts[size][what] == least[size] else text
+                for size in SIZES
+                for text in [rounding.significant(counts[size][what])]
+            ]
+            lines.append(f"| {name} | " + " | ".join(shown) + " |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m loam_lab.allocators.instructions", description=__doc__)
+    parser.add_argument("--allocator", default=",".join(DEFAULT), help="names, separated by commas")
+    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "malloc-instructions.md")
+    options = parser.parse_args(arguments)
+
+    def text() -> str:
+        names = options.allocator.split(",")
+        building.ensure(names)
+        build_program()
+        counted = {name: _counted(name) for name in names}
+        if not any(counted.values()):
+            raise LoamError("--allocator", options.allocator, "none of these could be counted under valgrind")
+        return page(counted)
+
+    return pages.write(options.page, text)
+
+
+def _counted(name: str) -> Counts | None:
+    loaded = registry.load(name)
+    console.note(f"counting {name} ...")
+    try:
+        return count(loaded.libraries, loaded.environment)
+    except Uncounted as problem:
+        console.note(f"{name} does not run under valgrind:\n{problem}")
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
