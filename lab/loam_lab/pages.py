@@ -18,7 +18,7 @@ def write(page: Path, text: Callable[[], str]) -> int:
     try:
         made = text()
     except LoamError as problem:
-        print(problem, file=sys.stderr)
+        print(f"error: {problem}", file=sys.stderr)
         return 2
     page.write_text(made)
     print(page)
