@@ -111,10 +111,21 @@ void live(Exchange& exchange, base::Random random) {
 // In the child of a fork beside threads that go on in the parent: it has a copy of the blocks, no other thread, and a
 // heap that serves. returns its exit status
 int go_on_alone(Blocks& own, base::Random random) {
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+  // The bookkeeping is the sanitizer's memory, whose locks a child may find taken by threads that it has not.
+  static_cast<void>(own);
+  void* blocks[100] = {};
+  for (unsigned i = 0; i < 5000; ++i) {
+    void*& block = blocks[random.below(100)];
+    if (block != nullptr) TestHeap::deallocate(block);
+    if ((block = TestHeap::allocate(1 + random.below(40000))) == nullptr) return 4;
+  }
+#else
   if (own.wrong() != nullptr) return 2;
   for (unsigned i = 0; i < 500; ++i) step(own, random);
   if (own.wrong() != nullptr) return 3;
   own.free_all();
+#endif
   TestHeap::trim();
   return 0;
 }
