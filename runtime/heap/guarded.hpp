@@ -98,6 +98,8 @@ class Guarded {
 
   static void thread_exit() noexcept {
     release_all();
+    if (Waiting* const own = std::exchange(waiting_, nullptr); own != nullptr)
+      Inner::Pages::unmap(reinterpret_cast<std::byte*>(own), kWaitingBytes);
     Inner::thread_exit();
   }
   static auto* own() noexcept { return Inner::own(); }
@@ -128,11 +130,12 @@ class Guarded {
   static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
   static constexpr std::size_t kFlagsBytes = kAreaBytes / kBlockAlignment;
 
-  // Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
+  // Of a thread: no other one is asked, and what is freed comes back to who has it in its cache. In pages of its own.
   struct Waiting {
     std::array<std::uint64_t, kPlaces> places;  // the block's address, and above it how long it was
-    std::uint64_t drawn;
+    std::uint64_t drawn;                        // not 0
   };
+  static constexpr std::size_t kWaitingBytes = base::round_up(sizeof(Waiting), platform::kPageBytes);
 
   // Whole bytes, which are set by a plain store: bits would need a locked instruction each time.
   using Flag = std::atomic<std::uint8_t>;
@@ -257,20 +260,25 @@ class Guarded {
       return clear_long(block, frame);
     // What is behind the padding too: an earlier block's memory may have shown there.
     std::memset(block, 0, frame.usable);
-    std::uint64_t& place = waiting_.places[draw()];
-    const std::uint64_t out = std::exchange(place, address_of(block) | bytes << kAddressBits);
-    if (out == 0) [[unlikely]]
-      return wait_first(place);
-    release(out);
+    const std::uint64_t waits = address_of(block) | bytes << kAddressBits;
+    Waiting* const own = waiting_;
+    if (own == nullptr) [[unlikely]]
+      return wait_first(waits);
+    if (const std::uint64_t out = std::exchange(own->places[draw(*own)], waits); out != 0) release(out);
   }
   [[gnu::cold, gnu::noinline]] static void clear_long(void* block, const Frame& frame) noexcept {
     guard(block, frame, true);
     std::memset(block, 0, frame.room);
     Inner::deallocate(block);
   }
-  // The first block in a place: a thread that has a heap has an end at which nothing is left to wait.
-  [[gnu::cold, gnu::noinline]] static void wait_first(std::uint64_t& place) noexcept {
-    if (!Inner::attach()) release(std::exchange(place, 0));
+  // The first block that a thread frees. The thread gets a heap, and so an end at which nothing is left to wait.
+  [[gnu::cold, gnu::noinline]] static void wait_first(std::uint64_t waits) noexcept {
+    if (!Inner::attach()) return release(waits);
+    auto* const made = reinterpret_cast<Waiting*>(Inner::Pages::metadata(kWaitingBytes));
+    if (made == nullptr) return release(waits);
+    made->drawn = base::mix(secret() ^ address_of(made)) | 1;
+    made->places[draw(*made)] = waits;
+    waiting_ = made;
   }
 
   // A block that has waited goes back to the heap.
@@ -297,20 +305,20 @@ class Guarded {
 
   // Where, between the first and the last kLookedAt words of `count`, others begin that are looked at.
   static std::size_t drawn_window(std::size_t count) noexcept {
-    return kLookedAt + base::scale_to(static_cast<std::uint32_t>(waiting_.drawn),
-                                      static_cast<std::uint32_t>(count - 3 * kLookedAt + 1));
+    const std::uint64_t drawn = waiting_ != nullptr ? waiting_->drawn : 0;
+    return kLookedAt +
+           base::scale_to(static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(count - 3 * kLookedAt + 1));
   }
 
   static void release_all() noexcept {
-    for (std::uint64_t& place : waiting_.places)
+    if (waiting_ == nullptr) return;
+    for (std::uint64_t& place : waiting_->places)
       if (const std::uint64_t out = std::exchange(place, 0); out != 0) release(out);
   }
 
   // Of [0, kPlaces). Source: Marsaglia, Xorshift RNGs (2003), one sequence a thread.
-  static std::size_t draw() noexcept {
-    std::uint64_t& word = waiting_.drawn;
-    if (word == 0) [[unlikely]]
-      word = base::mix(secret() ^ address_of(&word)) | 1;
+  static std::size_t draw(Waiting& own) noexcept {
+    std::uint64_t& word = own.drawn;
     word ^= word << 13;
     word ^= word >> 7;
     word ^= word << 17;
@@ -339,7 +347,7 @@ class Guarded {
 
   static inline constinit sync::SpinLock lock_{};
   static inline constinit std::atomic<std::uint64_t> secret_{0};
-  static inline constinit thread_local Waiting waiting_{};
+  static inline constinit thread_local Waiting* waiting_ = nullptr;  // made by the thread's first free
   static inline constinit std::atomic<Flag*> flags_[kAreasMax]{};
 };
 
