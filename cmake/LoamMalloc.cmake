@@ -23,7 +23,8 @@ target_compile_definitions(loam-malloc PRIVATE LOAM_MALLOC_VERSION="${PROJECT_VE
 # -fno-builtin-*: GCC would make a call of calloc out of malloc and memset, in calloc itself.
 # -fasynchronous-unwind-tables: a new-handler's exception passes through operator new.
 target_compile_options(loam-malloc PRIVATE
-  $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free -ftls-model=initial-exec -fno-plt -fno-exceptions -fno-rtti
+  $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
+  -ftls-model=initial-exec -fno-plt -fno-exceptions -fno-rtti
   -fasynchronous-unwind-tables -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
 # -nodefaultlibs: no C++ library; GCC 12 has no -nostdlib++.  now: binding a symbol late takes locks and stack.
 # nodelete: blocks outlive any dlclose().

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loam_lab.errors import LoamError
-from loam_lab.programs import page, running
+from loam_lab.programs import catalogue, page, running
 from loam_lab.programs.catalogue import PROGRAMS
 from loam_lab.programs.running import Failed, Program, Session, session
 from loam_lab.setup import debian
@@ -170,7 +170,7 @@ def test_the_page_says_what_is_the_same_what_differs_and_what_failed(
         "differs": Program("differs", (), "", lambda here: here.output("pwd"), 1, 1, ("true",)),
         "failed": Program("failed", (), "", lambda here: here.output("false"), 1, 1, ("true",)),
     }
-    monkeypatch.setattr(page, "PROGRAMS", programs)
+    monkeypatch.setattr(catalogue, "PROGRAMS", programs)
     file = tmp_path / "page.md"
     assert page.main(["--allocator", "glibc,glibc:tcache=0", "--program", ",".join(programs), "--page", str(file)]) == 0
     rows = [line.split("|") for line in file.read_text().splitlines() if line.startswith("| `")]

@@ -58,10 +58,8 @@ def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> Co
             if dump and total:
                 totals[int(dump[1]), dump[2]] = int(total[1]) / int(dump[3])
     if done.returncode != 0 or len(totals) != (len(SIZES) + 1) * len(WHATS):
-        own = [
-            line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")
-        ]  # not valgrind's
-        raise Uncounted("\n".join(own or done.stderr.splitlines()[-5:]))
+        said = done.stderr.splitlines()
+        raise Uncounted("\n".join([line for line in said if line.strip() and not line.startswith("==")] or said[-5:]))
     # The function of the empty loops is one instruction for each call.
     calls = {"malloc": 1, "free": 1, "pair": 2}
     return {

@@ -7,23 +7,19 @@ A block runs each program once under each allocator, in an order that is drawn; 
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from loam_lab import machine, pages, paths
-from loam_lab.allocators import building
-from loam_lab.errors import LoamError, unknown
-from loam_lab.programs.catalogue import PROGRAMS
+from loam_lab import machine, pages
+from loam_lab.errors import LoamError
+from loam_lab.programs import catalogue
 from loam_lab.programs.running import Outcome, Program, lacking, run_apart
 from loam_lab.report import paired, rounding
 from loam_lab.statistics import intervals
 
-DEFAULT = ("glibc", "loam", "loam:hardened=1")
 # Those whose work is fixed, and done by what is waited for: no servers, and nothing that runs for a given time.
 FIXED = ("awk", "sort", "gcc", "g++", "git", "sqlite3", "gs", "python3", "perl", "lua", "node", "java")
 # Python asks its own pools for what is small, as it does where nobody says otherwise.
@@ -86,30 +82,19 @@ def page(times: Mapping[str, Times], allocators: Sequence[str], blocks: int) -> 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m loam_lab.programs.cost", description=__doc__)
-    parser.add_argument(
-        "--allocator", default=",".join(DEFAULT), help="names, separated by commas; the first is the base"
-    )
-    parser.add_argument("--program", default=",".join(FIXED), help="names, separated by commas")
+    parser = catalogue.page_parser("loam_lab.programs.cost", __doc__, FIXED, "hardening-cost.md")
     parser.add_argument(
         "--blocks", type=int, default=10, help="how often each runs under each; 6 or more for intervals"
     )
-    parser.add_argument("--short", action="store_true", help="as little work as the tests do")
-    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "hardening-cost.md")
     options = parser.parse_args(arguments)
 
     def text() -> str:
         names, allocators = options.program.split(","), options.allocator.split(",")
-        for name in names:
-            if name not in PROGRAMS:
-                raise unknown("--program", name, PROGRAMS, "program")
         if options.blocks < 1:
             raise LoamError("--blocks", options.blocks, "must be 1 or more", "6 or more give intervals")
         if len(allocators) < 2:
             raise LoamError("--allocator", options.allocator, "must be two names or more, the base first")
-        building.ensure(allocators)
-        building.ensure_own(allocators)
-        present = [PROGRAMS[name] for name in names if not lacking(PROGRAMS[name])]
+        present = [program for program in catalogue.chosen(names, allocators) if not lacking(program)]
         if not present:
             raise LoamError("programs", None, "none of them is installed", "./loam setup --programs")
         return page(measure(present, allocators, options.blocks, short=options.short), allocators, options.blocks)

@@ -7,18 +7,12 @@ Runs each program of the catalogue once under each allocator and compares with t
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from loam_lab import pages, paths
-from loam_lab.allocators import building
-from loam_lab.errors import unknown
-from loam_lab.programs.catalogue import PROGRAMS
+from loam_lab import pages
+from loam_lab.programs import catalogue
 from loam_lab.programs.running import Program, lacking, run_apart
-
-DEFAULT = ("glibc", "loam", "loam:hardened=1")
 
 
 def _row(program: Program, allocators: Sequence[str], *, short: bool) -> str:
@@ -43,11 +37,7 @@ def page(names: Sequence[str], allocators: Sequence[str], *, short: bool) -> str
 
     raises: LoamError for a program that is not in the catalogue, and where an allocator is missing
     """
-    for name in names:
-        if name not in PROGRAMS:
-            raise unknown("--program", name, PROGRAMS, "program")
-    building.ensure(allocators)
-    building.ensure_own(allocators)
+    programs = catalogue.chosen(names, allocators)
     head = ["program", "what is compared", *allocators[1:], *(f"{name}: MiB" for name in allocators)]
     return "\n".join([
         "# Real programs", "",
@@ -57,19 +47,13 @@ def page(names: Sequence[str], allocators: Sequence[str], *, short: bool) -> str
         "statement about speed.",
         "Redis of Debian is linked with jemalloc, which is then what it has where nothing is preloaded.", "",
         "| " + " | ".join(head) + " |", "| --- | --- |" + " --- |" * (len(allocators) - 1) + " ---: |" * len(allocators),
-        *(_row(PROGRAMS[name], allocators, short=short) for name in names),
+        *(_row(program, allocators, short=short) for program in programs),
     ]) + "\n"  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page."""
-    parser = argparse.ArgumentParser(prog="python -m loam_lab.programs.page", description=__doc__)
-    parser.add_argument(
-        "--allocator", default=",".join(DEFAULT), help="names, separated by commas; the first is the rule"
-    )
-    parser.add_argument("--program", default=",".join(PROGRAMS), help="names, separated by commas")
-    parser.add_argument("--short", action="store_true", help="as little work as the tests do")
-    parser.add_argument("--page", type=Path, default=paths.root() / "docs" / "performance" / "programs.md")
+    parser = catalogue.page_parser("loam_lab.programs.page", __doc__, list(catalogue.PROGRAMS), "programs.md")
     options = parser.parse_args(arguments)
     names, allocators = options.program.split(","), options.allocator.split(",")
     return pages.write(options.page, lambda: page(names, allocators, short=options.short))

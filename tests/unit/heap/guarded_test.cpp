@@ -244,12 +244,7 @@ TEST(GuardedDeathTest, AWriteIntoTheMiddleOfALongFreedBlockIsFoundInTheEnd) {
 TEST(Guarded, WhatAThreadFreedLastServesOnceItHasEnded) {
   const std::uint64_t before = TestHeap::statistics().committed_bytes;
   for (int t = 0; t < 300; ++t)
-    std::thread([] {
-      std::byte* blocks[20];
-      for (std::byte*& block : blocks) block = filled(16000, 1);
-      for (std::byte* const block : blocks) TestHeap::deallocate(block);
-      TestHeap::thread_exit();
-    }).join();
+    tests::in_a_thread<TestHeap>([] { tests::free_all<TestHeap>(tests::filled_blocks<TestHeap>(20, 16000, 1)); });
   EXPECT_LE(TestHeap::statistics().committed_bytes, before + (8u << 20));
   EXPECT_EQ(TestHeap::verify(), nullptr);
 }

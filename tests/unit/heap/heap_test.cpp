@@ -207,12 +207,11 @@ TEST(Heap, MemoryGoesBackByItselfAfterTwoTicks) {
 TEST(Heap, SlabsComeAndGoInLots) {
   TestHeap::trim();
   const std::uint64_t before = TestHeap::statistics().committed_bytes;
-  std::vector<std::byte*> blocks(3000);
-  for (int round = 0; round < 3; ++round) {
-    for (std::byte*& block : blocks) block = filled(32000, static_cast<unsigned char>(round));
+  for (unsigned char round = 0; round < 3; ++round) {
+    const auto blocks = tests::filled_blocks<TestHeap>(3000, 32000, round);
     EXPECT_EQ(verified(), "");
     for (std::byte* const block : blocks) {
-      EXPECT_TRUE(holds(block, 100, static_cast<unsigned char>(round)));
+      EXPECT_TRUE(holds(block, 100, round));
       TestHeap::deallocate(block);
     }
     EXPECT_EQ(verified(), "");
