@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -42,20 +45,41 @@ def sampled(program: str, timeout_s: float = 30.0) -> tuple[Sampler, float]:
 
 
 def test_a_process_tree_is_summed_and_a_child_stays_known_when_its_parent_ends() -> None:
-    hold = "import time; b = bytearray(48 * 2**20); time.sleep(5)"
-    # This process holds 32 MiB and a shell, the shell holds a child and ends long before it.
+    # This process holds 32 MiB and a shell; the shell starts a child of 48 MiB and ends when it is told to.
+    child = "import time; b = bytearray(48 * 2**20); print('held', flush=True); time.sleep(60)"
+    shell = '"$0" -c "$1" & read line; echo left'
     program = (
-        "import subprocess, sys, time; b = bytearray(32 * 2**20)\n"
-        "shell = subprocess.Popen(['sh', '-c', '\"$0\" -c \"$1\" & sleep 0.3', sys.executable, "
-        f"{hold!r}]); shell.wait(); time.sleep(0.4)"
+        "import subprocess, sys; b = bytearray(32 * 2**20); "
+        f"subprocess.run(['sh', '-c', {shell!r}, sys.executable, {child!r}]); sys.stdin.read()"
     )
-    sampler, wall_s = sampled(program)
+    # The looks are taken by hand: how often the sampler looks by itself depends on the machine's speed.
+    sampler, begin_s = Sampler(), time.monotonic()
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True, process_group=0) as tree:
+        assert tree.stdin is not None and tree.stdout is not None
+        try:
+            assert tree.stdout.readline() == "held\n"
+            sampler.look(tree.pid)
+            tree.stdin.write("leave\n")
+            tree.stdin.flush()
+            assert tree.stdout.readline() == "left\n"
+            while _children(tree.pid):
+                time.sleep(0.001)
+            sampler.look(tree.pid)
+            wall_s = time.monotonic() - begin_s
+        finally:
+            os.killpg(tree.pid, signal.SIGKILL)
     seen = sampler.result(wall_s)
-    assert seen["peak_pss_bytes"] > 80 * MIB
-    assert seen["samples"][-1][2] > 80 * MIB
+    assert len(seen["samples"]) == 2
+    assert all(pss > 80 * MIB for _, _, pss in seen["samples"])
+    assert seen["peak_pss_bytes"] == max(pss for _, _, pss in seen["samples"])
     assert seen["peak_rss_bytes"] >= seen["peak_pss_bytes"]
-    assert 32 * MIB < seen["mean_pss_bytes"] < seen["peak_pss_bytes"]
+    assert 0 < seen["mean_pss_bytes"] <= seen["peak_pss_bytes"]
     assert seen["area_pss_byte_s"] == pytest.approx(seen["mean_pss_bytes"] * wall_s, rel=0.05)
+
+
+def _children(pid: int) -> str:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
 
 
 def test_lazily_freed_pages_are_seen_in_a_real_process() -> None:

@@ -3,7 +3,9 @@
 Two measurements of one loop: the lab's study of threadtest, and a calibration without the lab, which times whole
 processes of a fixed number of pairs from outside and computes intervals of its own. (Another loop would not do: a pair
 takes 25 cycles, so one instruction more or less in the loop moves the ratio by several per cent.) Where other work
-disturbs the machine too much, nothing is decided, and the test is skipped with the figures instead of passing.
+disturbs the machine too much, nothing is decided, and the test is skipped with the figures instead of passing. The study
+and the calibration run one after the other, so a machine that changes its speed between them can set them apart once: what
+is wrong with the lab is wrong in a second attempt, too.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from loam_lab.setup import build
 PLANTED = {"planted-10": 1.10, "planted-30": 1.30, "planted-100": 2.00}
 SIZE, RUN_MS, WARM_UP_MS = 16, 60, 20
 PAIRS = 8_000_000  # of the calibration: 0.1 to 0.2 s
-BLOCKS = (15, 20, 30)  # one attempt each
+BLOCKS = (15, 20, 30, 30, 30)  # one attempt each
+COMPLAINTS_MAX = 1  # attempts that decide against the lab before it is wrong
 WIDTH_MAX = 0.12  # upper over lower end, minus 1: wider, and 10 % cannot be told from 30 %
 
 
@@ -123,30 +126,50 @@ def _widest(intervals: dict[str, Interval]) -> float:
 
 @pytest.mark.slow
 def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: dict[str, str], tmp_path: Path) -> None:
-    seen = ""
+    seen: list[str] = []
+    complaints: list[str] = []
     for attempt, blocks in enumerate(BLOCKS):
         study, calm = studied(tmp_path / f"study-{attempt}", blocks)
         calibration = calibrated(libraries, blocks)
-        seen = f"study {_shown(study)}, calibration {_shown(calibration)}"
-        if calm and max(_widest(study), _widest(calibration)) <= WIDTH_MAX:
-            break
-    else:
-        pytest.skip(f"other work disturbs this machine, nothing can be decided: {seen}")
-    ranked = sorted(PLANTED, key=lambda name: study[name][0])
-    assert ranked == list(PLANTED), seen
-    assert study["planted-10"][0] > 1 and study["planted-30"][1] > 1, seen
+        seen.append(f"study {_shown(study)}, calibration {_shown(calibration)}")
+        if not calm or max(_widest(study), _widest(calibration)) > WIDTH_MAX:
+            continue
+        complaint = _complaint(study, calibration)
+        if not complaint:
+            return
+        complaints.append(f"{complaint}: {seen[-1]}")
+        assert len(complaints) <= COMPLAINTS_MAX, "\n".join(complaints)
+    pytest.skip("other work disturbs this machine, nothing can be decided: " + "\n".join(seen))
+
+
+def _complaint(study: dict[str, Interval], calibration: dict[str, Interval]) -> str:
+    """What is wrong with the study's slow-downs; empty where nothing is."""
+    if sorted(PLANTED, key=lambda name: study[name][0]) != list(PLANTED):
+        return "ranked wrongly"
+    if study["planted-10"][0] <= 1 or study["planted-30"][1] <= 1:
+        return "a slow-down is not seen"
     # How much the largest one is differs with the processor (2.0 on an Emerald Rapids, 1.5 on an EPYC): the calibration
     # knows.
-    assert study["planted-100"][1] > 1 + 0.75 * (calibration["planted-100"][0] - 1), seen
-    assert study["planted-100"][1] > study["planted-30"][2], seen
-    for name in PLANTED:
-        _, low, high = study[name]
-        _, calibrated_low, calibrated_high = calibration[name]
-        assert low <= calibrated_high and calibrated_low <= high, f"{name}: the intervals are apart; {seen}"
+    if study["planted-100"][1] <= max(1 + 0.75 * (calibration["planted-100"][0] - 1), study["planted-30"][2]):
+        return "planted-100 is too small"
+    apart = [
+        name for name in PLANTED
+        if study[name][1] > calibration[name][2] or calibration[name][1] > study[name][2]
+    ]  # fmt: skip
+    return f"the intervals of {', '.join(apart)} are apart" if apart else ""
 
 
 def _shown(intervals: dict[str, Interval]) -> str:
     return ", ".join(f"{name} {mid:.3f} [{low:.3f}, {high:.3f}]" for name, (mid, low, high) in intervals.items())
+
+
+def test_an_instrument_that_is_wrong_is_complained_of() -> None:
+    right = {"planted-10": (1.1, 1.07, 1.13), "planted-30": (1.3, 1.25, 1.35), "planted-100": (2.0, 1.9, 2.1)}
+    assert _complaint(right, right) == ""
+    assert _complaint({**right, "planted-30": (1.05, 1.02, 1.08)}, right) == "ranked wrongly"
+    assert _complaint({**right, "planted-10": (0.98, 0.95, 1.01)}, right) == "a slow-down is not seen"
+    assert _complaint({**right, "planted-100": (1.6, 1.5, 1.7)}, right) == "planted-100 is too small"
+    assert _complaint(right, {**right, "planted-10": (1.2, 1.14, 1.22)}) == "the intervals of planted-10 are apart"
 
 
 @pytest.mark.parametrize("name", PLANTED)
