@@ -21,9 +21,11 @@ target_link_libraries(loam-malloc PRIVATE $<BUILD_INTERFACE:loam-flags>)
 target_include_directories(loam-malloc INTERFACE "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>")
 target_compile_definitions(loam-malloc PRIVATE LOAM_MALLOC_VERSION="${PROJECT_VERSION}")
 # -fno-builtin-*: GCC would make a call of calloc out of malloc and memset, in calloc itself.
+# -fno-tree-slp-vectorize: GCC would move the two words of a freed block into a vector register to store them at once.
 # -fasynchronous-unwind-tables: a new-handler's exception passes through operator new.
 target_compile_options(loam-malloc PRIVATE
   $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
+  -fno-tree-slp-vectorize
   -ftls-model=initial-exec -fno-plt -fno-exceptions -fno-rtti
   -fasynchronous-unwind-tables -fvisibility=hidden -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
 # -nodefaultlibs: no C++ library; GCC 12 has no -nostdlib++.  now: binding a symbol late takes locks and stack.

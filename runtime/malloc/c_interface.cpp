@@ -67,14 +67,14 @@ extern "C" {
 
 // ---- blocks ----
 
-void* malloc(std::size_t bytes) noexcept {
+[[LOAM_MALLOC_ENTRY]] void* malloc(std::size_t bytes) noexcept {
   void* const block = Heap::allocate(bytes);
   if (block == nullptr) [[unlikely]]
     return out_of_memory();
   return block;
 }
 
-void free(void* block) noexcept { Heap::deallocate(block); }
+[[LOAM_FREE_ENTRY]] void free(void* block) noexcept { Heap::deallocate(block); }
 
 void* calloc(std::size_t count, std::size_t size) noexcept {
   std::size_t bytes;

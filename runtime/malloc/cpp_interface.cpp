@@ -117,7 +117,7 @@ void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) noexcept {
 
 // ---- new ----
 
-void* operator new(std::size_t bytes) {
+[[LOAM_MALLOC_ENTRY]] void* operator new(std::size_t bytes) {
   void* const block = Heap::allocate(bytes);
   if (block == nullptr) [[unlikely]]
     return after_handler(bytes, [=] { return Heap::allocate(bytes); });
@@ -158,7 +158,7 @@ void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::n
 
 // ---- delete ----
 
-void operator delete(void* block) noexcept { Heap::deallocate(block); }
+[[LOAM_FREE_ENTRY]] void operator delete(void* block) noexcept { Heap::deallocate(block); }
 
 void operator delete[](void* block) noexcept { ::operator delete(block); }
 
@@ -166,7 +166,7 @@ void operator delete(void* block, const std::nothrow_t&) noexcept { ::operator d
 
 void operator delete[](void* block, const std::nothrow_t&) noexcept { ::operator delete[](block); }
 
-void operator delete(void* block, std::size_t bytes) noexcept {
+[[LOAM_FREE_ENTRY]] void operator delete(void* block, std::size_t bytes) noexcept {
   if (!delete_is_ours()) [[unlikely]]
     return ::operator delete(block);
   Heap::deallocate_sized(block, bytes);

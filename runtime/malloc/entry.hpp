@@ -14,6 +14,15 @@
 #include <cstddef>
 #include <cstdint>
 
+// Where hot entry points begin within a line of 64 bytes, the same in every build: left alone it changes with any
+// function before them, and how fast small blocks are by a tenth with it (ADR 0018).
+#if defined(__x86_64__)
+#define LOAM_MALLOC_ENTRY gnu::aligned(64), gnu::patchable_function_entry(16, 16)  // 16 bytes behind its begin
+#else
+#define LOAM_MALLOC_ENTRY gnu::aligned(64)
+#endif
+#define LOAM_FREE_ENTRY gnu::aligned(64)
+
 namespace loam::malloc {
 
 struct Threads {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shlex
 import subprocess
@@ -73,6 +74,19 @@ def test_its_thread_local_storage_is_small_enough_for_dlopen(library: Path) -> N
         r"^\s+TLS\s+\S+\s+\S+\s+\S+\s+\S+\s+(\S+)", told("readelf", "--segments", "--wide", library), re.M
     )
     assert found is None or int(found[1], 16) <= 256
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="places are pinned for x86-64")
+def test_hot_entry_points_have_fixed_places_in_their_lines(library: Path) -> None:
+    places = {
+        name: int(address, 16) % 64
+        for address, _, name in (
+            line.split() for line in told("nm", "--dynamic", "--defined-only", library).splitlines()
+        )
+    }
+    assert {name: places[name] for name in ("malloc", "_Znwm", "free", "_ZdlPv", "_ZdlPvm")} == {
+        "malloc": 16, "_Znwm": 16, "free": 0, "_ZdlPv": 0, "_ZdlPvm": 0,
+    }  # fmt: skip
 
 
 def test_a_c_program_that_loads_it_late_survives(library: Path, tmp_path: Path) -> None:
