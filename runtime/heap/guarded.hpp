@@ -12,7 +12,7 @@
 //
 //   Source: seals as in scudo's checksums, flags as in hardened_malloc; zeroing, delay and guard pages as in both.
 //
-//   Cost: some 300 instructions for each pair of malloc and free, a memset, and lines that others would have used
+//   Cost: some 380 instructions for each pair of malloc and free, a memset, and lines that others would have used
 //   meanwhile; for a long block two system calls. Not where nothing is wrong with the program and time counts.
 //
 //   G1 a block's flag is set exactly while the program holds it.
@@ -241,12 +241,13 @@ class Guarded {
   // stores before it: of two threads that free a block in the same instant both may pass, and the seal, which the first
   // one clears, or the heap behind finds it.
   static void drop(void* block) noexcept {
-    if (!is_held(block)) Inner::fault(fault_of_free(block), block);
-    flag(known_flags_of(block), block).store(0, std::memory_order_relaxed);
+    Flag* const flags = known_flags_of(block);
+    if (!is_held(flags, block)) Inner::fault(fault_of_free(block), block);
+    flag(flags, block).store(0, std::memory_order_relaxed);
   }
 
-  static bool is_held(const void* block) noexcept {
-    Flag* const flags = known_flags_of(block);
+  static bool is_held(const void* block) noexcept { return is_held(known_flags_of(block), block); }
+  static bool is_held(Flag* flags, const void* block) noexcept {
     return flags != nullptr && address_of(block) % kBlockAlignment == 0 &&
            flag(flags, block).load(std::memory_order_relaxed) != 0;
   }

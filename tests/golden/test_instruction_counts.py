@@ -9,7 +9,6 @@ holds. docs/instruction-counts.md is written from the same files.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tomllib
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from loam_lab.counters import valgrind
 from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,9 +34,6 @@ STEPS = (
 BOUND_FACTOR = 1.15
 PAGE = ROOT / "docs" / "instruction-counts.md"
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
-
-DUMP = re.compile(r"^desc: Trigger: Client Request: (.*);(few|more);(\d+)$", re.MULTILINE)
-TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -68,17 +65,12 @@ def count_steps(command: list[str], folder: Path) -> tuple[dict[str, float], str
 
     returns: instructions per step (rounded to 0.01) by the step's name, and the compiler's name and version
     """
-    done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", *command],
-        capture_output=True, text=True, check=False, env=build.tool_environment(), timeout=250,
-    )  # fmt: skip
+    done, stretches = valgrind.requested(command, folder, build.tool_environment(), 250.0)
     assert done.returncode == 0, done.stderr[-3000:]
     counted: dict[str, dict[str, tuple[int, int]]] = {}
-    for file in folder.glob("out.*"):
-        text = file.read_text()
-        dump, total = DUMP.search(text), TOTAL.search(text)
-        if dump and total:
-            counted.setdefault(dump[1], {})[dump[2]] = (int(dump[3]), int(total[1]))
+    for stretch, total in stretches.items():
+        step, which, times = stretch.rsplit(";", 2)
+        counted.setdefault(step, {})[which] = (int(times), total)
     steps = {}
     for name, two in counted.items():
         (few, less), (more, greater) = two["few"], two["more"]

@@ -9,8 +9,6 @@ that a test keeps (tests/golden/test_malloc_counts.py); here they stand beside t
 from __future__ import annotations
 
 import argparse
-import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ from pathlib import Path
 
 from loam_lab import console, pages, paths
 from loam_lab.allocators import building, registry
+from loam_lab.counters import valgrind
 from loam_lab.errors import LoamError
 from loam_lab.report import rounding
 from loam_lab.setup import build
@@ -26,9 +25,6 @@ SIZES = (16, 64, 256, 1024, 4096, 16384, 32768)
 WHATS = ("malloc", "free", "pair")
 DEFAULT = ("loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc")
 TIMEOUT_S = 250.0
-
-DUMP = re.compile(r"^desc: Trigger: Client Request: (\d+);(\w+);(\d+)$", re.MULTILINE)
-TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 Counts = dict[int, dict[str, float]]
 
@@ -45,18 +41,14 @@ def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> Co
     """
     program = paths.root() / "build" / "release" / "loam-golden-malloc-paths"
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out", str(program),
-             *map(str, SIZES)],
-            capture_output=True, text=True, check=False, timeout=TIMEOUT_S,
-            env={**build.tool_environment(), **environment, "LD_PRELOAD": ":".join(map(str, libraries))},
+        done, stretches = valgrind.requested(
+            [str(program), *map(str, SIZES)], Path(folder),
+            {**build.tool_environment(), **environment, "LD_PRELOAD": ":".join(map(str, libraries))}, TIMEOUT_S,
         )  # fmt: skip
-        totals: dict[tuple[int, str], float] = {}
-        for file in Path(folder).glob("out.*"):
-            text = file.read_text()
-            dump, total = DUMP.search(text), TOTAL.search(text)
-            if dump and total:
-                totals[int(dump[1]), dump[2]] = int(total[1]) / int(dump[3])
+    totals: dict[tuple[int, str], float] = {}
+    for stretch, total in stretches.items():
+        size, what, calls_made = stretch.split(";")
+        totals[int(size), what] = total / int(calls_made)
     if done.returncode != 0 or len(totals) != (len(SIZES) + 1) * len(WHATS):
         said = done.stderr.splitlines()
         raise Uncounted("\n".join([line for line in said if line.strip() and not line.startswith("==")] or said[-5:]))

@@ -10,7 +10,7 @@ import functools
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from loam_lab.errors import LoamError
@@ -20,6 +20,8 @@ NAMES = ("valgrind.bin", "valgrind")
 OUTPUT = "counted"
 LOG = "valgrind.log"
 TOOLS = {"callgrind": ("--cache-sim=no",), "cachegrind": ("--cache-sim=yes",)}
+REQUESTED = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.MULTILINE)
+TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 @functools.cache
@@ -53,6 +55,27 @@ def command(tool: str, argv: Sequence[str], folder: Path, options: Iterable[str]
         program, f"--tool={tool}", *TOOLS[tool], *options, f"--{tool}-out-file={folder / OUTPUT}.%p",
         f"--log-file={folder / LOG}", "--", *argv,
     ]  # fmt: skip
+
+
+def requested(
+    argv: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float
+) -> tuple[subprocess.CompletedProcess[str], dict[str, int]]:
+    """Run a program that asks callgrind itself when to count (tests/golden/*_paths.*).
+
+    folder: an empty one, for valgrind's files
+    returns: how it ended, and the instructions of each stretch by the name that the program gave it
+    """
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", *argv],
+        capture_output=True, text=True, check=False, timeout=timeout_s, env=dict(environment),
+    )  # fmt: skip
+    totals = {}
+    for file in folder.glob("out.*"):
+        text = file.read_text()
+        name, total = REQUESTED.search(text), TOTAL.search(text)
+        if name and total:
+            totals[name[1]] = int(total[1])
+    return done, totals
 
 
 def clear(folder: Path) -> None:

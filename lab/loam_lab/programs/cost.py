@@ -54,7 +54,7 @@ def _done(program: Program, allocator: str, outcome: Outcome | None) -> Outcome:
     return outcome
 
 
-def page(times: Mapping[str, Times], allocators: Sequence[str], blocks: int) -> str:
+def page(times: Mapping[str, Times], allocators: Sequence[str], blocks: int, *, short: bool = False) -> str:
     """The table: seconds under the first allocator, and ratios of the others to it and of the last to the one before."""
     pairs = [(name, allocators[0]) for name in allocators[1:]]
     if len(allocators) > 2:
@@ -73,7 +73,8 @@ def page(times: Mapping[str, Times], allocators: Sequence[str], blocks: int) -> 
     return "\n".join([
         "# What hardening costs", "",
         "Written by `python -m loam_lab.programs.cost`: processor time, in user and kernel mode, of real programs that do the",
-        f"same work under each allocator, in {blocks} blocks; ratios of runs that shared a block, with 95 % intervals.",
+        f"same {'short ' if short else ''}work under each allocator, in {blocks} blocks; ratios of runs that shared a block, "
+        "with 95 % intervals.",
         f"{machine.cpu_model()}.", "",
         "| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1), *rows,
         f"| geometric mean | | {' | '.join(means)} |",
@@ -97,7 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         present = [program for program in catalogue.chosen(names, allocators) if not lacking(program)]
         if not present:
             raise LoamError("programs", None, "none of them is installed", "./loam setup --programs")
-        return page(measure(present, allocators, options.blocks, short=options.short), allocators, options.blocks)
+        return page(
+            measure(present, allocators, options.blocks, short=options.short),
+            allocators,
+            options.blocks,
+            short=options.short,
+        )
 
     return pages.write(options.page, text)
 
