@@ -85,7 +85,7 @@ struct Heap {
     const std::size_t had = usable_bytes(block);
     if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
     if (const PageMap::Word word = word_of(block); Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
-      if (Large::resize(word, bytes)) return block;
+      if (void* const resized = Large::resize(word, bytes)) return resized;
     void* const moved = allocate(bytes);
     if (moved == nullptr) return bytes <= had ? block : nullptr;
     std::memcpy(moved, block, std::min(had, bytes));

@@ -23,6 +23,7 @@ concept PageSource = requires(void* start, std::size_t bytes) {
   { P::area() } -> std::same_as<Reservation>;
   { P::mapping(bytes) } -> std::same_as<std::byte*>;
   { P::unmap(start, bytes) };
+  { P::move(start, bytes, start) } -> std::same_as<bool>;  // of mappings; false: nothing has moved
   { P::metadata(bytes) } -> std::same_as<std::byte*>;
   { P::purge(start, bytes) };
   { P::huge_pages(start, bytes, true) };
@@ -82,6 +83,11 @@ struct SystemPages {
   static void unmap(void* start, std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
     platform::unmap(start, bytes);
+  }
+
+  static bool move(void* from, std::size_t bytes, void* to) noexcept {
+    const platform::KeepErrno keep;
+    return platform::move_pages(from, bytes, to);
   }
 
   static std::byte* metadata(std::size_t bytes) noexcept {

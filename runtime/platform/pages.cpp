@@ -68,6 +68,12 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) n
 
 void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + kGuardBytes); }
 
+bool move_pages(void* from, std::size_t bytes, void* to) noexcept {
+  // The old addresses are kept, since another thread might map something there before they are unmapped together with
+  // what lies beside them.
+  return mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
+}
+
 bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
   return mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
 }

@@ -47,6 +47,10 @@ void unmap(void* start, std::size_t bytes) noexcept;
 // Advises the kernel for or against huge pages within the whole huge pages, 2 MiB, of a mapped range.
 void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 
+// Moves the memory behind whole pages to `to`, mapped as they are, without copying it; the old addresses stay mapped
+// and read as zero. returns false where the kernel cannot (before Linux 5.7, valgrind): nothing has moved then
+bool move_pages(void* from, std::size_t bytes, void* to) noexcept;
+
 // Makes whole pages inaccessible, or accessible again.
 // returns false where the kernel refuses (the process has too many mappings): they stay as they were
 bool protect(void* start, std::size_t bytes, bool accessible) noexcept;

@@ -48,6 +48,9 @@ class RefusingPages {
     bytes_out_ -= static_cast<std::int64_t>(bytes);
     Inner::unmap(start, bytes);
   }
+  static bool move(void* from, std::size_t bytes, void* to) noexcept {
+    return !is_refused() && Inner::move(from, bytes, to);
+  }
   static void purge(void* start, std::size_t bytes) noexcept { Inner::purge(start, bytes); }
   // Closing pages may be refused, as it is where the system has no more mappings.
   static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {

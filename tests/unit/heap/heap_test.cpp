@@ -105,32 +105,6 @@ TEST(Heap, ReallocateKeepsTheContents) {
   EXPECT_EQ(verified(), "");
 }
 
-TEST(Heap, ALargeBlockGrowsInPlaceIntoFreeAddressesBehindIt) {
-  std::byte* const first = filled(2 << 20, 1);
-  EXPECT_EQ(TestHeap::reallocate(first, 1 << 20), first);
-  EXPECT_LT(TestHeap::usable_bytes(first), 2u << 20);
-  EXPECT_EQ(TestHeap::reallocate(first, 3 << 19), first);
-  EXPECT_GE(TestHeap::usable_bytes(first), 3u << 19);
-  EXPECT_TRUE(holds(first, 1 << 20, 1));
-  EXPECT_EQ(verified(), "");
-  TestHeap::deallocate(first);
-}
-
-TEST(Heap, ALargeBlockDoesNotGrowIntoItsNeighbour) {
-  std::byte* const first = filled(2 << 20, 1);
-  EXPECT_EQ(TestHeap::reallocate(first, 1 << 20), first);
-  std::vector<std::byte*> neighbours;  // whatever is free behind the first one is taken
-  for (int i = 0; i < 64; ++i) neighbours.push_back(filled(40000, 2));
-  void* const moved = TestHeap::reallocate(first, 2 << 20);
-  std::memset(moved, 3, 2 << 20);
-  for (std::byte* const block : neighbours) {
-    EXPECT_TRUE(holds(block, 40000, 2));
-    TestHeap::deallocate(block);
-  }
-  EXPECT_EQ(verified(), "");
-  TestHeap::deallocate(moved);
-}
-
 TEST(Heap, AddressesServeAgain) {
   TestHeap::trim();
   std::vector<void*> blocks;

@@ -72,6 +72,7 @@ void large_blocks(Held& held) {
 void own_mappings(Held& held) {
   for (std::size_t i = 0; i < 4; ++i) held.note(held.blocks.allocate(kOwnMapping + i * kMiB));
   held.note(held.blocks.allocate_aligned(128 * kMiB, 20 * kMiB));
+  if (held.blocks.size() > 0) held.note(held.blocks.reallocate(0, 2 * kOwnMapping));
 }
 
 void reallocated_blocks(Held& held) {

@@ -59,6 +59,25 @@ TEST(ResidentBytes, CountsTouchedPagesOfItsRangeOnly) {
   unmap(start, kPages * kPageBytes);
 }
 
+TEST(MovePages, TheMemoryLiesThereAndTheOldAddressesReadAsZero) {
+  constexpr std::size_t kPages = 16, kBytes = kPages * kPageBytes;
+  constexpr MapOptions kSmall{.huge_pages = false};
+  auto* const from = static_cast<unsigned char*>(map_lazy(kBytes, kSmall));
+  auto* const to = static_cast<unsigned char*>(map_lazy(2 * kBytes, kSmall));
+  std::memset(from, 7, kBytes);
+  to[0] = 9;
+  to[kBytes] = 9;
+  if (!move_pages(from, kBytes, to)) GTEST_SKIP() << "this kernel moves no pages";
+  for (std::size_t at = 0; at < kBytes; ++at) ASSERT_EQ(to[at], 7) << at;
+  EXPECT_EQ(to[kBytes], 9);
+  EXPECT_EQ(resident_bytes(from, kBytes), 0u);
+  EXPECT_EQ(from[0], 0);
+  from[0] = 1;
+  EXPECT_EQ(to[0], 7);
+  unmap(from, kBytes);
+  unmap(to, 2 * kBytes);
+}
+
 TEST(ResidentBytes, AMappingNextToItDoesNotCount) {
   // The kernel joins neighbouring mappings of the same kind into one entry of its account.
   constexpr std::size_t kBytes = 64 * kPageBytes;
