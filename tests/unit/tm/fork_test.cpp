@@ -31,6 +31,14 @@ alignas(1024) Word words[64];
 Word& x = words[0];
 Word& y = words[16];
 
+// A sanitizer's own allocator may be locked for ever in the child of a process with threads: a child that allocates
+// there, or starts a thread, may hang.
+#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+constexpr bool kUnderSanitizer = true;
+#else
+constexpr bool kUnderSanitizer = false;
+#endif
+
 // Forks and runs body() in the child. returns whether it returned true there, within ten seconds
 template <class Body>
 bool in_fork(Body&& body) {
@@ -73,14 +81,14 @@ TEST_P(ForkTest, TheChildGoesOnWhileOthersWereInTheMiddleOfIt) {
         for (int i = 0; i < 500; ++i)
           Driver::update([](auto& tx) {
             tx.write(x, tx.read(x) + 1);
-            tx.destroy(tx.read(cell));
-            tx.write(cell, tx.template create<Word>(Word{1}));
+            if constexpr (!kUnderSanitizer) {
+              tx.destroy(tx.read(cell));
+              tx.write(cell, tx.template create<Word>(Word{1}));
+            }
           });
         Driver::irrevocable([](auto& tx) { tx.write(y, tx.read(y) + 1); });
         good &= x == before + 500 && y == before + 1;
-#ifdef LOAM_TSAN  // it allows the child of a threaded process no threads
-        return good;
-#endif
+        if constexpr (kUnderSanitizer) return good;
         // Threads of its own, in the slots of those that are gone.
         std::vector<std::thread> threads;
         for (int t = 0; t < 3; ++t)
