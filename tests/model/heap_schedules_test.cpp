@@ -7,6 +7,7 @@
 #include "runtime/heap/compositions/loam.hpp"
 #include "tests/harness/heaps.hpp"
 #include "tests/harness/interpose.hpp"
+#include "tests/harness/sanitizer.hpp"
 #include "tests/model/schedule.hpp"
 
 #include "runtime/base/points.hpp"
@@ -26,11 +27,7 @@ namespace {
 
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr long kRuns = 300;
-#else
-constexpr long kRuns = 1500;
-#endif
+constexpr long kRuns = tests::kUnderSanitizer ? 300 : 1500;
 
 long number(const char* name, long otherwise) {
   const char* const asked = std::getenv(name);

@@ -4,6 +4,7 @@
 #include "runtime/heap/compositions/loam.hpp"
 #include "tests/harness/checked_blocks.hpp"
 #include "tests/harness/heaps.hpp"
+#include "tests/harness/sanitizer.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -22,11 +23,7 @@ namespace {
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr unsigned kRounds = 6;
-#else
-constexpr unsigned kRounds = 60;
-#endif
+constexpr unsigned kRounds = tests::kUnderSanitizer ? 6 : 60;
 constexpr unsigned kLines = 4, kLives = 3, kSteps = 1500;
 constexpr std::size_t kHeldBytesMax = std::size_t{24} << 20;
 constexpr unsigned kChildSeconds = 60;

@@ -3,6 +3,7 @@
 //   LOAM_TEST_ALL=1 makes each twenty times as long.
 #include "runtime/base/random.hpp"
 #include "structures/sorted_list.hpp"
+#include "tests/harness/sanitizer.hpp"
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
@@ -14,11 +15,7 @@
 namespace loam::tm {
 namespace {
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr int kEffort = 25;
-#else
-constexpr int kEffort = 200;
-#endif
+constexpr int kEffort = tests::kUnderSanitizer ? 25 : 200;
 
 int rounds(int few) {
   static const bool all = std::getenv("LOAM_TEST_ALL") != nullptr;

@@ -21,7 +21,6 @@ OUTPUT = "counted"
 LOG = "valgrind.log"
 TOOLS = {"callgrind": ("--cache-sim=no",), "cachegrind": ("--cache-sim=yes",)}
 REQUESTED = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.MULTILINE)
-TOTAL = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 @functools.cache
@@ -72,9 +71,9 @@ def requested(
     totals = {}
     for file in folder.glob("out.*"):
         text = file.read_text()
-        name, total = REQUESTED.search(text), TOTAL.search(text)
-        if name and total:
-            totals[name[1]] = int(total[1])
+        name, (counted, _) = REQUESTED.search(text), parse(text)
+        if name and counted:
+            totals[name[1]] = counted["Ir"]
     return done, totals
 
 

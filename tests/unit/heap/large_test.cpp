@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <vector>
 
 namespace loam::heap {
 namespace {
@@ -32,8 +31,8 @@ TEST(LargeBlocks, OneGrowsInPlaceIntoFreeAddressesBehindIt) {
 TEST(LargeBlocks, OneDoesNotGrowIntoItsNeighbour) {
   std::byte* const first = filled(2 << 20, 1);
   EXPECT_EQ(TestHeap::reallocate(first, 1 << 20), first);
-  std::vector<std::byte*> neighbours;  // whatever is free behind the first one is taken
-  for (int i = 0; i < 64; ++i) neighbours.push_back(filled(40000, 2));
+  // Whatever is free behind the first one is taken.
+  const auto neighbours = tests::filled_blocks<TestHeap>(64, 40000, 2);
   void* const moved = TestHeap::reallocate(first, 2 << 20);
   std::memset(moved, 3, 2 << 20);
   for (std::byte* const block : neighbours) {

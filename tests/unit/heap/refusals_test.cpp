@@ -6,6 +6,7 @@
 #include "tests/harness/child.hpp"
 #include "tests/harness/heaps.hpp"
 #include "tests/harness/refusing_pages.hpp"
+#include "tests/harness/sanitizer.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -26,11 +27,7 @@ using tests::RefusingPages;
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, RefusingPages>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr bool kFew = true;  // of what takes long
-#else
-constexpr bool kFew = false;
-#endif
+constexpr bool kFew = tests::kUnderSanitizer;  // of what takes long
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::size_t kOwnMapping = 70 * kMiB;  // longer than areas serve
 

@@ -5,6 +5,7 @@
 #define LOAM_TEST_BLAME LOAM_TEST_ALGORITHMS
 #include "runtime/sync/barrier.hpp"
 #include "tests/harness/interpose.hpp"
+#include "tests/harness/sanitizer.hpp"
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
@@ -34,11 +35,7 @@ void note_blocks() {
 }
 
 // An owner that aborts leaves little to say whom it was in the way of, and in slow builds that is most of the time.
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr std::uint64_t kUnknownPercentMax = 20;
-#else
-constexpr std::uint64_t kUnknownPercentMax = 1;
-#endif
+constexpr std::uint64_t kUnknownPercentMax = tests::kUnderSanitizer ? 20 : 1;
 
 struct Row {
   const char* name;

@@ -1,5 +1,6 @@
 // fork: the child goes on with one thread, and nothing that the others held stands in its way.
 #include "tests/harness/interpose.hpp"
+#include "tests/harness/sanitizer.hpp"
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
@@ -33,11 +34,7 @@ Word& y = words[16];
 
 // A sanitizer's own allocator may be locked for ever in the child of a process with threads: a child that allocates
 // there, or starts a thread, may hang.
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr bool kUnderSanitizer = true;
-#else
-constexpr bool kUnderSanitizer = false;
-#endif
+using tests::kUnderSanitizer;
 
 // Forks and runs body() in the child. returns whether it returned true there, within ten seconds
 template <class Body>

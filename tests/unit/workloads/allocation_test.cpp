@@ -1,6 +1,7 @@
 // The allocation workloads: what they count, that they find faults of an allocator, and what they reject.
 #include "workloads/shared/allocation.hpp"
 
+#include "tests/harness/sanitizer.hpp"
 #include "tests/unit/workloads/executables.hpp"
 
 #include <gtest/gtest.h>
@@ -13,11 +14,7 @@ namespace {
 
 using namespace workloads::allocation;
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
-constexpr bool kOwnAllocator = false;  // the sanitizer's serves the process
-#else
-constexpr bool kOwnAllocator = true;
-#endif
+constexpr bool kOwnAllocator = !tests::kUnderSanitizer;  // the sanitizer's serves the process
 
 struct Row {
   std::string arguments;
