@@ -27,13 +27,17 @@ using Key = std::uintptr_t;
 // A heap's end block lies so many bytes behind its address.
 inline constexpr std::uintptr_t kEnd = 1024;
 
+// What a link says: the next block's address, or, read as signed, a negative number for the end.
+[[gnu::always_inline]] inline std::uintptr_t decoded(Link link, Key key) noexcept { return key - link; }
+[[gnu::always_inline]] inline Link encoded(std::uintptr_t next, Key key) noexcept { return key - next; }
+
 // nullptr: the block is the last one.
 inline FreeBlock* next_of(const FreeBlock* block, Key key) noexcept {
-  return block->link == -kEnd ? nullptr : reinterpret_cast<FreeBlock*>(key - block->link);
+  return block->link == -kEnd ? nullptr : reinterpret_cast<FreeBlock*>(decoded(block->link, key));
 }
 // next: nullptr where there is none.
 inline void link_to(FreeBlock* block, const FreeBlock* next, Key key) noexcept {
-  block->link = next == nullptr ? -kEnd : key - address_of(next);
+  block->link = next == nullptr ? -kEnd : encoded(address_of(next), key);
 }
 
 struct BlockList {

@@ -82,9 +82,10 @@ struct Heap {
   static void* reallocate(void* block, std::size_t bytes) noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::reallocate(block, bytes);
-    const std::size_t had = usable_bytes(block);
+    const PageMap::Word word = word_of(block);
+    const std::size_t had = usable_bytes(block, word);
     if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
-    if (const PageMap::Word word = word_of(block); Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
+    if (Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
       if (void* const resized = Large::resize(word, bytes)) return resized;
     void* const moved = allocate(bytes);
     if (moved == nullptr) return bytes <= had ? block : nullptr;
@@ -96,10 +97,7 @@ struct Heap {
   static std::size_t usable_bytes(const void* block) noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::usable_bytes(block);
-    const PageMap::Word word = word_of(block);
-    if (Large::is_large(word)) return Large::usable_bytes(word);
-    if (word == 0) fault(Fault::foreign, block);
-    return Classes::bytes_of(class_of(word));
+    return usable_bytes(block, word_of(block));
   }
 
   // Gives the calling thread a heap where it has none. returns false where there is no memory
@@ -241,6 +239,12 @@ struct Heap {
   static bool is_slab(PageMap::Word word) noexcept { return word != 0 && !Large::is_large(word); }
   static ThreadHeap* owner_of(PageMap::Word word) noexcept { return ThreadHeap::owner_of(word); }
   static unsigned class_of(PageMap::Word word) noexcept { return ThreadHeap::class_of(word); }
+
+  static std::size_t usable_bytes(const void* block, PageMap::Word word) noexcept {
+    if (Large::is_large(word)) return Large::usable_bytes(word);
+    if (word == 0) fault(Fault::foreign, block);
+    return Classes::bytes_of(class_of(word));
+  }
 
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
     if (current == &sentinel) [[unlikely]]

@@ -124,9 +124,7 @@ class LargeBlocks {
     }
     PageMap::set(unit_of(mapping.block), 1, 0);
     Pages::unmap(mapping.start, mapping.bytes);
-    mapping = {start, block, usable + kHugeBytes, usable, nullptr};
-    Pages::huge_pages(block, usable, true);
-    PageMap::set(unit_of(block), 1, address_of(&mapping) | kMappingTag);
+    set_up(mapping, start, block, usable + kHugeBytes, usable);
     used_bytes_.fetch_add(usable - had, std::memory_order_relaxed);
     return block;
   }
@@ -150,11 +148,16 @@ class LargeBlocks {
       give_descriptor(made);
       return {nullptr, false};
     }
-    *made = {start, start + (block - address_of(start)), usable + alignment, usable, nullptr};
-    Pages::huge_pages(made->block, usable, true);
-    PageMap::set(unit_of(made->block), 1, address_of(made) | kMappingTag);
+    set_up(*made, start, start + (block - address_of(start)), usable + alignment, usable);
     count(1, usable);
     return {made->block, true};
+  }
+
+  static void set_up(Mapping& mapping, std::byte* start, std::byte* block, std::size_t bytes,
+                     std::size_t usable) noexcept {
+    mapping = {start, block, bytes, usable, nullptr};
+    Pages::huge_pages(block, usable, true);
+    PageMap::set(unit_of(block), 1, address_of(&mapping) | kMappingTag);
   }
 
   static void unmap(Mapping* gone) noexcept {

@@ -65,7 +65,7 @@ class alignas(kHeapAlignment) ThreadHeap {
       return false;
     List& list = *reinterpret_cast<List*>(word);
     block->mark = key();
-    block->link = key() - address_of(list.head);
+    block->link = encoded(address_of(list.head), key());
     list.head = block;
     // From the word alone, which nothing else is made of here.
     if (--list.room < 0) [[unlikely]]
@@ -162,7 +162,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // nullptr, or the invariant that does not hold.
   const char* verify() const noexcept {
-    if (address_of(&end_) != key() + kEnd || static_cast<std::intptr_t>(key() - address_of(end_.link)) >= 0)
+    if (address_of(&end_) != key() + kEnd || static_cast<std::intptr_t>(decoded(address_of(end_.link), key())) >= 0)
       return "T4: the end block is in its place";
     for (unsigned c = 0; c < kClasses; ++c) {
       if (const char* const broken = verify_list({first_of(c), length_of(c)}, c)) return broken;
@@ -194,7 +194,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   [[gnu::always_inline]] void* pop(List& list) noexcept {
     auto* const block = static_cast<FreeBlock*>(list.head);
-    const std::uintptr_t next = key() - block->link;
+    const std::uintptr_t next = decoded(block->link, key());
     if (static_cast<std::intptr_t>(next) < 0) [[unlikely]]
       return nullptr;  // T4: it is the end
     list.head = reinterpret_cast<FreeBlock*>(next);

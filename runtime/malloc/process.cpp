@@ -10,6 +10,7 @@
 #include "runtime/malloc/process.hpp"
 
 #include "runtime/malloc/entry.hpp"
+#include "runtime/malloc/last_words.hpp"
 #include "runtime/malloc/message.hpp"
 #include "runtime/malloc/report.hpp"
 
@@ -48,10 +49,11 @@ void start() noexcept {
 [[gnu::constructor(101)]] void at_start() noexcept {
   note_thread();  // also for a heap that was attached by start() itself
   complain_about_settings();
+  if (settings().statistics_at_exit) keep_standard_error();
 }
 
 [[gnu::destructor(101)]] void at_end() noexcept {
-  if (settings().statistics_at_exit) write_summary(STDERR_FILENO);
+  if (settings().statistics_at_exit) write_summary(descriptor_for_last_words());
 }
 
 }  // namespace

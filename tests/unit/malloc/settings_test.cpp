@@ -94,6 +94,12 @@ TEST(Settings, TheSummaryIsWrittenAtExit) {
   EXPECT_NE(done.err.find("in use by spans"), std::string::npos) << done.err;
 }
 
+TEST(Settings, TheSummaryIsWrittenAlsoWhereTheProgramClosesStandardError) {
+  const Finished done = run(preloaded("LOAM_MALLOC_STATS=1", "sort /dev/null"));
+  EXPECT_EQ(done.status, 0);
+  EXPECT_TRUE(done.err.starts_with("loam malloc ")) << done.err;
+}
+
 TEST(Settings, AnUnknownSettingIsNamedOnce) {
   const Finished done = run(preloaded("LOAM_MALLOC_STAT=1", "/bin/true"));
   EXPECT_EQ(done.status, 0);
