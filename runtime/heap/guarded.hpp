@@ -1,27 +1,31 @@
 // Guarded: a heap behind checks that cost time, for LOAM_MALLOC_HARDENED=1.
 //   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
-//   end of the block a seal: its length and a tag that its address and a secret make; behind that, where the block is
-//   longer than any class, a page that nobody may touch. Beside the blocks lies a flag for each 16 bytes of an area:
-//   set where a block begins that the program holds. Freed blocks are zeroed and wait in one of 64 places of the thread
-//   that freed them, drawn at random, until a later one takes the place.
+//   end of the block a seal: its length and a tag that its address and a secret make; behind that, where the block has
+//   256 KiB or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Beside the
+//   blocks lies a flag for each 16 bytes of an area: set where a block begins that the program holds. Freed blocks are
+//   zeroed and wait in a queue of the thread that freed them, behind 32 to 63 others: how many is drawn anew every 64
+//   frees. They leave in the order in which they came: a program whose blocks come back in another order walks its
+//   memory in that order from then on, and more so with each round, which costs more than all checks (ADR 0017).
 //
 //   Found: double and invalid frees and pointers into blocks, always (the flag); writes of 1 to 32 bytes past the end,
 //   when the block is freed or resized (padding, seal; one byte of another value is enough); a free with another size,
 //   always; writes to a freed block while it waits, when it leaves, in the first and last 512 bytes and 512 that are
-//   drawn; a long block's contents run on, at once (the page). Which block serves next is not foreseen.
+//   drawn; a block with a page whose contents run on, at once. When a block serves again is not foreseen.
 //
 //   Source: seals as in scudo's checksums, flags as in hardened_malloc; zeroing, delay and guard pages as in both.
 //
-//   Cost: some 380 instructions for each pair of malloc and free, a memset, and lines that others would have used
-//   meanwhile; for a long block two system calls. Not where nothing is wrong with the program and time counts.
+//   Cost: some 370 instructions for each pair of malloc and free, a memset, and lines that others would have used
+//   meanwhile; for a block over 2 MiB, system calls. Not where nothing is wrong with the program and time counts.
 //
 //   G1 a block's flag is set exactly while the program holds it.
-//   G2 a block that waits is zero in full, and waits in one place.
+//   G2 a block that waits is zero in full, and waits in one place of one queue.
 #pragma once
 
 #include "runtime/base/bits.hpp"
+#include "runtime/heap/closed_blocks.hpp"
 #include "runtime/heap/fault.hpp"
 #include "runtime/heap/geometry.hpp"
+#include "runtime/heap/padding.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/sync/spin_lock.hpp"
 
@@ -43,7 +47,9 @@ class Guarded {
   [[gnu::noinline]] static void* allocate(std::size_t bytes) noexcept {
     if (bytes > kBytesMax) return nullptr;
     const std::size_t sealed = bytes + kSealBytes;
-    return admit(Inner::allocate(sealed > Classes::kMax ? sealed + kGuardBytes : sealed), bytes);
+    if (sealed > Classes::kMax) [[unlikely]]
+      return allocate_long(bytes);
+    return from_the_heap([=] { return Inner::allocate(sealed); }, bytes);
   }
 
   static void* allocate_zeroed(std::size_t bytes) noexcept {
@@ -56,7 +62,8 @@ class Guarded {
     if (bytes > kBytesMax) return nullptr;
     const std::size_t sealed = bytes + kSealBytes;
     const bool is_long = Classes::class_aligned(alignment, sealed) == Classes::kClasses;
-    return admit(Inner::allocate_aligned(alignment, is_long ? sealed + kGuardBytes : sealed), bytes);
+    const std::size_t wanted = is_long ? sealed + kGuardBytes : sealed;
+    return from_the_heap([=] { return Inner::allocate_aligned(alignment, wanted); }, bytes);
   }
 
   [[gnu::noinline]] static void deallocate(void* block) noexcept {
@@ -105,13 +112,30 @@ class Guarded {
   static auto* own() noexcept { return Inner::own(); }
 
   // Around a fork.
-  static void lock() noexcept { lock_.lock(); }
-  static void unlock() noexcept { lock_.unlock(); }
+  static void lock() noexcept {
+    lock_.lock();
+    closed_.lock();
+  }
+  static void unlock() noexcept {
+    closed_.unlock();
+    lock_.unlock();
+  }
 
   // What other threads have freed goes on waiting.
   static bool trim() noexcept {
     release_all();
+    closed_.give_all(open_and_give);
     return Inner::trim();
+  }
+
+  // nullptr, or the invariant that does not hold.
+  static const char* verify() noexcept {
+    const Waiting* const own = waiting_;
+    for (std::uint32_t i = own == nullptr ? 0 : own->left; own != nullptr && i != own->came; ++i)
+      if (!is_zero(words_of(own->places[i % kPlaces]), 2)) return "G2: a block that waits is zero";
+    return closed_.verify([](const ClosedBlocks::Block& block) {
+      return is_zero(static_cast<const std::uint64_t*>(block.start), frame_of(block.start).room / 16 * 2);
+    });
   }
 
  private:
@@ -120,11 +144,12 @@ class Guarded {
   static constexpr std::size_t kSealBytes = sizeof(std::uint64_t), kPaddingMax = 32;
   // What a guard page takes of a block, wherever the block ends in its last page.
   static constexpr std::size_t kGuardBytes = 2 * platform::kPageBytes;
+  // Usable bytes from which on every block has one; of the shorter long ones one in so many places.
+  static constexpr std::size_t kAlwaysGuarded = std::size_t{256} << 10;
+  static constexpr unsigned kOneIn = 16;
   static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - kGuardBytes;
-  static constexpr std::uint64_t kPadding = 0xb5b5b5b5b5b5b5b5u;
-  static constexpr std::size_t kWordBytes = sizeof kPadding;
   static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
-  static constexpr unsigned kPlacesLog2 = 6, kPlaces = 1 << kPlacesLog2;
+  static constexpr std::uint32_t kPlaces = 64, kWaitingMin = 32;
   static constexpr unsigned kLengthBits = 48;  // the tag has the rest
   static_assert(Classes::kMax >> (64 - kAddressBits) == 0, "the length of what waits has room beside its address");
   static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
@@ -133,6 +158,7 @@ class Guarded {
   // Of a thread: no other one is asked, and what is freed comes back to who has it in its cache. In pages of its own.
   struct Waiting {
     std::array<std::uint64_t, kPlaces> places;  // the block's address, and above it how long it was
+    std::uint32_t came, left, limit;            // of all times; how many may wait
     std::uint64_t drawn;                        // not 0
   };
   static constexpr std::size_t kWaitingBytes = base::round_up(sizeof(Waiting), platform::kPageBytes);
@@ -160,39 +186,19 @@ class Guarded {
   struct Frame {
     std::size_t room;  // in front of the seal
     std::size_t usable;
-    bool is_long;
+    bool is_long, has_page;
   };
   static Frame frame_of(const void* block) noexcept {
     const std::size_t usable = Inner::usable_bytes(block);
     if (usable <= Classes::kMax) [[likely]]
-      return {usable - kSealBytes, usable, false};
+      return {usable - kSealBytes, usable, false, false};
     const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
-    return {guarded - kSealBytes, usable, true};
+    // Of the shorter ones by their place, which is the same answer as long as there is the block.
+    const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ secret()) % kOneIn == 0;
+    return {guarded - kSealBytes, usable, true, has_page};
   }
   [[gnu::cold, gnu::noinline]] static void guard(void* block, const Frame& frame, bool open) noexcept {
     Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
-  }
-
-  // By words of eight bytes that may overlap, and by bytes where there are fewer than eight.
-  static void pad(std::byte* begin, std::size_t bytes) noexcept {
-    if (bytes < kWordBytes) {
-      for (std::size_t i = 0; i < bytes; ++i) begin[i] = std::byte{kPadding & 0xff};
-      return;
-    }
-    for (std::size_t i = 0; i + kWordBytes < bytes; i += kWordBytes) std::memcpy(begin + i, &kPadding, kWordBytes);
-    std::memcpy(begin + bytes - kWordBytes, &kPadding, kWordBytes);
-  }
-  static bool is_padded(const std::byte* begin, std::size_t bytes) noexcept {
-    if (bytes < kWordBytes)
-      return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{kPadding & 0xff}; });
-    const auto word = [begin](std::size_t i) {
-      std::uint64_t read;
-      std::memcpy(&read, begin + i, sizeof read);
-      return read;
-    };
-    std::uint64_t changed = word(bytes - kWordBytes) ^ kPadding;
-    for (std::size_t i = 0; i + kWordBytes < bytes; i += kWordBytes) changed |= word(i) ^ kPadding;
-    return changed == 0;
   }
 
   // Padding and seal behind `bytes`.
@@ -215,6 +221,30 @@ class Guarded {
     return bytes;
   }
 
+  // One that waits, or one of the heap's.
+  [[gnu::cold, gnu::noinline]] static void* allocate_long(std::size_t bytes) noexcept {
+    const std::size_t wanted = bytes + kSealBytes + kGuardBytes;
+    const auto kept = closed_.take(wanted);
+    if (kept.start == nullptr) return from_the_heap([=] { return Inner::allocate(wanted); }, bytes);
+    const Frame frame = frame_of(kept.start);
+    expect_zero(static_cast<std::uint64_t*>(kept.start), frame.room / sizeof(std::uint64_t));
+    flag(known_flags_of(kept.start), kept.start).store(1, std::memory_order_relaxed);
+    close(kept.start, bytes, frame);
+    return kept.start;
+  }
+  // What waits may be what is missing.
+  template <class Allocate>
+  [[gnu::always_inline]] static void* from_the_heap(Allocate allocate_inner, std::size_t bytes) noexcept {
+    void* const block = admit(allocate_inner(), bytes);
+    if (block != nullptr) [[likely]]
+      return block;
+    return closed_.give_all(open_and_give) ? admit(allocate_inner(), bytes) : nullptr;
+  }
+  static void open_and_give(void* block) noexcept {
+    guard(block, frame_of(block), true);
+    Inner::deallocate(block);
+  }
+
   static void* admit(void* block, std::size_t bytes) noexcept {
     if (block == nullptr) return nullptr;
     Flag* const flags = known_flags_of(block);
@@ -225,7 +255,7 @@ class Guarded {
     std::memset(block, 0, kBlockAlignment);  // the heap's own words
     const Frame frame = frame_of(block);
     close(block, bytes, frame);
-    if (frame.is_long) [[unlikely]]
+    if (frame.has_page) [[unlikely]]
       guard(block, frame, false);  // or the seal alone guards it
     return block;
   }
@@ -265,12 +295,18 @@ class Guarded {
     Waiting* const own = waiting_;
     if (own == nullptr) [[unlikely]]
       return wait_first(waits);
-    if (const std::uint64_t out = std::exchange(own->places[draw(*own)], waits); out != 0) release(out);
+    wait(*own, waits);
   }
   [[gnu::cold, gnu::noinline]] static void clear_long(void* block, const Frame& frame) noexcept {
-    guard(block, frame, true);
-    std::memset(block, 0, frame.room);
-    Inner::deallocate(block);
+    if (frame.usable <= ClosedBlocks::kBlockBytesMax) {
+      std::memset(block, 0, frame.room + kSealBytes);
+      return frame.has_page ? closed_.put({block, frame.usable}, open_and_give) : Inner::deallocate(block);
+    }
+    // What was never touched need not be, and the system has zeroes.
+    const std::size_t whole = base::round_up(address_of(block), platform::kPageBytes) - address_of(block);
+    std::memset(block, 0, whole);
+    Inner::Pages::purge(static_cast<std::byte*>(block) + whole, frame.room + kSealBytes - whole);
+    open_and_give(block);
   }
   // The first block that a thread frees. The thread gets a heap, and so an end at which nothing is left to wait.
   [[gnu::cold, gnu::noinline]] static void wait_first(std::uint64_t waits) noexcept {
@@ -278,52 +314,64 @@ class Guarded {
     auto* const made = reinterpret_cast<Waiting*>(Inner::Pages::metadata(kWaitingBytes));
     if (made == nullptr) return release(waits);
     made->drawn = base::mix(secret() ^ address_of(made)) | 1;
-    made->places[draw(*made)] = waits;
+    made->limit = kWaitingMin;
     waiting_ = made;
+    wait(*made, waits);
+  }
+
+  static void wait(Waiting& own, std::uint64_t waits) noexcept {
+    own.places[own.came++ % kPlaces] = waits;
+    if (own.came % kPlaces == 0) [[unlikely]]
+      draw_limit(own);
+    if (own.came - own.left > own.limit) release_first(own);
+  }
+  [[gnu::cold, gnu::noinline]] static void draw_limit(Waiting& own) noexcept {
+    own.limit = kWaitingMin + static_cast<std::uint32_t>(draw(own) % (kPlaces - kWaitingMin));
+    while (own.came - own.left > own.limit) release_first(own);
+  }
+  static void release_first(Waiting& own) noexcept { release(own.places[own.left++ % kPlaces]); }
+
+  static std::uint64_t* words_of(std::uint64_t waits) noexcept {
+    return reinterpret_cast<std::uint64_t*>(waits & ((std::uint64_t{1} << kAddressBits) - 1));
   }
 
   // A block that has waited goes back to the heap.
   static void release(std::uint64_t waited) noexcept {
-    auto* const words = reinterpret_cast<std::uint64_t*>(waited & ((std::uint64_t{1} << kAddressBits) - 1));
+    std::uint64_t* const words = words_of(waited);
     const std::size_t held =
         base::round_up(static_cast<std::size_t>(waited >> kAddressBits), kBlockAlignment) / sizeof *words;
-    const bool zero = held <= 3 * kLookedAt
-                          ? is_zero(words, Inner::usable_bytes(words) / sizeof *words)
-                          : is_zero(words, kLookedAt) && is_zero(words + drawn_window(held), kLookedAt) &&
-                                is_zero(words + held - kLookedAt, kLookedAt);
-    if (!zero) Inner::fault(Fault::use_after_free, words);
+    if (held > 3 * kLookedAt)
+      expect_zero(words, held);
+    else if (!is_zero(words, Inner::usable_bytes(words) / sizeof *words))
+      Inner::fault(Fault::use_after_free, words);
     Inner::deallocate(words);
   }
-
-  // An even number of words. No early end: nearly always all are zero.
-  static bool is_zero(const std::uint64_t* words, std::size_t count) noexcept {
-    using Four [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
-    Four all{};
-    for (; count >= 4; count -= 4, words += 4) all |= *reinterpret_cast<const Four*>(words);
-    const std::uint64_t last = count == 0 ? 0 : words[0] | words[1];
-    return (all[0] | all[1] | all[2] | all[3] | last) == 0;
+  // In three places of a block of more than three times kLookedAt words.
+  [[gnu::noinline]] static void expect_zero(std::uint64_t* words, std::size_t held) noexcept {
+    if (!is_zero(words, kLookedAt) || !is_zero(words + drawn_window(held), kLookedAt) ||
+        !is_zero(words + held - kLookedAt, kLookedAt))
+      Inner::fault(Fault::use_after_free, words);
   }
 
   // Where, between the first and the last kLookedAt words of `count`, others begin that are looked at.
   static std::size_t drawn_window(std::size_t count) noexcept {
-    const std::uint64_t drawn = waiting_ != nullptr ? waiting_->drawn : 0;
+    const std::uint64_t drawn = waiting_ != nullptr ? draw(*waiting_) : 0;
     return kLookedAt +
            base::scale_to(static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(count - 3 * kLookedAt + 1));
   }
 
   static void release_all() noexcept {
     if (waiting_ == nullptr) return;
-    for (std::uint64_t& place : waiting_->places)
-      if (const std::uint64_t out = std::exchange(place, 0); out != 0) release(out);
+    while (waiting_->left != waiting_->came) release_first(*waiting_);
   }
 
-  // Of [0, kPlaces). Source: Marsaglia, Xorshift RNGs (2003), one sequence a thread.
-  static std::size_t draw(Waiting& own) noexcept {
+  // Source: Marsaglia, Xorshift RNGs (2003), one sequence a thread.
+  static std::uint64_t draw(Waiting& own) noexcept {
     std::uint64_t& word = own.drawn;
     word ^= word << 13;
     word ^= word >> 7;
     word ^= word << 17;
-    return word >> (64 - kPlacesLog2);
+    return word;
   }
 
   static Flag& flag(Flag* flags, const void* block) noexcept {
@@ -347,6 +395,7 @@ class Guarded {
   }
 
   static inline constinit sync::SpinLock lock_{};
+  static inline constinit ClosedBlocks closed_{};
   static inline constinit std::atomic<std::uint64_t> secret_{0};
   static inline constinit thread_local Waiting* waiting_ = nullptr;  // made by the thread's first free
   static inline constinit std::atomic<Flag*> flags_[kAreasMax]{};

@@ -183,6 +183,8 @@ struct Heap {
     Threads::for_each([&broken](const ThreadHeap& heap) {
       if (broken == nullptr && !is_lost(heap)) broken = heap.verify();
     });
+    if constexpr (kGuardable)
+      if (broken == nullptr) broken = C::Guarded::verify();
     return broken;
   }
 

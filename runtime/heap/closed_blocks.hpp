@@ -1,0 +1,97 @@
+// ClosedBlocks: long blocks of a guarded heap that nobody holds, each still with its closed page, in the order in which
+// they were freed. To open and to close a page are two system calls; a program that frees 64 KiB and asks for 64 KiB,
+// again and again, would spend most of its time there.
+//   Serves requests that the block's length fits within a unit, from the one that has waited longest. Holds up to kMax
+//   blocks of up to kBytesMax together, for all threads; who does not fit pushes the oldest out.
+//   Cost: a lock, and a walk over up to kMax entries.
+//   C1 every block is zero, and closed but for the heap's own lock.
+//   C2 the bytes held are the sum over the blocks, at most kBytesMax.
+#pragma once
+
+#include "runtime/heap/geometry.hpp"
+#include "runtime/sync/spin_lock.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <span>
+
+namespace loam::heap {
+
+class ClosedBlocks {
+ public:
+  struct Block {
+    void* start;  // nullptr: none
+    std::size_t usable_bytes;
+  };
+  static constexpr std::size_t kMax = 16, kBytesMax = std::size_t{8} << 20, kBlockBytesMax = std::size_t{2} << 20;
+
+  // A block of at least that many usable bytes, and hardly more.
+  Block take(std::size_t bytes) noexcept {
+    const std::lock_guard guard(lock_);
+    for (std::size_t i = 0; i < count_; ++i)
+      if (blocks_[i].usable_bytes >= bytes && blocks_[i].usable_bytes - bytes <= kUnitBytes) return remove(i);
+    return {nullptr, 0};
+  }
+
+  // Puts a block of up to kBlockBytesMax behind the others. give(start): one that has to go for it.
+  template <class Give>
+  void put(Block block, Give give) noexcept {
+    for (;;) {
+      Block oldest;
+      {
+        const std::lock_guard guard(lock_);
+        if (count_ < kMax && bytes_ + block.usable_bytes <= kBytesMax) {
+          blocks_[count_++] = block;
+          bytes_ += block.usable_bytes;
+          return;
+        }
+        oldest = remove(0);
+      }
+      give(oldest.start);
+    }
+  }
+
+  // give(start), of all of them. returns whether there were any
+  template <class Give>
+  bool give_all(Give give) noexcept {
+    bool any = false;
+    for (Block oldest; (oldest = take_oldest()).start != nullptr; any = true) give(oldest.start);
+    return any;
+  }
+
+  void lock() noexcept { lock_.lock(); }
+  void unlock() noexcept { lock_.unlock(); }
+
+  // nullptr, or the invariant that does not hold. zero(block): whether it is.
+  template <class Zero>
+  const char* verify(Zero zero) noexcept {
+    const std::lock_guard guard(lock_);
+    std::size_t sum = 0;
+    for (const Block& block : std::span(blocks_).first(count_)) {
+      if (!zero(block)) return "C1: a closed block is zero";
+      sum += block.usable_bytes;
+    }
+    return sum == bytes_ && sum <= kBytesMax ? nullptr : "C2: the bytes held are those of the blocks";
+  }
+
+ private:
+  Block take_oldest() noexcept {
+    const std::lock_guard guard(lock_);
+    return count_ == 0 ? Block{nullptr, 0} : remove(0);
+  }
+
+  Block remove(std::size_t i) noexcept {
+    const Block found = blocks_[i];
+    std::copy(blocks_.begin() + i + 1, blocks_.begin() + count_, blocks_.begin() + i);
+    --count_;
+    bytes_ -= found.usable_bytes;
+    return found;
+  }
+
+  sync::SpinLock lock_;
+  std::size_t count_ = 0, bytes_ = 0;
+  std::array<Block, kMax> blocks_{};
+};
+
+}  // namespace loam::heap

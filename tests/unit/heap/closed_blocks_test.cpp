@@ -1,0 +1,78 @@
+// Long blocks that wait with their page: which one serves, and what has to go.
+#include "runtime/heap/closed_blocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace loam::heap {
+namespace {
+
+using Block = ClosedBlocks::Block;
+
+void* place(std::uintptr_t number) { return reinterpret_cast<void*>(number << 24); }
+
+struct Gone {
+  std::vector<void*> blocks;
+  auto operator()() {
+    return [this](void* block) { blocks.push_back(block); };
+  }
+};
+
+const char* verified(ClosedBlocks& closed) {
+  return closed.verify([](const Block&) { return true; });
+}
+
+TEST(ClosedBlocks, TheOldestThatFitsServes) {
+  ClosedBlocks closed;
+  Gone gone;
+  EXPECT_EQ(closed.take(1).start, nullptr);
+  closed.put({place(1), 500'000}, gone());
+  closed.put({place(2), 300'000}, gone());
+  closed.put({place(3), 301'000}, gone());
+  EXPECT_EQ(closed.take(301'001).start, nullptr) << "two are too short, one is too long";
+  EXPECT_EQ(closed.take(300'500).start, place(3));
+  closed.put({place(4), 300'000}, gone());
+  EXPECT_EQ(closed.take(300'000 - kUnitBytes).start, place(2));
+  EXPECT_EQ(closed.take(300'000 - kUnitBytes - 1).start, nullptr);
+  EXPECT_EQ(closed.take(300'000).usable_bytes, 300'000u);
+  EXPECT_EQ(closed.take(300'000).start, nullptr);
+  EXPECT_EQ(verified(closed), nullptr);
+  EXPECT_TRUE(gone.blocks.empty());
+}
+
+TEST(ClosedBlocks, OneTooManyPushesTheOldestOut) {
+  ClosedBlocks closed;
+  Gone gone;
+  for (std::size_t i = 0; i < ClosedBlocks::kMax + 2; ++i) closed.put({place(i + 1), 100}, gone());
+  EXPECT_EQ(gone.blocks, (std::vector{place(1), place(2)}));
+  EXPECT_EQ(verified(closed), nullptr);
+}
+
+TEST(ClosedBlocks, SoManyBytesAreHeldAndNoMore) {
+  ClosedBlocks closed;
+  Gone gone;
+  constexpr std::size_t kFit = ClosedBlocks::kBytesMax / ClosedBlocks::kBlockBytesMax;
+  static_assert(kFit < ClosedBlocks::kMax);
+  for (std::size_t i = 0; i < kFit; ++i) closed.put({place(i + 1), ClosedBlocks::kBlockBytesMax}, gone());
+  EXPECT_TRUE(gone.blocks.empty());
+  closed.put({place(99), 1}, gone());
+  EXPECT_EQ(gone.blocks, std::vector{place(1)});
+  EXPECT_EQ(verified(closed), nullptr);
+  EXPECT_TRUE(closed.give_all(gone()));
+  EXPECT_EQ(gone.blocks.size(), kFit + 1);
+  EXPECT_FALSE(closed.give_all(gone()));
+  EXPECT_EQ(verified(closed), nullptr);
+}
+
+TEST(ClosedBlocks, VerifyTellsWhichIsNotZero) {
+  ClosedBlocks closed;
+  Gone gone;
+  closed.put({place(1), 100}, gone());
+  closed.put({place(2), 100}, gone());
+  EXPECT_STREQ(closed.verify([](const Block& block) { return block.start != place(2); }), "C1: a closed block is zero");
+}
+
+}  // namespace
+}  // namespace loam::heap
