@@ -1,7 +1,6 @@
 // The bytes that a guarded heap knows: the padding behind a program's bytes, and the zeroes of what is freed.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,28 +8,55 @@
 namespace loam::heap {
 
 inline constexpr std::uint64_t kPadding = 0xb5b5b5b5b5b5b5b5u;
+inline constexpr std::size_t kPaddingMax = 32;
 
-// By words of eight bytes that may overlap, and by bytes where there are fewer than eight.
+namespace padding {
+
+template <class Word>
+Word load(const std::byte* from) noexcept {
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  return word;
+}
+template <class Word>
+void store(std::byte* to, Word word) noexcept {
+  std::memcpy(to, &word, sizeof word);
+}
+
+using Two [[gnu::vector_size(16)]] = std::uint64_t;
+inline constexpr Two kTwo = {kPadding, kPadding};
+
+// Of a word whose last `bytes` bytes are padding, 0 to 7, the others.
+inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{0} >> (8 * bytes); }
+
+}  // namespace padding
+
+// Pads [begin, begin + bytes), up to kPaddingMax. The eight bytes in front of the end may be touched. By words that
+// overlap: no loop has a length that nobody foresees.
 inline void pad(std::byte* begin, std::size_t bytes) noexcept {
-  if (bytes < sizeof kPadding) {
-    for (std::size_t i = 0; i < bytes; ++i) begin[i] = std::byte{kPadding & 0xff};
-    return;
+  using namespace padding;
+  std::byte* const end = begin + bytes;
+  if (bytes >= sizeof kTwo) {
+    store(begin, kTwo);
+    store(end - sizeof kTwo, kTwo);
+  } else if (bytes >= sizeof kPadding) {
+    store(begin, kPadding);
+    store(end - sizeof kPadding, kPadding);
+  } else {
+    const std::uint64_t kept = others(bytes);
+    store(end - sizeof kPadding, (load<std::uint64_t>(end - sizeof kPadding) & kept) | (kPadding & ~kept));
   }
-  for (std::size_t i = 0; i + sizeof kPadding < bytes; i += sizeof kPadding)
-    std::memcpy(begin + i, &kPadding, sizeof kPadding);
-  std::memcpy(begin + bytes - sizeof kPadding, &kPadding, sizeof kPadding);
 }
 inline bool is_padded(const std::byte* begin, std::size_t bytes) noexcept {
-  if (bytes < sizeof kPadding)
-    return std::all_of(begin, begin + bytes, [](std::byte b) { return b == std::byte{kPadding & 0xff}; });
-  const auto word = [begin](std::size_t i) {
-    std::uint64_t read;
-    std::memcpy(&read, begin + i, sizeof read);
-    return read;
-  };
-  std::uint64_t changed = word(bytes - sizeof kPadding) ^ kPadding;
-  for (std::size_t i = 0; i + sizeof kPadding < bytes; i += sizeof kPadding) changed |= word(i) ^ kPadding;
-  return changed == 0;
+  using namespace padding;
+  const std::byte* const end = begin + bytes;
+  if (bytes >= sizeof kTwo) {
+    const Two changed = (load<Two>(begin) ^ kTwo) | (load<Two>(end - sizeof kTwo) ^ kTwo);
+    return (changed[0] | changed[1]) == 0;
+  }
+  if (bytes >= sizeof kPadding)
+    return load<std::uint64_t>(begin) == kPadding && load<std::uint64_t>(end - sizeof kPadding) == kPadding;
+  return ((load<std::uint64_t>(end - sizeof kPadding) ^ kPadding) & ~others(bytes)) == 0;
 }
 
 // An even number of words. No early end: nearly always all are zero.
