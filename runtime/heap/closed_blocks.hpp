@@ -1,6 +1,6 @@
 // ClosedBlocks: long blocks of a guarded heap that nobody holds, each still with its closed page, in the order in which
-// they were freed. To open and to close a page are two system calls; a program that frees 64 KiB and asks for 64 KiB,
-// again and again, would spend most of its time there.
+// they were freed. To open and to close a page are two system calls; a program that frees a buffer and asks for one of
+// that length, again and again, would spend much of its time there.
 //   Serves requests that the block's length fits within a unit, from the one that has waited longest. Holds up to kMax
 //   blocks of up to kBytesMax together, for all threads; who does not fit pushes the oldest out.
 //   Cost: a lock, and a walk over up to kMax entries.

@@ -48,14 +48,13 @@ class Guarded {
     if (bytes > kBytesMax) return nullptr;
     const std::size_t sealed = bytes + kSealBytes;
     if (sealed > Classes::kMax) [[unlikely]]
-      return allocate_long(bytes);
+      return allocate_long(bytes, false);
     return from_the_heap([=] { return Inner::allocate(sealed); }, bytes);
   }
 
+  // bytes: more than the longest class has. Pages that are zero already are not touched.
   static void* allocate_zeroed(std::size_t bytes) noexcept {
-    void* const block = allocate(bytes);
-    if (block != nullptr) std::memset(block, 0, bytes);
-    return block;
+    return bytes <= kBytesMax ? allocate_long(bytes, true) : nullptr;
   }
 
   static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
@@ -224,11 +223,12 @@ class Guarded {
     return bytes;
   }
 
-  // One that waits, or one of the heap's.
-  [[gnu::cold, gnu::noinline]] static void* allocate_long(std::size_t bytes) noexcept {
+  // One that waits, which is zero, or one of the heap's.
+  [[gnu::cold, gnu::noinline]] static void* allocate_long(std::size_t bytes, bool zeroed) noexcept {
     const std::size_t wanted = bytes + kSealBytes + kGuardBytes;
     const auto kept = closed_.take(wanted);
-    if (kept.start == nullptr) return from_the_heap([=] { return Inner::allocate(wanted); }, bytes);
+    if (kept.start == nullptr)
+      return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes);
     const Frame frame = frame_of(kept.start);
     expect_zero(static_cast<std::uint64_t*>(kept.start), frame.room / sizeof(std::uint64_t));
     flag(known_flags_of(kept.start), kept.start).store(1, std::memory_order_relaxed);

@@ -40,6 +40,8 @@ struct Heap {
 
   static void* allocate_zeroed(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax) {
+      if constexpr (kGuardable)
+        if (stands_aside()) return C::Guarded::allocate_zeroed(bytes);
       const auto taken = allocate_large(1, bytes);
       if (taken.block != nullptr && !taken.zero) std::memset(taken.block, 0, bytes);
       return taken.block;

@@ -67,6 +67,24 @@ TEST(Guarded, AlignedAndZeroedBlocksAre) {
     }
 }
 
+TEST(Guarded, ZeroedLongBlocksAreNotTouched) {
+  const std::size_t bytes = std::size_t{128} << 20;  // a mapping of its own
+  auto* const block = static_cast<std::byte*>(TestHeap::allocate_zeroed(bytes));
+  EXPECT_LT(platform::resident_bytes(block, bytes), bytes / 2);
+  EXPECT_TRUE(holds(block + bytes - 5000, 5000, 0));
+  TestHeap::deallocate(block);
+  // Whoever had the memory before.
+  auto* const dirty = filled(400000, 1);
+  TestHeap::deallocate(dirty);
+  for (const std::size_t other : {400000u, 50000u, 3u << 20}) {
+    TestHeap::deallocate(filled(other, 1));
+    auto* const zeroed = static_cast<std::byte*>(TestHeap::allocate_zeroed(other));
+    EXPECT_TRUE(holds(zeroed, other, 0)) << other;
+    EXPECT_EQ(TestHeap::usable_bytes(zeroed), other);
+    TestHeap::deallocate(zeroed);
+  }
+}
+
 TEST(Guarded, ReallocateKeepsTheContents) {
   for (const std::size_t from : kSizes)
     for (const std::size_t to : kSizes) {
