@@ -132,6 +132,14 @@ def test_latency_over_the_second_of_the_peers_is_called_so_and_a_rounding_is_not
     assert verdict(51, 50, 10, floor=50.5) == "over"
 
 
+def test_latency_that_may_be_chance_is_called_so() -> None:
+    cells = latency_cells({"loam": 60, "a": 50, "b": 10})
+    ours = next(one for one in cells if one["factors"]["workload"] == "malloc-latency")
+    ours["metrics"]["malloc_max_ns"]["values"] = [30e3, 61e3, 62e3, 40e3, 63e3, 64e3, 35e3, 65e3, 66e3, 45e3]
+    row = next(row for row in mallocs.page(made(cells)).splitlines() if row.startswith("| malloc longest"))
+    assert row.split(" | ")[5] == "over, but not told apart"
+
+
 def test_latency_of_a_single_peer_has_no_second() -> None:
     text = mallocs.page(made(latency_cells({"loam": 50, "a": 900})))
     assert "| a | 30.0 | 30.0 | 30.0 | 900 |" in text and "worse of the two" not in text

@@ -50,8 +50,9 @@ def section(cases_of: CasesOf, ours: str, names: Sequence[str]) -> list[str]:
     ]
     if beside:
         lines += [
-            f"Is {ours} at or under the worse of the two best peers? By these medians; the ratio is of paired blocks. A longest",
-            "call that is no longer than the longest time of no call at all is not told apart from the machine's own doing.", "",
+            f"Is {ours} at or under the worse of the two best peers? By these medians; the ratio is of paired blocks. Over, but",
+            "not told apart: the interval of the ratio holds 1. A longest call that is no longer than the longest time of no",
+            "call at all is not told apart from the machine's own doing.", "",
             f"| | threads | {ours} | that peer | | | ratio |", "| --- | ---: | ---: | --- | ---: | --- | ---: |", *beside, "",
         ]  # fmt: skip
     return lines
@@ -88,12 +89,18 @@ def _beside(case: Case | None, call: str, time: str, ours: str, peers: Sequence[
     if case is None or own is None or len(ranked) < 2:
         return []
     limit, peer = ranked[1]
-    verdict = "at or under" if _rounded(own) <= _rounded(limit) else "over"
-    if verdict == "over" and floor is not None and own <= floor:
+    ratio = case.ratio(ours, peer)
+    if _rounded(own) <= _rounded(limit):
+        verdict = "at or under"
+    elif floor is not None and own <= floor:
         verdict = "over, as no call at all is"
+    elif ratio is not None and ratio.low is not None and ratio.low <= 1:
+        verdict = "over, but not told apart"
+    else:
+        verdict = "over"
     return [
         f"| {_head(call, time)} | {case.threads} | {_shown(own, time)} | {peer} | {_shown(limit, time)} | {verdict} "
-        f"| {paired.text_of(case.ratio(ours, peer))} |"
+        f"| {paired.text_of(ratio)} |"
     ]
 
 
