@@ -4,7 +4,7 @@
 //   Serves requests that the block's length fits within a unit, from the one that has waited longest. Holds up to kMax
 //   blocks of up to kBytesMax together, for all threads; who does not fit pushes the oldest out.
 //   Cost: a lock, and a walk over up to kMax entries.
-//   C1 every block is zero, and closed but for the heap's own lock.
+//   C1 every block is zero.
 //   C2 the bytes held are the sum over the blocks, at most kBytesMax.
 #pragma once
 

@@ -1,9 +1,10 @@
 #include "runtime/malloc/last_words.hpp"
 
+#include "runtime/platform/keep_errno.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cerrno>
 
 namespace loam::malloc {
 namespace {
@@ -22,22 +23,18 @@ bool is_still_kept() noexcept {
 }  // namespace
 
 void keep_standard_error() noexcept {
-  const int before = errno;
+  const platform::KeepErrno keep;
   struct stat now;
-  if (fstat(STDERR_FILENO, &now) == 0) {
-    kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kNumberMin);
-    kept_device = now.st_dev;
-    kept_inode = now.st_ino;
-  }
-  errno = before;
+  if (fstat(STDERR_FILENO, &now) != 0) return;
+  kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kNumberMin);
+  kept_device = now.st_dev;
+  kept_inode = now.st_ino;
 }
 
 int descriptor_for_last_words() noexcept {
-  const int before = errno;
+  const platform::KeepErrno keep;
   const bool closed = fcntl(STDERR_FILENO, F_GETFD) < 0;
-  const int found = closed && is_still_kept() ? kept : STDERR_FILENO;
-  errno = before;
-  return found;
+  return closed && is_still_kept() ? kept : STDERR_FILENO;
 }
 
 }  // namespace loam::malloc
