@@ -199,8 +199,9 @@ class Guarded {
     const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ secret()) % kOneIn == 0;
     return {guarded - kSealBytes, usable, true, has_page};
   }
-  [[gnu::cold, gnu::noinline]] static void guard(void* block, const Frame& frame, bool open) noexcept {
-    Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
+  // returns false: the system refused, and the page stays as it was
+  [[gnu::cold, gnu::noinline]] static bool guard(void* block, const Frame& frame, bool open) noexcept {
+    return Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
   }
 
   // Padding and seal behind `bytes`.
@@ -231,9 +232,7 @@ class Guarded {
       return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes);
     const Frame frame = frame_of(kept.start);
     expect_zero(static_cast<std::uint64_t*>(kept.start), frame.room / sizeof(std::uint64_t));
-    flag(known_flags_of(kept.start), kept.start).store(1, std::memory_order_relaxed);
-    close(kept.start, bytes, frame);
-    return kept.start;
+    return hand_out(known_flags_of(kept.start), kept.start, bytes, frame);
   }
   // What waits may be what is missing.
   template <class Allocate>
@@ -243,9 +242,9 @@ class Guarded {
       return block;
     return closed_.give_all(open_and_give) ? admit(allocate_inner(), bytes) : nullptr;
   }
+  // A block whose page stays closed is lost: whoever got it next would die of that page.
   static void open_and_give(void* block) noexcept {
-    guard(block, frame_of(block), true);
-    Inner::deallocate(block);
+    if (guard(block, frame_of(block), true)) Inner::deallocate(block);
   }
 
   static void* admit(void* block, std::size_t bytes) noexcept {
@@ -253,13 +252,18 @@ class Guarded {
     Flag* const flags = known_flags_of(block);
     if (flags == nullptr) [[unlikely]]
       return admit_first(block, bytes);
-    // relaxed: a block passes from thread to thread by means that order.
-    flag(flags, block).store(1, std::memory_order_relaxed);
     std::memset(block, 0, kBlockAlignment);  // the heap's own words
     const Frame frame = frame_of(block);
-    close(block, bytes, frame);
     if (frame.has_page) [[unlikely]]
       guard(block, frame, false);  // or the seal alone guards it
+    return hand_out(flags, block, bytes, frame);
+  }
+
+  [[gnu::always_inline]] static void* hand_out(Flag* flags, void* block, std::size_t bytes,
+                                               const Frame& frame) noexcept {
+    // relaxed: a block passes from thread to thread by means that order.
+    flag(flags, block).store(1, std::memory_order_relaxed);
+    close(block, bytes, frame);
     return block;
   }
 

@@ -4,11 +4,12 @@
 //   not borrowed leave by the outbox.
 //   Cost: malloc 16 and free 21 instructions. What malloc hands out was fetched when the block before was handed out.
 //
-//   When not: a thread that frees far more than it ever allocates keeps up to kShelvedBytesMax until it ends.
+//   When not: a thread that frees far more than it ever allocates keeps a full shelf until it ends.
 //
 //   T1 each block of a list and of the shelf is of that class, carved from some heap's slab, and linked with the key.
 //
-//   T2 a list grows by at most batch_of(class) before settle() puts it away: its room says by how much still.
+//   T2 a list grows by at most batch_of(class) before settle() puts it away, and of middling blocks to that length: its
+//   room says by how much still.
 //
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 //
@@ -17,6 +18,7 @@
 
 #include "runtime/heap/borrowed.hpp"
 #include "runtime/heap/remote.hpp"
+#include "runtime/heap/shelf.hpp"
 #include "runtime/heap/slabs.hpp"
 #include "runtime/platform/cache_line.hpp"
 
@@ -86,11 +88,11 @@ class alignas(kHeapAlignment) ThreadHeap {
       return pop_class(c);
     }
     receive(send);
-    if (first_of(c) == nullptr && !unshelve(c)) {
-      const BlockList found = slabs_.take(c, key());
-      if (found.first == nullptr) return nullptr;
-      start_over(c, found);
-    }
+    if (first_of(c) != nullptr) return pop_class(c);
+    BlockList found = shelf_.take(c, key());
+    if (found.first == nullptr) found = slabs_.take(c, key());
+    if (found.first == nullptr) return nullptr;
+    start_over(c, found);
     return pop_class(c);
   }
 
@@ -100,7 +102,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
     start_over(c, {});
-    shelve(c, list, send);
+    if (!shelf_.put(c, list)) give(list.first, c, send);
   }
 
   // Takes in what other threads have freed.
@@ -137,7 +139,8 @@ class alignas(kHeapAlignment) ThreadHeap {
       start_over(c, {});
       give(list, c, send);
       give(borrowed_.take_all(c).first, c, send);
-      while (shelf_[c].lists != 0) give_one(c, send);
+      for (BlockList shelved = shelf_.take(c, key()); shelved.first != nullptr; shelved = shelf_.take(c, key()))
+        give(shelved.first, c, send);
     }
     slabs_.give_whole();
   }
@@ -155,8 +158,8 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Whether the block is in one of this heap's lists: what a mark of ours in a block that is freed means for sure.
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
     if (contains(first_of(c), block) || contains(borrowed_.kept(c).first, block)) return true;
-    for (unsigned i = 0; i < shelf_[c].lists; ++i)
-      if (contains(shelf_[c].list[i].first, block)) return true;
+    for (const BlockList& list : shelf_.lists(c))
+      if (contains(list.first, block)) return true;
     return contains(Spans::span_of(block)->free_list, block);
   }
 
@@ -167,15 +170,15 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (unsigned c = 0; c < kClasses; ++c) {
       if (const char* const broken = verify_list({first_of(c), length_of(c)}, c)) return broken;
       if (const char* const broken = verify_list(borrowed_.kept(c), c)) return broken;
-      for (unsigned i = 0; i < shelf_[c].lists; ++i)
-        if (const char* const broken = verify_list(shelf_[c].list[i], c)) return broken;
+      for (const BlockList& list : shelf_.lists(c))
+        if (const char* const broken = verify_list(list, c)) return broken;
     }
     return nullptr;
   }
 
  private:
-  static constexpr unsigned kShelf = 16;
-  static constexpr std::size_t kBatchBytes = 64u << 10, kLongBatchBytes = 256u << 10, kShelvedBytesMax = 4u << 20;
+  static constexpr std::size_t kBatchBytes = 64u << 10, kLongBatchBytes = 256u << 10;
+  static constexpr std::int32_t kMiddlingBatch = 32;
 
   struct alignas(kWordStep) List {
     void* head;         // a FreeBlock, or the End
@@ -185,11 +188,6 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Read as a FreeBlock. A pointer to what lies behind the heap's address: the compiler makes no number of an address.
   struct End {
     const void* link;
-  };
-
-  struct Shelf {
-    std::uint32_t lists;
-    BlockList list[kShelf];
   };
 
   [[gnu::always_inline]] void* pop(List& list) noexcept {
@@ -214,53 +212,23 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // Lists of long blocks are longer, so that the way to the slabs and back is worth its while.
   static constexpr std::int32_t batch_of(unsigned c) noexcept {
+    if (Shelf<Classes>::is_middling(c)) return kMiddlingBatch;
     const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kBatchBytes : kLongBatchBytes;
     return static_cast<std::int32_t>(std::clamp<std::size_t>(batch / bytes, 16, 2048));
   }
-  static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
-
   void start_over(unsigned c, const BlockList& list) noexcept {
-    lists_[c] = {list.first != nullptr ? list.first : static_cast<void*>(&end_), batch_of(c)};
-    began_with_[c] = list.count;
+    limits_[c] = batch_of(c) + (Shelf<Classes>::is_middling(c) ? 0 : static_cast<std::int32_t>(list.count));
+    lists_[c] = {list.first != nullptr ? list.first : static_cast<void*>(&end_), limits_[c] - std::int64_t{list.count}};
   }
   // nullptr: the list is empty.
   FreeBlock* first_of(unsigned c) const noexcept {
     return lists_[c].head == &end_ ? nullptr : static_cast<FreeBlock*>(lists_[c].head);
   }
-  std::uint32_t length_of(unsigned c) const noexcept {
-    return began_with_[c] + static_cast<std::uint32_t>(batch_of(c) - lists_[c].room);
-  }
+  std::uint32_t length_of(unsigned c) const noexcept { return static_cast<std::uint32_t>(limits_[c] - lists_[c].room); }
 
   // The list at an offset in bytes, which is what slots_ holds: nothing is scaled on the way.
   List& at_offset(std::size_t offset) noexcept {
     return *reinterpret_cast<List*>(reinterpret_cast<std::byte*>(lists_.data()) + offset);
-  }
-
-  bool unshelve(unsigned c) noexcept {
-    Shelf& shelf = shelf_[c];
-    if (shelf.lists == 0) return false;
-    const BlockList& list = shelf.list[--shelf.lists];
-    shelved_bytes_ -= bytes_of(list, c);
-    start_over(c, list);
-    return true;
-  }
-
-  template <class Send>
-  void shelve(unsigned c, const BlockList& list, Send send) noexcept {
-    Shelf& shelf = shelf_[c];
-    if (shelf.lists == kShelf || shelved_bytes_ + bytes_of(list, c) > kShelvedBytesMax) {
-      give(list.first, c, send);
-      return;
-    }
-    shelf.list[shelf.lists++] = list;
-    shelved_bytes_ += bytes_of(list, c);
-  }
-
-  template <class Send>
-  void give_one(unsigned c, Send send) noexcept {
-    const BlockList& list = shelf_[c].list[--shelf_[c].lists];
-    shelved_bytes_ -= bytes_of(list, c);
-    give(list.first, c, send);
   }
 
   // To their slabs, and what is borrowed to its owners.
@@ -293,11 +261,10 @@ class alignas(kHeapAlignment) ThreadHeap {
   std::array<List, kClasses> lists_{};
   decltype(offsets_of_slots()) slots_{};
   alignas(kEnd) End end_;
-  std::array<std::uint32_t, kClasses> began_with_{};  // blocks of each list when its room was full
-  std::size_t shelved_bytes_ = 0;
+  std::array<std::int32_t, kClasses> limits_{};  // of each list's length, where its room ends
   Slabs<Classes, Spans> slabs_;
   Borrowed<Classes> borrowed_;
-  std::array<Shelf, kClasses> shelf_{};
+  Shelf<Classes> shelf_;
   Outbox<ThreadHeap> outbox_;
   alignas(platform::kApartBytes) Inbox inbox_;
 

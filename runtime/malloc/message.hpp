@@ -1,6 +1,8 @@
 // Text for people, by write(2): standard I/O would call the allocator. Keeps errno; async-signal-safe.
 #pragma once
 
+#include "runtime/platform/keep_errno.hpp"
+
 #include <unistd.h>
 #include <cerrno>
 #include <string_view>
@@ -8,7 +10,7 @@
 namespace loam::malloc {
 
 inline void say(int descriptor, std::string_view text) noexcept {
-  const int before = errno;
+  const platform::KeepErrno keep;
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written > 0) {
@@ -17,7 +19,6 @@ inline void say(int descriptor, std::string_view text) noexcept {
       break;  // nobody reads: there is no other place to say it
     }
   }
-  errno = before;
 }
 
 }  // namespace loam::malloc

@@ -17,9 +17,9 @@ struct LoamComposition {
 };
 
 // The same, or behind Guarded if Switch::on() says so. What it says never changes in a process.
-template <class ThreadsHook, class FaultsHook, class Switch>
-struct LoamOrGuardedComposition : LoamComposition<ThreadsHook, FaultsHook> {
-  using Guarded = heap::Guarded<Heap<LoamComposition<ThreadsHook, FaultsHook>>>;
+template <class ThreadsHook, class FaultsHook, class Switch, PageSource PagesLayer = SystemPages>
+struct LoamOrGuardedComposition : LoamComposition<ThreadsHook, FaultsHook, PagesLayer> {
+  using Guarded = heap::Guarded<Heap<LoamComposition<ThreadsHook, FaultsHook, PagesLayer>>>;
   static bool guarded() noexcept { return Switch::on(); }
 };
 

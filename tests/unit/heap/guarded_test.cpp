@@ -343,5 +343,26 @@ TEST(Guarded, WhatAThreadFreedLastServesOnceItHasEnded) {
   EXPECT_EQ(TestHeap::verify(), nullptr);
 }
 
+// A system that no longer makes pages accessible.
+struct StubbornPages : SystemPages {
+  static inline bool refuses = false;
+  static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
+    return !(accessible && refuses) && SystemPages::protect(start, bytes, accessible);
+  }
+};
+
+TEST(Guarded, ABlockWhosePageStaysClosedServesNobody) {
+  using StubbornHeap = Heap<LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, Always, StubbornPages>>;
+  constexpr std::size_t kBytes = 3 << 20;
+  const std::byte* const lost = tests::filled<StubbornHeap>(kBytes, 1);
+  const std::uintptr_t begin = address_of(lost);
+  StubbornPages::refuses = true;
+  StubbornHeap::deallocate(const_cast<std::byte*>(lost));
+  StubbornPages::refuses = false;
+  for (std::byte* const block : tests::filled_blocks<StubbornHeap>(100, kBytes, 1))
+    EXPECT_TRUE(address_of(block) >= begin + kBytes || address_of(block) + kBytes <= begin);
+  EXPECT_EQ(verified(), "");
+}
+
 }  // namespace
 }  // namespace loam::heap

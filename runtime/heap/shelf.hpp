@@ -1,0 +1,112 @@
+// Shelf: lists of free blocks that a thread has put away whole and takes up again whole, the last one first.
+//   Bounded by lists of a class and by bytes, of middling blocks and of all others; what does not fit goes to the
+//   slabs. Cost: some stores; nobody walks a list, but for those of middling blocks.
+//
+//   Middling blocks: malloc waits for each block's line to learn which one is next, where a list's blocks lie in any
+//   order and more of them are in turn than the nearest cache has lines. Shorter blocks share lines and pages; of
+//   longer ones few are held. So lists of middling blocks stay short, and four of them are walked abreast before they
+//   serve: four chains of misses take the time of one (ADR 0019). Not where the lists' first blocks lie in order of
+//   their addresses, as lists do that were freed in order: the processor's own prefetching serves those.
+//
+//   H1 a class has at most kListsMax lists, and all together kBytesMax; of middling blocks it is kMiddlingListsMax and
+//   kMiddlingBytesMax.
+//   H2 the `near` lists on top were freed or walked last: their lines are not worth another walk.
+#pragma once
+
+#include "runtime/heap/free_block.hpp"
+#include "runtime/heap/size_classes.hpp"
+#include "runtime/platform/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace loam::heap {
+
+template <SizeClasses Classes>
+class Shelf {
+ public:
+  static constexpr std::uint32_t kListsMax = 16, kMiddlingListsMax = 64;
+  static constexpr std::size_t kBytesMax = std::size_t{4} << 20, kMiddlingBytesMax = std::size_t{2} << 20;
+
+  static constexpr bool is_middling(unsigned c) noexcept {
+    return Classes::bytes_of(c) >= 1024 && Classes::bytes_of(c) < 2048;
+  }
+
+  // returns false where there is no room for the list, which stays the caller's.
+  bool put(unsigned c, const BlockList& list) noexcept {
+    Row& row = rows_[c];
+    const std::size_t bytes = bytes_[is_middling(c)] + bytes_of(list, c);
+    if (row.lists == lists_max(c) || bytes > (is_middling(c) ? kMiddlingBytesMax : kBytesMax)) return false;
+    lists_[kBegins[c] + row.lists++] = list;
+    bytes_[is_middling(c)] = bytes;
+    row.near = std::min(row.near + 1, kAbreast);
+    return true;
+  }
+
+  // key: the heap's, which the links are encoded with. returns no blocks where the class has none here.
+  BlockList take(unsigned c, Key key) noexcept {
+    Row& row = rows_[c];
+    if (row.lists == 0) return {nullptr, 0};
+    if (is_middling(c)) {
+      if (row.near == 0 && row.lists >= kAbreast) {
+        const BlockList* const next = &lists_[kBegins[c] + row.lists - kAbreast];
+        if (!is_in_order(next)) walk(next, key);
+        row.near = kAbreast;
+      }
+      if (row.near != 0) --row.near;
+    }
+    const BlockList list = lists_[kBegins[c] + --row.lists];
+    bytes_[is_middling(c)] -= bytes_of(list, c);
+    return list;
+  }
+
+  // The lists of a class, the one that serves next last.
+  std::span<const BlockList> lists(unsigned c) const noexcept {
+    return std::span(lists_).subspan(kBegins[c], rows_[c].lists);
+  }
+
+ private:
+  static constexpr std::uint32_t kAbreast = 4;
+
+  struct Row {
+    std::uint32_t lists, near;
+  };
+
+  static constexpr std::uint32_t lists_max(unsigned c) noexcept {
+    return is_middling(c) ? kMiddlingListsMax : kListsMax;
+  }
+  static constexpr auto kBegins = [] {
+    std::array<std::uint32_t, Classes::kClasses + 1> begins{};
+    for (unsigned c = 0; c < Classes::kClasses; ++c) begins[c + 1] = begins[c] + lists_max(c);
+    return begins;
+  }();
+
+  static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
+
+  static bool is_in_order(const BlockList* lists) noexcept {
+    std::uint32_t ascents = 0;
+    for (std::uint32_t i = 1; i < kAbreast; ++i) ascents += lists[i - 1].first < lists[i].first ? 1 : 0;
+    return ascents == 0 || ascents == kAbreast - 1;
+  }
+
+  // Reads every link of kAbreast lists, as far as the shortest goes.
+  [[gnu::noinline]] static void walk(const BlockList* lists, Key key) noexcept {
+    std::array<const FreeBlock*, kAbreast> at;
+    std::uint32_t count = lists[0].count;
+    for (std::uint32_t i = 0; i < kAbreast; ++i) {
+      at[i] = lists[i].first;
+      count = std::min(count, lists[i].count);
+    }
+    for (; count > 1; --count)
+      for (const FreeBlock*& block : at) block = reinterpret_cast<const FreeBlock*>(decoded(block->link, key));
+    for (const FreeBlock* block : at) __builtin_prefetch(block);
+    platform::compiler_barrier();  // or the compiler finds no effect here, and no reason to call
+  }
+
+  std::array<Row, Classes::kClasses> rows_{};
+  std::array<std::size_t, 2> bytes_{};  // of middling blocks the second
+  std::array<BlockList, kBegins[Classes::kClasses]> lists_{};
+};
+
+}  // namespace loam::heap

@@ -1,0 +1,114 @@
+// The shelf: which list serves, how much it holds, and that a walk over several lists leaves them as they are.
+#include "runtime/heap/shelf.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace loam::heap {
+namespace {
+
+using TestShelf = Shelf<FourPerDoubling>;
+
+const unsigned kShort = FourPerDoubling::class_of(100), kMiddling = FourPerDoubling::class_of(1024),
+               kLong = FourPerDoubling::class_of(30000);
+// As no heap's address is: what is read behind an end ends the test.
+constexpr Key kKey = 4096;
+
+// Lists over blocks of the test's own.
+class Lists {
+ public:
+  BlockList make(std::uint32_t count) {
+    std::vector<FreeBlock>& blocks = blocks_.emplace_back(count);
+    for (std::uint32_t i = count; i-- != 0;) put_before(&blocks[i], i + 1 < count ? &blocks[i + 1] : nullptr, kKey);
+    return {blocks.data(), count};
+  }
+
+ private:
+  std::deque<std::vector<FreeBlock>> blocks_;
+};
+
+bool is_whole(const BlockList& list) {
+  std::uint32_t length = 0;
+  for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, kKey))
+    if (block != list.first + length++ || block->mark != kKey) return false;
+  return length == list.count;
+}
+
+TEST(Shelf, TheListThatWasPutLastServesFirst) {
+  Lists lists;
+  for (const unsigned c : {kShort, kMiddling, kLong}) {
+    TestShelf shelf;
+    std::vector<FreeBlock*> expected;
+    for (std::uint32_t i = 1; i <= 10; ++i) {
+      const BlockList list = lists.make(i);
+      ASSERT_TRUE(shelf.put(c, list));
+      expected.push_back(list.first);
+    }
+    EXPECT_EQ(shelf.lists(c).size(), 10u);
+    EXPECT_EQ(shelf.lists(c).back().first, expected.back());
+    EXPECT_EQ(shelf.take(kShort + 1, kKey).first, nullptr) << "of another class";
+    for (std::uint32_t i = 10; i != 0; --i) {
+      const BlockList list = shelf.take(c, kKey);
+      EXPECT_EQ(list.first, expected[i - 1]);
+      EXPECT_EQ(list.count, i);
+      EXPECT_TRUE(is_whole(list));
+    }
+    EXPECT_EQ(shelf.take(c, kKey).first, nullptr);
+  }
+}
+
+// Lists of all lengths side by side, and lists that come between walks: no walk goes past an end.
+TEST(Shelf, WalksEndWhereListsEnd) {
+  Lists lists;
+  TestShelf shelf;
+  std::uint32_t lengths = 1;
+  for (int round = 0; round < 200; ++round) {
+    for (int i = 0; i < round % 13; ++i)
+      if (lengths = lengths * 5 % 37; !shelf.put(kMiddling, lists.make(lengths))) break;
+    for (int i = 0; i < round % 11; ++i) EXPECT_TRUE(is_whole(shelf.take(kMiddling, kKey)));
+  }
+  for (BlockList list = shelf.take(kMiddling, kKey); list.first != nullptr; list = shelf.take(kMiddling, kKey))
+    EXPECT_TRUE(is_whole(list));
+}
+
+TEST(Shelf, HoldsSoManyListsOfAClass) {
+  Lists lists;
+  TestShelf shelf;
+  for (const auto& [c, most] :
+       {std::pair{kShort, TestShelf::kListsMax}, std::pair{kMiddling, TestShelf::kMiddlingListsMax}}) {
+    for (std::uint32_t i = 0; i < most; ++i) ASSERT_TRUE(shelf.put(c, lists.make(1)));
+    EXPECT_FALSE(shelf.put(c, lists.make(1)));
+    EXPECT_EQ(shelf.lists(c).size(), most);
+    shelf.take(c, kKey);
+    EXPECT_TRUE(shelf.put(c, lists.make(1)));
+  }
+}
+
+TEST(Shelf, HoldsSoManyBytesOfAllClasses) {
+  Lists lists;
+  TestShelf shelf;
+  const auto fitting = [](unsigned c, std::size_t bytes) {
+    return static_cast<std::uint32_t>(bytes / FourPerDoubling::bytes_of(c));
+  };
+  const std::uint32_t half = fitting(kLong, TestShelf::kBytesMax / 2);
+  ASSERT_TRUE(shelf.put(kLong, lists.make(half)));
+  const std::size_t left = TestShelf::kBytesMax - half * FourPerDoubling::bytes_of(kLong);
+  EXPECT_FALSE(shelf.put(kShort, lists.make(fitting(kShort, left) + 1)));
+  ASSERT_TRUE(shelf.put(kShort, lists.make(fitting(kShort, left))));
+  EXPECT_FALSE(shelf.put(kLong, lists.make(1)));
+  const std::uint32_t most = fitting(kMiddling, TestShelf::kMiddlingBytesMax);
+  EXPECT_FALSE(shelf.put(kMiddling, lists.make(most + 1)));
+  EXPECT_TRUE(shelf.put(kMiddling, lists.make(most))) << "which have bytes of their own";
+  EXPECT_FALSE(shelf.put(kMiddling + 1, lists.make(1)));
+  EXPECT_EQ(shelf.take(kMiddling, kKey).count, most);
+  EXPECT_FALSE(shelf.put(kLong, lists.make(1)));
+  EXPECT_TRUE(shelf.put(kMiddling, lists.make(most)));
+  EXPECT_EQ(shelf.take(kLong, kKey).count, half);
+  EXPECT_TRUE(shelf.put(kLong, lists.make(half)));
+}
+
+}  // namespace
+}  // namespace loam::heap
