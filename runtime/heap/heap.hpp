@@ -38,6 +38,9 @@ struct Heap {
     return allocate_slowly(bytes);
   }
 
+  // For a heap in front of this one: bytes <= Classes::kMax. nullptr: then allocate().
+  [[gnu::always_inline]] static void* allocate_listed(std::size_t bytes) noexcept { return current->pop(bytes); }
+
   static void* allocate_zeroed(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax) {
       if constexpr (kGuardable)
@@ -100,6 +103,12 @@ struct Heap {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::usable_bytes(block);
     return usable_bytes(block, word_of(block));
+  }
+
+  // Of a block in use: the bytes of its class; 0: no class served it.
+  static std::size_t class_bytes(const void* block) noexcept {
+    const PageMap::Word word = PageMap::at(unit_of(block));
+    return Large::is_large(word) ? 0 : Classes::bytes_of(class_of(word));
   }
 
   // Gives the calling thread a heap where it has none. returns false where there is no memory
@@ -260,6 +269,9 @@ struct Heap {
   [[gnu::noinline]] static void* allocate_first(std::size_t bytes) noexcept {
     if constexpr (kGuardable)
       if (C::guarded()) return C::Guarded::allocate(bytes);
+    return attach_and_allocate(bytes);
+  }
+  [[gnu::noinline]] static void* attach_and_allocate(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
     return attach() ? take(Classes::class_of(bytes)) : nullptr;
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 
 namespace loam::heap {
 
@@ -59,13 +60,39 @@ inline bool is_padded(const std::byte* begin, std::size_t bytes) noexcept {
   return ((load<std::uint64_t>(end - sizeof kPadding) ^ kPadding) & ~others(bytes)) == 0;
 }
 
+// Bytes that zero() clears without a call.
+inline constexpr std::size_t kZeroedMax = 256;
+
+// 16 to kZeroedMax bytes, a multiple of 16. In words of 16 bytes: with longer ones compilers set up a frame on the
+// stack.
+inline void zero(std::byte* begin, std::size_t bytes) noexcept {
+  using namespace padding;
+  std::byte* const end = begin + bytes;
+  const auto from_both_ends = [begin, end](std::initializer_list<std::ptrdiff_t> offsets) {
+    for (const std::ptrdiff_t offset : offsets) {
+      store(begin + offset, Two{});
+      store(end - 16 - offset, Two{});
+    }
+  };
+  from_both_ends({0});
+  if (bytes <= 32) return;
+  from_both_ends({16});
+  if (bytes <= 64) return;
+  from_both_ends({32, 48});
+  if (bytes <= 128) return;
+  from_both_ends({64, 80, 96, 112});
+}
+
 // An even number of words. No early end: nearly always all are zero.
 inline bool is_zero(const std::uint64_t* words, std::size_t count) noexcept {
-  using Four [[gnu::vector_size(32), gnu::aligned(8), gnu::may_alias]] = std::uint64_t;
-  Four all{};
-  for (; count >= 4; count -= 4, words += 4) all |= *reinterpret_cast<const Four*>(words);
-  const std::uint64_t last = count == 0 ? 0 : words[0] | words[1];
-  return (all[0] | all[1] | all[2] | all[3] | last) == 0;
+  using namespace padding;
+  if (count == 0) return true;
+  const auto* const begin = reinterpret_cast<const std::byte*>(words);
+  const std::byte* const last = begin + count * sizeof *words - sizeof(Two);
+  Two all = load<Two>(last);
+  for (const std::byte* at = begin; at < last; at += 2 * sizeof(Two))
+    all |= load<Two>(at) | load<Two>(at + sizeof(Two));
+  return (all[0] | all[1]) == 0;
 }
 
 }  // namespace loam::heap

@@ -33,7 +33,7 @@ extern constinit std::atomic<std::uint8_t> read_once;
 inline bool hardened() noexcept {
   // relaxed: as in settings().
   const std::uint8_t now = read_once.load(std::memory_order_relaxed);
-  return now != 0 ? (now & kHardened) != 0 : settings().hardened;
+  return (now & kHardened) != 0 || (now == 0 && settings().hardened);
 }
 
 // Names every setting that is unknown or has a wrong value, once per process.

@@ -32,12 +32,22 @@ TEST(Padding, EachOfItsBytesIsLookedAtAndNoOther) {
 }
 
 TEST(Zero, EveryWordIsLookedAtAndNoOther) {
-  for (std::size_t count = 0; count <= 32; count += 2)
-    for (std::size_t changed = 0; changed < 40; ++changed) {
-      std::array<std::uint64_t, 40> words{};
+  for (std::size_t count = 0; count <= 40; count += 2)
+    for (std::size_t changed = 0; changed < 48; ++changed) {
+      std::array<std::uint64_t, 48> words{};
       words[changed] = 1;
       EXPECT_EQ(is_zero(words.data(), count), changed >= count) << count << " " << changed;
     }
+}
+
+TEST(Padding, ZeroClearsItsBytesAndNoOthers) {
+  for (std::size_t length = 16; length <= kZeroedMax; length += 16) {
+    std::array<std::byte, kZeroedMax + 2 * kFront> bytes;
+    bytes.fill(std::byte{0x11});
+    zero(&bytes[kFront], length);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      EXPECT_EQ(bytes[i], i >= kFront && i < kFront + length ? std::byte{0} : std::byte{0x11}) << length << " " << i;
+  }
 }
 
 }  // namespace
