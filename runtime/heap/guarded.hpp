@@ -155,7 +155,7 @@ class Guarded {
   struct Frame {
     std::size_t room;  // in front of the seal
     std::size_t usable;
-    bool is_long = false, has_page = false;
+    bool has_page = false;
   };
   static Frame short_frame(std::size_t usable) noexcept { return {.room = usable - kSealBytes, .usable = usable}; }
   static Frame frame_of(const void* block) noexcept {
@@ -164,7 +164,7 @@ class Guarded {
     const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
     // Of the shorter ones by their place, which is the same answer as long as there is the block.
     const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ seals_.secret()) % kOneIn == 0;
-    return {guarded - kSealBytes, usable, true, has_page};
+    return {guarded - kSealBytes, usable, has_page};
   }
   // returns false: the system refused, and the page stays as it was
   [[gnu::cold, gnu::noinline]] static bool guard(void* block, const Frame& frame, bool open) noexcept {

@@ -43,7 +43,7 @@ class HeldFlags {
     if (of_area(area) != nullptr) return true;
     auto* const made = reinterpret_cast<HeldFlag*>(Pages::metadata(kBytes));
     // held.A: release, pairs with the acquire in of_area(): the flags are zero, and what the caller did before is done.
-    areas_[area].store(made, std::memory_order_release);
+    std::atomic_ref(areas_[area]).store(made, std::memory_order_release);
     return made != nullptr;
   }
 
@@ -56,11 +56,13 @@ class HeldFlags {
   static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
 
   HeldFlag* of_area(std::uintptr_t area) const noexcept {
-    return areas_[area].load(std::memory_order_acquire);  // held.A
+    return std::atomic_ref(areas_[area]).load(std::memory_order_acquire);  // held.A
   }
 
   sync::SpinLock lock_{};
-  std::atomic<HeldFlag*> areas_[kAreasMax]{};
+  // Plain pointers, since clang constructs no such number of atomic ones in a constant; mutable, since what refers to
+  // them atomically is no reference to a constant.
+  mutable HeldFlag* areas_[kAreasMax]{};
 };
 
 }  // namespace loam::heap

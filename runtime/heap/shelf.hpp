@@ -1,6 +1,8 @@
 // Shelf: lists of free blocks that a thread has put away whole and takes up again whole, the last one first.
 //   Bounded by lists of a class and by bytes, of middling blocks and of all others; what does not fit goes to the
-//   slabs. Cost: some stores; nobody walks a list, but for those of middling blocks.
+//   slabs.
+//
+//   Cost: some stores; nobody walks a list, but for those of middling blocks.
 //
 //   Middling blocks: malloc waits for each block's line to learn which one is next, where a list's blocks lie in any
 //   order and more of them are in turn than the nearest cache has lines. Shorter blocks share lines and pages; of
