@@ -22,6 +22,8 @@ inline constexpr unsigned kUnitsOfArea = kAreaBytes / kUnitBytes;
 
 // User space of x86-64 and AArch64 with four page-table levels.
 inline constexpr unsigned kAddressBits = 47;
+// Of a word that holds an address and above it a number.
+inline constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << kAddressBits) - 1;
 
 inline constexpr std::size_t kBlockAlignment = 16;  // of every block, as alignof(std::max_align_t) asks
 

@@ -252,8 +252,8 @@ class Guarded {
   //   block in the same instant both may pass, and the seal, which the first one clears, or the heap behind finds it.
   template <class Fits>
   [[gnu::always_inline]] static void retire(void* block, Fits fits) noexcept {
-    HeldFlag* const flag = held_.of_address(block);
-    if (flag == nullptr || flag->load(std::memory_order_relaxed) == 0) [[unlikely]]
+    HeldFlag* const flag = held_.of_held(block);
+    if (flag == nullptr) [[unlikely]]
       return retire_none(block);
     flag->store(0, std::memory_order_relaxed);
     const std::size_t usable = Inner::class_bytes(block);

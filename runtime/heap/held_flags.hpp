@@ -31,10 +31,12 @@ class HeldFlags {
     return number >> kAddressBits == 0 && number % kBlockAlignment == 0 ? of_block(address) : nullptr;
   }
 
-  bool holds(const void* address) const noexcept {
-    const HeldFlag* const flag = of_address(address);
-    return flag != nullptr && flag->load(std::memory_order_relaxed) != 0;
+  // The same, where a block that the program holds begins; nullptr anywhere else.
+  HeldFlag* of_held(const void* address) const noexcept {
+    HeldFlag* const flag = of_address(address);
+    return flag != nullptr && flag->load(std::memory_order_relaxed) != 0 ? flag : nullptr;
   }
+  bool holds(const void* address) const noexcept { return of_held(address) != nullptr; }
 
   // Makes the flags of the block's area where there are none. returns false: no memory
   bool make(const void* block) noexcept {

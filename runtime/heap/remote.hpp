@@ -46,7 +46,7 @@ class Inbox {
     LOAM_POINT("heap.taken");
     while (first != nullptr) {
       Batch batch{first, first, static_cast<std::uint32_t>(first->mark >> kAddressBits)};
-      auto* const below = reinterpret_cast<FreeBlock*>(first->mark & ((std::uintptr_t{1} << kAddressBits) - 1));
+      auto* const below = reinterpret_cast<FreeBlock*>(first->mark & kAddressMask);
       first->mark = owner;
       if (batch.count > 1) {
         FreeBlock* const second = next_of(first, owner);

@@ -216,6 +216,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kBatchBytes : kLongBatchBytes;
     return static_cast<std::int32_t>(std::clamp<std::size_t>(batch / bytes, 16, 2048));
   }
+
   void start_over(unsigned c, const BlockList& list) noexcept {
     limits_[c] = batch_of(c) + (Shelf<Classes>::is_middling(c) ? 0 : static_cast<std::int32_t>(list.count));
     lists_[c] = {list.first != nullptr ? list.first : static_cast<void*>(&end_), limits_[c] - std::int64_t{list.count}};

@@ -63,7 +63,7 @@ class WaitingBlocks {
   Block take() noexcept { return at(left_++); }
   Block at(std::uint32_t i) const noexcept {
     const std::uint64_t place = places_[i % kPlaces];
-    return {reinterpret_cast<std::uint64_t*>(place & ((std::uint64_t{1} << kAddressBits) - 1)), place >> kAddressBits};
+    return {reinterpret_cast<std::uint64_t*>(place & kAddressMask), place >> kAddressBits};
   }
 
   std::array<std::uint64_t, kPlaces> places_;  // addresses, and above each how long its block was
