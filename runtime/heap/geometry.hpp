@@ -27,6 +27,11 @@ inline constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << kAddressBit
 
 inline constexpr std::size_t kBlockAlignment = 16;  // of every block, as alignof(std::max_align_t) asks
 
+// What a class counts in a word of the page map: the bytes of a list in a thread heap.
+inline constexpr std::size_t kWordStep = 16;
+// Of thread heaps, so that a word of the page map has room for the class below the owner's address.
+inline constexpr std::size_t kHeapAlignment = 4096;
+
 // A slab or large block starts kColours lines at most after its span: see colour_of().
 inline constexpr unsigned kColours = 16;
 inline constexpr std::size_t kColourBytesMax = (kColours - 1) * platform::kCacheLineBytes;

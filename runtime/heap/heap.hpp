@@ -69,10 +69,12 @@ struct Heap {
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
     if (unit < PageMap::limit()) [[likely]] {
-      if (current->push(static_cast<FreeBlock*>(block), PageMap::at(unit), Threads::send)) [[likely]]
+      const PageMap::Word word = PageMap::at(unit);
+      if (current->push(static_cast<FreeBlock*>(block), word, Threads::send)) [[likely]]
         return;
+      return deallocate_elsewhere(block, word);
     }
-    deallocate_slowly(block);
+    deallocate_slowly(block, 0);
   }
 
   // bytes: what the block was asked for with, by allocate().
@@ -304,15 +306,21 @@ struct Heap {
     return current->take(c, Threads::send);
   }
 
-  [[gnu::noinline]] static void deallocate_slowly(void* block) noexcept {
+  // The word of its unit. Blocks of others mostly, of which one after the other goes the same way.
+  [[gnu::noinline]] static void deallocate_elsewhere(void* block, PageMap::Word word) noexcept {
+    if (current->push_away(static_cast<FreeBlock*>(block), word, Threads::send)) [[likely]]
+      return;
+    deallocate_slowly(block, word);
+  }
+
+  [[gnu::noinline]] static void deallocate_slowly(void* block, PageMap::Word word) noexcept {
     if (current == &sentinel) [[unlikely]]
       return deallocate_first(block);
-    const PageMap::Word word = word_of(block);
     if (is_slab(word)) [[likely]] {
       ThreadHeap* const owner = owner_of(word);
       auto* const freed = static_cast<FreeBlock*>(block);
       if (owner != current && freed->mark != owner->key() && address_of(block) % kBlockAlignment == 0) [[likely]]
-        return current->free_remote(owner, class_of(word), freed, Threads::send);
+        return current->free_remote(freed, word, Threads::send);
     }
     deallocate_rarely(block, word);
   }
@@ -342,7 +350,7 @@ struct Heap {
     }
     if (owner == current) return deallocate(block);
     if (current == &sentinel && attach()) return deallocate(block);  // the heap that it gets may be the owner
-    if (current != &sentinel) return current->free_remote(owner, c, freed, Threads::send);
+    if (current != &sentinel) return current->free_remote(freed, word, Threads::send);
     put_before(freed, nullptr, owner->key());
     Threads::send(owner, {freed, freed, 1});
   }

@@ -25,8 +25,6 @@
 
 namespace loam::heap {
 
-// What a class counts in a word of the page map: the bytes of a list in a thread heap.
-inline constexpr std::size_t kWordStep = 16;
 // From here on a slab is few blocks, and lists of them are short.
 inline constexpr std::size_t kLongBytes = 2048;
 

@@ -27,9 +27,6 @@
 
 namespace loam::heap {
 
-// Aligned so that a word of the page map has room for the class below the owner's address.
-inline constexpr std::size_t kHeapAlignment = 4096;
-
 enum class HeapState : std::uint32_t { attached, idle, lost };  // lost: its thread ended in a fork
 
 template <SizeClasses Classes, SpanStore Spans>
@@ -117,10 +114,22 @@ class alignas(kHeapAlignment) ThreadHeap {
     });
   }
 
-  // A block of another heap.
+  // The same for a block of another heap. returns false where nothing collects blocks like it, or it is marked as free
+  // or none
   template <class Send>
-  [[gnu::noinline]] void free_remote(ThreadHeap* owner, unsigned c, FreeBlock* block, Send send) noexcept {
-    if (!borrowed_.keep(c, block, key(), owner->key())) outbox_.put(owner, c, Classes::bytes_of(c), block, send);
+  [[gnu::always_inline]] bool push_away(FreeBlock* block, PageMap::Word word, Send send) noexcept {
+    const Key owner = owner_key_of(word);
+    if (!outbox_.collects(word) || block->mark == owner || address_of(block) % kBlockAlignment != 0) [[unlikely]]
+      return false;
+    outbox_.add(block, word, owner, send);
+    return true;
+  }
+
+  // Any block of another heap.
+  template <class Send>
+  [[gnu::noinline]] void free_remote(FreeBlock* block, PageMap::Word word, Send send) noexcept {
+    const unsigned c = class_of(word);
+    if (!borrowed_.keep(c, block, key(), owner_key_of(word))) outbox_.put(block, word, Classes::bytes_of(c), send);
   }
   // Only after give_all(), which may put blocks into the outbox.
   template <class Send>
@@ -147,10 +156,9 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   Key key() const noexcept { return address_of(this); }
 
-  // Of a slab's word.
-  static ThreadHeap* owner_of(PageMap::Word word) noexcept {
-    return reinterpret_cast<ThreadHeap*>(word & ~PageMap::Word{kHeapAlignment - 1});
-  }
+  // Of a slab's word. (owner_key_of: of any word; no heap is looked at.)
+  static ThreadHeap* owner_of(PageMap::Word word) noexcept { return reinterpret_cast<ThreadHeap*>(owner_key_of(word)); }
+  static Key owner_key_of(PageMap::Word word) noexcept { return word & ~PageMap::Word{kHeapAlignment - 1}; }
   static unsigned class_of(PageMap::Word word) noexcept {
     return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
   }
@@ -236,7 +244,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   template <class Send>
   void give(FreeBlock* first, unsigned c, Send send) noexcept {
     slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
-      outbox_.put(owner_of(word), c, Classes::bytes_of(c), block, send);
+      outbox_.put(block, word, Classes::bytes_of(c), send);
     });
   }
 
@@ -267,6 +275,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   Borrowed<Classes> borrowed_;
   Shelf<Classes> shelf_;
   Outbox<ThreadHeap> outbox_;
+  static_assert(kClasses <= Outbox<ThreadHeap>::kSlots, "blocks of one owner are collected for each class");
   alignas(platform::kApartBytes) Inbox inbox_;
 
  public:

@@ -1,7 +1,10 @@
 // Calls of malloc and free for callgrind to count, of whatever allocator serves this process.
 //   Each dump is named "SIZE;WHAT;CALLS". malloc: 1000 blocks, one after the other; free: the same, the oldest first;
-//   pair: one block at a time. Size 0 are the same loops around a function of one instruction: what they cost
-//   themselves. Everything has run before, so that no page is new.
+//   pair: one block at a time; remote: as free, by another thread than the one that allocated them. Size 0 are the same
+//   loops around a function of one instruction: what they cost themselves. Everything has run before, so that no page
+//   is new.
+#include <pthread.h>
+#include <semaphore.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,10 +33,34 @@ static void pairs(Allocate allocate, Release release, size_t size) {
   for (int i = 0; i < kBlocks; ++i) release(allocate(size));
 }
 
-static void dump(size_t size, const char* what) {
+static void dump(int size, const char* what) {
   char name[64];
-  snprintf(name, sizeof name, "%zu;%s;%d", size, what, kBlocks);
+  snprintf(name, sizeof name, "%d;%s;%d", size, what, kBlocks);
   CALLGRIND_DUMP_STATS_AT(name);
+}
+
+// The other thread, and what it is to do while this one waits. No release: to end.
+static struct {
+  pthread_t thread;
+  sem_t asked, done;
+  Release release;
+  int dump_as;  // -1: not at all
+} other;
+
+static void* release_when_asked(void* unused) {
+  while (sem_wait(&other.asked) == 0 && other.release != NULL) {
+    CALLGRIND_ZERO_STATS;
+    release_all(other.release);
+    if (other.dump_as >= 0) dump(other.dump_as, "remote");
+    sem_post(&other.done);
+  }
+  return unused;
+}
+static void release_there(Release release, int dump_as) {
+  other.release = release;
+  other.dump_as = dump_as;
+  sem_post(&other.asked);
+  sem_wait(&other.done);
 }
 
 static void count(Allocate allocate, Release release, size_t size, int as_size) {
@@ -53,11 +80,29 @@ static void count(Allocate allocate, Release release, size_t size, int as_size) 
   CALLGRIND_STOP_INSTRUMENTATION;
 }
 
+// After all others: blocks that went through another thread come back in another order.
+static void count_remote(Allocate allocate, Release release, size_t size, int as_size) {
+  CALLGRIND_START_INSTRUMENTATION;
+  for (int round = 0; round <= kWarmRounds; ++round) {
+    allocate_all(allocate, size);
+    release_there(release, round < kWarmRounds ? -1 : as_size);
+  }
+  CALLGRIND_STOP_INSTRUMENTATION;
+}
+
 int main(int argc, char** argv) {
   // Through variables: the compiler would leave out a block that nobody reads.
   Allocate volatile allocate = malloc;
   Release volatile release = free;
-  count(only_returns, (Release)(uintptr_t)only_returns, 0, 0);
+  sem_init(&other.asked, 0, 0);
+  sem_init(&other.done, 0, 0);
+  if (pthread_create(&other.thread, NULL, release_when_asked, NULL) != 0) return 1;
+  const Release returns = (Release)(uintptr_t)only_returns;
+  count(only_returns, returns, 0, 0);
   for (int i = 1; i < argc; ++i) count(allocate, release, (size_t)atol(argv[i]), atoi(argv[i]));
-  return 0;
+  count_remote(only_returns, returns, 0, 0);
+  for (int i = 1; i < argc; ++i) count_remote(allocate, release, (size_t)atol(argv[i]), atoi(argv[i]));
+  other.release = NULL;
+  sem_post(&other.asked);
+  return pthread_join(other.thread, NULL);
 }

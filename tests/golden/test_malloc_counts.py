@@ -63,11 +63,11 @@ def page() -> str:
         "Written by `./loam test --golden-update`; kept by `tests/golden/test_malloc_counts.py`.",
         "",
         f"`libloam-malloc.so`, {golden['compiler']}, counted exactly by callgrind, without the call itself. `malloc` and `free`:",
-        "the mean over 1000 blocks of a size that are allocated, then freed in order. `pair`: both, one block at a time. In",
-        "brackets the upper bounds.",
+        "the mean over 1000 blocks of a size that are allocated, then freed in order. `pair`: both, one block at a time.",
+        "`remote`: as `free`, by another thread than the one that allocated the blocks. In brackets the upper bounds.",
         "",
-        "| bytes | malloc | free | pair |",
-        "| ---: | ---: | ---: | ---: |",
+        "| bytes | " + " | ".join(WHATS) + " |",
+        "| ---: |" + " ---: |" * len(WHATS),
     ]
     for size, counts in golden["sizes"].items():
         cells = [f"{number(counts[what])} ({number(counts[f'bound_{what}'])})" for what in WHATS]

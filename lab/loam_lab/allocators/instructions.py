@@ -22,7 +22,7 @@ from loam_lab.report import rounding
 from loam_lab.setup import build
 
 SIZES = (16, 64, 256, 1024, 4096, 16384, 32768)
-WHATS = ("malloc", "free", "pair")
+WHATS = ("malloc", "free", "pair", "remote")
 DEFAULT = ("loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc")
 TIMEOUT_S = 250.0
 
@@ -53,7 +53,7 @@ def count(libraries: Sequence[str | Path], environment: Mapping[str, str]) -> Co
         said = done.stderr.splitlines()
         raise Uncounted("\n".join([line for line in said if line.strip() and not line.startswith("==")] or said[-5:]))
     # The function of the empty loops is one instruction for each call.
-    calls = {"malloc": 1, "free": 1, "pair": 2}
+    calls = {"malloc": 1, "free": 1, "pair": 2, "remote": 1}
     return {
         size: {what: round(totals[size, what] - totals[0, what] + calls[what], 2) for what in WHATS} for size in SIZES
     }
@@ -71,7 +71,8 @@ def page(counted: Mapping[str, Counts | None]) -> str:
         "# Instructions of malloc and free", "",
         "Written by `python -m loam_lab.allocators.instructions`: counted exactly by callgrind, without the call itself.",
         "`malloc` and `free`: the mean over 1000 blocks of a size that are allocated, then freed in order, once, in a process",
-        "that has done little before; `pair`: both, one block at a time. **Bold**: the fewest of a size.", "",
+        "that has done little before; `pair`: both, one block at a time; `remote`: as `free`, by another thread than the one",
+        "that allocated the blocks. **Bold**: the fewest of a size.", "",
     ]  # fmt: skip
     missing = [name for name, counts in counted.items() if counts is None]
     if missing:

@@ -212,7 +212,7 @@ TEST(HeapThreads, BlocksFreedByOthersComeBackToTheirOwner) {
 }
 
 TEST(HeapThreads, AFewBlocksFreedByAThreadThatEndsComeBackToo) {
-  constexpr int kBlocks = 7;  // fewer than a batch
+  constexpr int kBlocks = 5;  // fewer than a batch
   std::vector<std::byte*> blocks(kBlocks);
   TestHeap::trim();
   for (auto& block : blocks) block = filled(1900, 5);
@@ -354,6 +354,24 @@ TEST(HeapDeathTest, MisusesAreNamed) {
   EXPECT_DEATH(TestHeap::deallocate_sized(block, 1 << 20), "wrong size");
   TestHeap::deallocate_sized(block, 97);
   TestHeap::deallocate_sized(large, 1 << 20);
+}
+
+// Blocks of another thread's heap, with a batch begun that they would join.
+TEST(HeapDeathTest, MisusesOfOthersBlocksAreNamed) {
+  std::byte* const first = filled(100, 1);
+  std::byte* const second = filled(100, 1);
+  const auto free_there = [&](std::initializer_list<void*> blocks) {
+    in_a_thread([&] {
+      for (void* const block : blocks) TestHeap::deallocate(block);
+    });
+  };
+  int local = 0;
+  EXPECT_DEATH(free_there({first, second, first}), "double free in a block of 112 bytes");
+  EXPECT_DEATH(free_there({first, second, second}), "double free");
+  EXPECT_DEATH(free_there({first, second + 8}), "interior in a block of 112 bytes");
+  EXPECT_DEATH(free_there({first, &local}), "foreign");
+  free_there({first, second, nullptr});
+  EXPECT_EQ(verified(), "");
 }
 
 TEST(Heap, AMarkThatTheUserWroteByAccidentIsNoDoubleFree) {
