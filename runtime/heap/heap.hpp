@@ -68,13 +68,13 @@ struct Heap {
 
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
     const std::uintptr_t unit = unit_of(block);
+    PageMap::Word word = 0;
     if (unit < PageMap::limit()) [[likely]] {
-      const PageMap::Word word = PageMap::at(unit);
+      word = PageMap::at(unit);
       if (current->push(static_cast<FreeBlock*>(block), word, Threads::send)) [[likely]]
         return;
-      return deallocate_elsewhere(block, word);
     }
-    deallocate_slowly(block, 0);
+    deallocate_elsewhere(block, word);
   }
 
   // bytes: what the block was asked for with, by allocate().
@@ -306,16 +306,16 @@ struct Heap {
     return current->take(c, Threads::send);
   }
 
-  // The word of its unit. Blocks of others mostly, of which one after the other goes the same way.
+  // Blocks of others mostly, of which one after the other goes the same way.
   [[gnu::noinline]] static void deallocate_elsewhere(void* block, PageMap::Word word) noexcept {
+    if (current == &sentinel) [[unlikely]]
+      return deallocate_first(block, word);
     if (current->push_away(static_cast<FreeBlock*>(block), word, Threads::send)) [[likely]]
       return;
     deallocate_slowly(block, word);
   }
 
   [[gnu::noinline]] static void deallocate_slowly(void* block, PageMap::Word word) noexcept {
-    if (current == &sentinel) [[unlikely]]
-      return deallocate_first(block);
     if (is_slab(word)) [[likely]] {
       ThreadHeap* const owner = owner_of(word);
       auto* const freed = static_cast<FreeBlock*>(block);
@@ -326,10 +326,10 @@ struct Heap {
   }
 
   // For a thread that has no heap.
-  [[gnu::noinline]] static void deallocate_first(void* block) noexcept {
+  [[gnu::noinline]] static void deallocate_first(void* block, PageMap::Word word) noexcept {
     if constexpr (kGuardable)
       if (C::guarded()) return C::Guarded::deallocate(block);
-    deallocate_rarely(block, word_of(block));
+    deallocate_rarely(block, word);
   }
 
   // Where there is something to decide, or a large block.

@@ -8,7 +8,7 @@
 //
 //   Inbox: a stack of batches, pushed by anyone, emptied by the owner in one exchange.
 //
-//   Cost: a free is 40 instructions, a batch one compare-and-swap.
+//   Cost: a free is 43 instructions, a batch one compare-and-swap.
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
 //
 //   R1 blocks of a batch are of one owner and class, linked with the owner's key, and count as out in their slab.
