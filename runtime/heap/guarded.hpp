@@ -1,24 +1,25 @@
 // Guarded: a heap behind checks that cost time, for LOAM_MALLOC_HARDENED=1.
 //   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
-//   end of the block a seal: its length and a tag that its address and a secret make; behind that, where the block has
-//   256 KiB or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Beside the
-//   blocks lies a flag for each 16 bytes of an area: set where a block begins that the program holds. Freed blocks are
-//   zeroed and wait in a queue of the thread that freed them, behind 32 to 63 others: how many is drawn anew every 64
-//   frees. They leave in the order in which they came: a program whose blocks come back in another order walks its
-//   memory in that order from then on, and more so with each round, which costs more than all checks (ADR 0017).
+//   end of the block a seal: its length, mixed with its address and a secret; behind that, where the block has 256 KiB
+//   or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Freed blocks are
+//   zeroed, seal and all, and wait in a queue of the thread that freed them, behind 32 to 63 others: how many is drawn
+//   anew every 64 frees. They leave in the order in which they came: a program whose blocks come back in another order
+//   walks its memory in that order from then on, and more so with each round, which costs more than all checks (ADR
+//   0017).
 //
-//   Found: double and invalid frees and pointers into blocks, always (the flag); writes of 1 to 32 bytes past the end,
-//   when the block is freed or resized (padding, seal; one byte of another value is enough); a free with another size,
-//   always; writes to a freed block while it waits, when it leaves, in the first and last 512 bytes and 512 that are
-//   drawn; a block with a page whose contents run on, at once. When a block serves again is not foreseen.
+//   Found: double and invalid frees and pointers into blocks, always (no seal is there, but for one chance in 2^47);
+//   writes of 1 to 32 bytes past the end, when the block is freed or resized (padding, seal; one byte of another value
+//   is enough); a free with another size, always; writes to a freed block while it waits, when it leaves, in the first
+//   and last 512 bytes and 512 that are drawn; a block with a page whose contents run on, at once. When a block serves
+//   again is not foreseen.
 //
-//   Source: seals as in scudo's checksums, flags as in hardened_malloc; zeroing, delay and guard pages as in both.
+//   Source: seals as in scudo's checksums; zeroing, delay and guard pages as in scudo and hardened_malloc.
 //
-//   Cost: some 260 instructions for each pair of malloc and free, beyond 256 bytes a memset, and lines that others
+//   Cost: some 200 instructions for each pair of malloc and free, beyond 256 bytes a memset, and lines that others
 //   would have used meanwhile; for a block over 2 MiB, system calls. Not where nothing is wrong with the program and
 //   time counts.
 //
-//   G1 a block's flag is set exactly while the program holds it.
+//   G1 where a block ends stands its seal, exactly while the program holds it.
 //   G2 a block that waits is zero in full, and waits in one place of one queue.
 #pragma once
 
@@ -26,13 +27,12 @@
 #include "runtime/heap/closed_blocks.hpp"
 #include "runtime/heap/fault.hpp"
 #include "runtime/heap/geometry.hpp"
-#include "runtime/heap/held_flags.hpp"
 #include "runtime/heap/padding.hpp"
+#include "runtime/heap/page_map.hpp"
 #include "runtime/heap/seals.hpp"
 #include "runtime/heap/waiting_blocks.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -51,10 +51,11 @@ class Guarded {
     void* const block = Inner::allocate_listed(sealed);
     if (block == nullptr) [[unlikely]]
       return allocate_slowly(bytes);
-    HeldFlag* const flag = held_.of_block(block);
-    if (flag == nullptr) [[unlikely]]
-      return admit_any(block, bytes);
-    return hand_out(flag, block, bytes, short_frame(Classes::bytes_of(Classes::class_of(sealed))));
+    const Frame frame = short_frame(Classes::bytes_of(Classes::class_of(sealed)));
+    forget(block);
+    pad_new(static_cast<std::byte*>(block) + bytes, frame.room - bytes);
+    put_seal(block, bytes, frame);
+    return block;
   }
 
   // bytes: more than the longest class has. Pages that are zero already are not touched.
@@ -68,17 +69,17 @@ class Guarded {
     return from_the_heap([=] { return Inner::allocate_aligned(alignment, wanted); }, bytes);
   }
 
-  [[gnu::noinline]] static void deallocate(void* block) noexcept {
-    retire(block, [](std::size_t) { return true; });
+  // word: of the block's unit
+  [[gnu::noinline]] static void deallocate(void* block, PageMap::Word word) noexcept {
+    retire(block, word, [](std::size_t) { return true; });
   }
 
   [[gnu::noinline]] static void deallocate_sized(void* block, std::size_t bytes) noexcept {
-    retire(block, [bytes](std::size_t had) { return had == bytes; });
+    retire(block, Inner::word_of(block), [bytes](std::size_t had) { return had == bytes; });
   }
 
   [[gnu::noinline]] static void* reallocate(void* block, std::size_t bytes) noexcept {
-    if (!held_.holds(block)) Inner::fault(fault_of_free(block), block);
-    const Frame frame = frame_of(block);
+    const Frame frame = frame_at(block);
     const std::size_t had = checked_bytes(block, frame);
     if (bytes <= frame.room && bytes >= frame.room / 2) {
       if (bytes < had) std::memset(static_cast<std::byte*>(block) + bytes, 0, had - bytes);
@@ -88,15 +89,12 @@ class Guarded {
     void* const moved = allocate(bytes);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, std::min(had, bytes));
-    deallocate(block);
+    deallocate(block, Inner::word_of(block));
     return moved;
   }
 
   // Exactly what was asked for: behind it lies the padding.
-  static std::size_t usable_bytes(const void* block) noexcept {
-    if (!held_.holds(block)) Inner::fault(fault_of_free(block), block);
-    return checked_bytes(block, frame_of(block));
-  }
+  static std::size_t usable_bytes(const void* block) noexcept { return checked_bytes(block, frame_at(block)); }
 
   static void thread_exit() noexcept {
     release_all();
@@ -107,14 +105,8 @@ class Guarded {
   static auto* own() noexcept { return Inner::own(); }
 
   // Around a fork.
-  static void lock() noexcept {
-    held_.lock();
-    closed_.lock();
-  }
-  static void unlock() noexcept {
-    closed_.unlock();
-    held_.unlock();
-  }
+  static void lock() noexcept { closed_.lock(); }
+  static void unlock() noexcept { closed_.unlock(); }
 
   // What other threads have freed goes on waiting.
   static bool trim() noexcept {
@@ -159,36 +151,73 @@ class Guarded {
   };
   static Frame short_frame(std::size_t usable) noexcept { return {.room = usable - kSealBytes, .usable = usable}; }
   static Frame frame_of(const void* block) noexcept {
+    const PageMap::Word word = Inner::word_of(block);
+    if (Inner::is_slab(word)) return short_frame(Inner::class_bytes(word));
     const std::size_t usable = Inner::usable_bytes(block);
-    if (usable <= Classes::kMax) return short_frame(usable);
     const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
     // Of the shorter ones by their place, which is the same answer as long as there is the block.
     const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ seals_.secret()) % kOneIn == 0;
     return {guarded - kSealBytes, usable, has_page};
+  }
+  // Of a pointer that the program names; the program ends where no block begins there, as far as the page map knows.
+  static Frame frame_at(const void* block) noexcept {
+    const PageMap::Word word = Inner::word_of(block);
+    if (Inner::is_slab(word)) return short_frame_at(block, word);
+    if (word == 0 || !Inner::is_block(block)) [[unlikely]]
+      end_for(block);
+    return frame_of(block);
+  }
+  // The same in a slab, whose word this is: what is looked at is in it too.
+  static Frame short_frame_at(const void* block, PageMap::Word word) noexcept {
+    const Frame frame = short_frame(Inner::class_bytes(word));
+    const std::uintptr_t seal = address_of(block) + frame.room;
+    if ((seal ^ address_of(block)) >= kUnitBytes && Inner::word_of(reinterpret_cast<void*>(seal)) != word) [[unlikely]]
+      end_for(block);
+    return frame;
   }
   // returns false: the system refused, and the page stays as it was
   [[gnu::cold, gnu::noinline]] static bool guard(void* block, const Frame& frame, bool open) noexcept {
     return Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
   }
 
-  // Padding and seal behind `bytes`.
-  static void close(void* block, std::size_t bytes, const Frame& frame) noexcept {
-    auto* const begin = static_cast<std::byte*>(block);
-    pad(begin + bytes, std::min(kPaddingMax, frame.room - bytes));
+  // The heap's own words.
+  static void forget(void* block) noexcept { std::memset(block, 0, kBlockAlignment); }
+
+  static void put_seal(void* block, std::size_t bytes, const Frame& frame) noexcept {
     const std::uint64_t seal = seals_.of(block, bytes);
-    std::memcpy(begin + frame.room, &seal, sizeof seal);
+    std::memcpy(static_cast<std::byte*>(block) + frame.room, &seal, sizeof seal);
+  }
+  // Padding and seal behind `bytes`, which stay as they are.
+  static void close(void* block, std::size_t bytes, const Frame& frame) noexcept {
+    pad(static_cast<std::byte*>(block) + bytes, frame.room - bytes);
+    put_seal(block, bytes, frame);
   }
 
-  // What was asked for; ends the program if something was written behind it.
+  // What was asked for; ends the program if it does not hold the block, or has written behind it.
   static std::size_t checked_bytes(const void* block, const Frame& frame) noexcept {
     const auto* const begin = static_cast<const std::byte*>(block);
     std::uint64_t seal;
     std::memcpy(&seal, begin + frame.room, sizeof seal);
-    const std::size_t bytes = Seals::length_of(seal);
-    if (bytes > frame.room || !seals_.is_seal(seal, block) ||
-        !is_padded(begin + bytes, std::min(kPaddingMax, frame.room - bytes)))
-      Inner::fault(Fault::write_past_end, block);
+    const std::size_t bytes = seals_.opened(seal, block);
+    if (bytes > frame.room || !is_padded(begin + bytes, frame.room - bytes)) [[unlikely]]
+      end_for(block);
     return bytes;
+  }
+
+  // Ends the program for a pointer at which nothing is sealed, or the padding is broken.
+  [[noreturn, gnu::cold, gnu::noinline]] static void end_for(const void* block) noexcept {
+    Inner::fault(!Inner::covers(block)     ? Fault::foreign
+                 : !Inner::is_block(block) ? Fault::interior
+                 : is_free(block)          ? Fault::double_free
+                                           : Fault::write_past_end,
+                 block);
+  }
+  // Of any block, as its contents tell: zero but for what the heap's lists write.
+  static bool is_free(const void* block) noexcept {
+    const auto* const words = static_cast<const std::uint64_t*>(block);
+    const Frame frame = frame_of(block);
+    const std::size_t rest = (frame.room + kSealBytes) / sizeof *words - 2;
+    return (Inner::is_marked(block) || is_zero(words, 2)) && (rest == 0 || is_zero(words + 2, rest));
   }
 
   // ---- into the program's hands
@@ -206,41 +235,30 @@ class Guarded {
       return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes);
     const Frame frame = frame_of(kept.start);
     expect_zero({static_cast<std::uint64_t*>(kept.start), frame.room / 16 * 16});
-    return hand_out(held_.of_block(kept.start), kept.start, bytes, frame);
+    return hand_out(kept.start, bytes, frame);
   }
   // What waits may be what is missing.
   template <class Allocate>
   static void* from_the_heap(Allocate allocate_inner, std::size_t bytes) noexcept {
     void* block = allocate_inner();
     if (block == nullptr && closed_.give_all(open_and_give)) block = allocate_inner();
-    return block == nullptr ? nullptr : admit_any(block, bytes);
+    return block == nullptr ? nullptr : admit(block, bytes);
   }
   // A block whose page stays closed is lost: whoever got it next would die of that page.
   static void open_and_give(void* block) noexcept {
     if (guard(block, frame_of(block), true)) Inner::deallocate(block);
   }
 
-  // returns nullptr where the block's area has no flags and gets none.
-  [[gnu::noinline]] static void* admit_any(void* block, std::size_t bytes) noexcept {
-    HeldFlag* flag = held_.of_block(block);
-    if (flag == nullptr) {
-      seals_.draw_secret();  // with held.A before any seal is made
-      if (!held_.make(block)) {
-        Inner::deallocate(block);
-        return nullptr;
-      }
-      flag = held_.of_block(block);
-    }
+  // The first block of every thread comes this way.
+  [[gnu::noinline]] static void* admit(void* block, std::size_t bytes) noexcept {
+    seals_.draw_secret_once();
     const Frame frame = frame_of(block);
     if (frame.has_page) guard(block, frame, false);  // or the seal alone guards it
-    return hand_out(flag, block, bytes, frame);
+    return hand_out(block, bytes, frame);
   }
 
-  [[gnu::always_inline]] static void* hand_out(HeldFlag* flag, void* block, std::size_t bytes,
-                                               const Frame& frame) noexcept {
-    // relaxed: a block passes from thread to thread by means that order.
-    flag->store(1, std::memory_order_relaxed);
-    std::memset(block, 0, kBlockAlignment);  // the heap's own words
+  static void* hand_out(void* block, std::size_t bytes, const Frame& frame) noexcept {
+    forget(block);
     close(block, bytes, frame);
     return block;
   }
@@ -248,18 +266,15 @@ class Guarded {
   // ---- out of the program's hands
 
   // fits(bytes): whether the program may free it as a block that it asked so many bytes for.
-  //   The flag is not taken by one exchange, which would wait for all stores before it: of two threads that free a
-  //   block in the same instant both may pass, and the seal, which the first one clears, or the heap behind finds it.
+  //   The seal is not taken by one exchange, which would wait for all stores before it: of two threads that free a
+  //   block in the same instant both may pass, and who looks whether it is zero when it has waited, or the heap behind,
+  //   finds it.
   template <class Fits>
-  [[gnu::always_inline]] static void retire(void* block, Fits fits) noexcept {
-    HeldFlag* const flag = held_.of_held(block);
-    if (flag == nullptr) [[unlikely]]
-      return retire_none(block);
-    flag->store(0, std::memory_order_relaxed);
-    const std::size_t usable = Inner::class_bytes(block);
-    if (usable == 0) [[unlikely]]
+  [[gnu::always_inline]] static void retire(void* block, PageMap::Word word, Fits fits) noexcept {
+    if (!Inner::is_slab(word)) [[unlikely]]
       return retire_long(block, fits);
-    const std::size_t bytes = checked_bytes(block, short_frame(usable));
+    const Frame frame = short_frame_at(block, word);
+    const std::size_t usable = frame.usable, bytes = checked_bytes(block, frame);
     if (!fits(bytes)) [[unlikely]]
       Inner::fault(Fault::wrong_size, block);
     if (usable > kZeroedMax) [[unlikely]]
@@ -268,13 +283,6 @@ class Guarded {
     zero(static_cast<std::byte*>(block), usable);
     wait({static_cast<std::uint64_t*>(block), bytes});
   }
-  [[gnu::noinline]] static void retire_none(void* block) noexcept {
-    if (block != nullptr) Inner::fault(fault_of_free(block), block);
-  }
-  static Fault fault_of_free(const void* block) noexcept {
-    return !Inner::covers(block) ? Fault::foreign : Inner::is_block(block) ? Fault::double_free : Fault::interior;
-  }
-
   [[gnu::noinline]] static void clear(void* block, std::size_t bytes, std::size_t usable) noexcept {
     std::memset(block, 0, usable);
     wait({static_cast<std::uint64_t*>(block), bytes});
@@ -282,7 +290,8 @@ class Guarded {
 
   template <class Fits>
   [[gnu::cold, gnu::noinline]] static void retire_long(void* block, Fits fits) noexcept {
-    const Frame frame = frame_of(block);
+    if (block == nullptr) return;
+    const Frame frame = frame_at(block);
     if (!fits(checked_bytes(block, frame))) Inner::fault(Fault::wrong_size, block);
     if (frame.usable <= ClosedBlocks::kBlockBytesMax) {
       std::memset(block, 0, frame.room + kSealBytes);
@@ -312,8 +321,9 @@ class Guarded {
     wait(block);
   }
 
+  // All that the program may have written, and up to 16 bytes more, which are the block's as well.
   static std::size_t words_of(std::size_t bytes) noexcept {
-    return base::round_up(bytes, kBlockAlignment) / sizeof(std::uint64_t);
+    return (bytes / kBlockAlignment + 1) * (kBlockAlignment / sizeof(std::uint64_t));
   }
 
   // A block that has waited.
@@ -342,7 +352,6 @@ class Guarded {
     if (waiting_ != nullptr) waiting_->release_all([](Waiting block) { release(block); });
   }
 
-  static inline constinit HeldFlags<typename Inner::Pages> held_{};
   static inline constinit Seals seals_{};
   static inline constinit ClosedBlocks closed_{};
   static inline constinit thread_local WaitingBlocks* waiting_ = nullptr;  // made by the thread's first free

@@ -107,11 +107,15 @@ struct Heap {
     return usable_bytes(block, word_of(block));
   }
 
-  // Of a block in use: the bytes of its class; 0: no class served it.
-  static std::size_t class_bytes(const void* block) noexcept {
-    const PageMap::Word word = PageMap::at(unit_of(block));
-    return Large::is_large(word) ? 0 : Classes::bytes_of(class_of(word));
+  // The page map's word of the unit in which the address lies; 0: nothing of ours does.
+  static PageMap::Word word_of(const void* address) noexcept {
+    const std::uintptr_t unit = unit_of(address);
+    return unit < PageMap::limit() ? PageMap::at(unit) : 0;
   }
+  // Whether blocks of a class lie in units with this word.
+  static bool is_slab(PageMap::Word word) noexcept { return word != 0 && !Large::is_large(word); }
+  // Of a slab's word.
+  static std::size_t class_bytes(PageMap::Word word) noexcept { return Classes::bytes_of(class_of(word)); }
 
   // Gives the calling thread a heap where it has none. returns false where there is no memory
   static bool attach() noexcept { return current != &sentinel || attach_first(); }
@@ -211,6 +215,12 @@ struct Heap {
     return Slabs<Classes, Spans>::has_carved(*Spans::span_of(address), address);
   }
 
+  // Whether a block is marked as free. It may be the user's own word, by accident.
+  static bool is_marked(const void* block) noexcept {
+    const PageMap::Word word = word_of(block);
+    return is_slab(word) && static_cast<const FreeBlock*>(block)->mark == owner_of(word)->key();
+  }
+
   [[noreturn, gnu::cold]] static void fault(Fault fault, const void* block) noexcept {
     const PageMap::Word word = word_of(block);
     const bool slab = is_slab(word);
@@ -243,22 +253,17 @@ struct Heap {
     if constexpr (kGuardable) C::Guarded::unlock();
   }
 
-  static PageMap::Word word_of(const void* block) noexcept {
-    const std::uintptr_t unit = unit_of(block);
-    return unit < PageMap::limit() ? PageMap::at(unit) : 0;
-  }
   static bool is_lost(const ThreadHeap& heap) noexcept {
     return heap.state.load(std::memory_order_relaxed) == HeapState::lost;
   }
 
-  static bool is_slab(PageMap::Word word) noexcept { return word != 0 && !Large::is_large(word); }
   static ThreadHeap* owner_of(PageMap::Word word) noexcept { return ThreadHeap::owner_of(word); }
   static unsigned class_of(PageMap::Word word) noexcept { return ThreadHeap::class_of(word); }
 
   static std::size_t usable_bytes(const void* block, PageMap::Word word) noexcept {
     if (Large::is_large(word)) return Large::usable_bytes(word);
     if (word == 0) fault(Fault::foreign, block);
-    return Classes::bytes_of(class_of(word));
+    return class_bytes(word);
   }
 
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
@@ -328,7 +333,7 @@ struct Heap {
   // For a thread that has no heap.
   [[gnu::noinline]] static void deallocate_first(void* block, PageMap::Word word) noexcept {
     if constexpr (kGuardable)
-      if (C::guarded()) return C::Guarded::deallocate(block);
+      if (C::guarded()) return C::Guarded::deallocate(block, word);
     deallocate_rarely(block, word);
   }
 

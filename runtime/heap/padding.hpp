@@ -1,6 +1,7 @@
 // The bytes that a guarded heap knows: the padding behind a program's bytes, and the zeroes of what is freed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,32 +33,37 @@ inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{
 
 }  // namespace padding
 
-// Pads [begin, begin + bytes), up to kPaddingMax. The eight bytes in front of the end may be touched. By words that
-// overlap: no loop has a length that nobody foresees.
-inline void pad(std::byte* begin, std::size_t bytes) noexcept {
+// Pads [begin, begin + room), or as much of it as kPaddingMax; of what lies in front of it the last eight bytes may be
+// overwritten. By words that overlap: no loop has a length that nobody foresees.
+inline void pad_new(std::byte* begin, std::size_t room) noexcept {
   using namespace padding;
-  std::byte* const end = begin + bytes;
-  if (bytes >= sizeof kTwo) {
-    store(begin, kTwo);
-    store(end - sizeof kTwo, kTwo);
-  } else if (bytes >= sizeof kPadding) {
+  if (room <= sizeof kPadding) return store(begin + room - sizeof kPadding, kPadding);
+  if (room < sizeof kTwo) {
     store(begin, kPadding);
-    store(end - sizeof kPadding, kPadding);
-  } else {
-    const std::uint64_t kept = others(bytes);
-    store(end - sizeof kPadding, (load<std::uint64_t>(end - sizeof kPadding) & kept) | (kPadding & ~kept));
+    return store(begin + room - sizeof kPadding, kPadding);
   }
+  store(begin, kTwo);
+  store(begin + std::min(room, kPaddingMax) - sizeof kTwo, kTwo);
 }
-inline bool is_padded(const std::byte* begin, std::size_t bytes) noexcept {
+// The same, and what lies in front of it stays.
+inline void pad(std::byte* begin, std::size_t room) noexcept {
   using namespace padding;
-  const std::byte* const end = begin + bytes;
-  if (bytes >= sizeof kTwo) {
-    const Two changed = (load<Two>(begin) ^ kTwo) | (load<Two>(end - sizeof kTwo) ^ kTwo);
-    return (changed[0] | changed[1]) == 0;
+  if (room >= sizeof kPadding) return pad_new(begin, room);
+  std::byte* const last = begin + room - sizeof kPadding;
+  const std::uint64_t kept = others(room);
+  store(last, (load<std::uint64_t>(last) & kept) | (kPadding & ~kept));
+}
+// Whether [begin, begin + room), or as much of it as kPaddingMax, is padding. Eight bytes lie in front of it.
+inline bool is_padded(const std::byte* begin, std::size_t room) noexcept {
+  using namespace padding;
+  if (room < sizeof kTwo) {
+    const std::uint64_t last = load<std::uint64_t>(begin + room - sizeof kPadding);
+    if (room < sizeof kPadding) return ((last ^ kPadding) & ~others(room)) == 0;
+    return load<std::uint64_t>(begin) == kPadding && last == kPadding;
   }
-  if (bytes >= sizeof kPadding)
-    return load<std::uint64_t>(begin) == kPadding && load<std::uint64_t>(end - sizeof kPadding) == kPadding;
-  return ((load<std::uint64_t>(end - sizeof kPadding) ^ kPadding) & ~others(bytes)) == 0;
+  const std::byte* const end = begin + std::min(room, kPaddingMax);
+  const Two changed = (load<Two>(begin) ^ kTwo) | (load<Two>(end - sizeof kTwo) ^ kTwo);
+  return (changed[0] | changed[1]) == 0;
 }
 
 // Bytes that zero() clears without a call.
@@ -83,14 +89,13 @@ inline void zero(std::byte* begin, std::size_t bytes) noexcept {
   from_both_ends({64, 80, 96, 112});
 }
 
-// An even number of words. No early end: nearly always all are zero.
+// An even number of words, not none. No early end: nearly always all are zero.
 inline bool is_zero(const std::uint64_t* words, std::size_t count) noexcept {
   using namespace padding;
-  if (count == 0) return true;
   const auto* const begin = reinterpret_cast<const std::byte*>(words);
   const std::byte* const last = begin + count * sizeof *words - sizeof(Two);
-  Two all = load<Two>(last);
-  for (const std::byte* at = begin; at < last; at += 2 * sizeof(Two))
+  Two all = load<Two>(begin) | load<Two>(last);
+  for (const std::byte* at = begin + sizeof(Two); at < last; at += 2 * sizeof(Two))
     all |= load<Two>(at) | load<Two>(at + sizeof(Two));
   return (all[0] | all[1]) == 0;
 }

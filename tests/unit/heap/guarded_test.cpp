@@ -25,10 +25,10 @@ using tests::holds;
 constexpr auto filled = tests::filled<TestHeap>;
 constexpr auto verified = tests::verified<TestHeap>;
 
-// Stays out of the compiler's sight.
+// Other values than are there, out of the compiler's sight.
 void write(std::byte* block, std::size_t offset, std::size_t bytes) {
   std::byte* volatile hidden = block;
-  for (std::size_t i = 0; i < bytes; ++i) hidden[offset + i] = std::byte{0x11};
+  for (std::size_t i = 0; i < bytes; ++i) hidden[offset + i] ^= std::byte{0x11};
 }
 
 // Puts others in the places of all blocks that wait.
@@ -224,8 +224,21 @@ TEST(Guarded, LongBlocksServeAgainWithTheirPageAndZeroed) {
   }
 }
 
+// The terminating zero of a string that has no room for it: the first byte of the seal where there is no padding.
+TEST(GuardedDeathTest, AZeroPastTheEndIsFound) {
+  for (std::size_t bytes = 1; bytes <= 600; bytes += bytes < 64 ? 1 : 37)
+    EXPECT_DEATH(
+        {
+          std::byte* volatile const block = filled(bytes, 0);
+          block[bytes] = std::byte{0};
+          TestHeap::deallocate(block);
+        },
+        "write past end")
+        << bytes;
+}
+
 TEST(GuardedDeathTest, AWriteOverPartOfTheSealIsFound) {
-  for (const std::size_t offset : {8, 13, 14, 15})
+  for (std::size_t offset = 8; offset < 16; ++offset)
     EXPECT_DEATH(
         {
           std::byte* const block = filled(8, 1);
@@ -268,6 +281,8 @@ TEST(GuardedDeathTest, PointersThatAreNoBlocksAreFound) {
   EXPECT_DEATH(TestHeap::deallocate(large + 32), "interior");
   EXPECT_DEATH(TestHeap::deallocate(&local), "foreign");
   EXPECT_DEATH(TestHeap::usable_bytes(block + 16), "interior");
+  EXPECT_DEATH(TestHeap::usable_bytes(&local), "foreign");
+  EXPECT_DEATH(TestHeap::reallocate(large + 64, 100), "interior");
   TestHeap::deallocate(block);
   TestHeap::deallocate(large);
 }
