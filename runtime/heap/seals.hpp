@@ -19,8 +19,6 @@ namespace loam::heap {
 
 class Seals {
  public:
-  static constexpr unsigned kLengthBits = 47;
-
   // Before the calling thread makes a seal. Who opens one got the block by means that order.
   void draw_secret_once() noexcept {
     if (secret() != 0) return;
@@ -44,7 +42,7 @@ class Seals {
   static constexpr std::size_t kBroken = ~std::size_t{0};  // more bytes than any block has
 
  private:
-  static constexpr unsigned kPlainBits = 64 - kLengthBits;
+  static constexpr unsigned kLengthBits = 47, kPlainBits = 64 - kLengthBits;
   static constexpr std::uint64_t kLengthMask = (std::uint64_t{1} << kLengthBits) - 1;
   static_assert(kAddressBits + kPlainBits <= 64, "an address fits above the plain bits");
 
