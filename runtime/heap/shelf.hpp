@@ -10,8 +10,12 @@
 //   serve: four chains of misses take the time of one (ADR 0019). Not where the lists' first blocks lie in order of
 //   their addresses, as lists do that were freed in order: the processor's own prefetching serves those.
 //
-//   H1 a class has at most kListsMax lists, and all together kBytesMax; of middling blocks it is kMiddlingListsMax and
-//   kMiddlingBytesMax.
+//   Short blocks: a program's structures lie in the order in which malloc hands blocks out. Kept in lists, blocks that
+//   are freed here and there never come back into order; a slab hands out what lies in it, and then the next one does.
+//   So a class keeps few lists of short blocks, and more only while they begin near each other (ADR 0021).
+//
+//   H1 a class has at most lists_max(class) lists, and all together kBytesMax; of middling blocks it is
+//   kMiddlingBytesMax. A list of short blocks above the first kStrayListsMax begins near the one below it.
 //   H2 the `near` lists on top were freed or walked last: their lines are not worth another walk.
 #pragma once
 
@@ -28,18 +32,23 @@ namespace loam::heap {
 template <SizeClasses Classes>
 class Shelf {
  public:
-  static constexpr std::uint32_t kListsMax = 16, kMiddlingListsMax = 64;
   static constexpr std::size_t kBytesMax = std::size_t{4} << 20, kMiddlingBytesMax = std::size_t{2} << 20;
 
   static constexpr bool is_middling(unsigned c) noexcept {
-    return Classes::bytes_of(c) >= 1024 && Classes::bytes_of(c) < 2048;
+    return Classes::bytes_of(c) >= 1024 && Classes::bytes_of(c) < kLongBytes;
   }
+
+  static constexpr std::uint32_t lists_max(unsigned c) noexcept { return is_middling(c) ? 64 : 16; }
+  // Of short blocks: lists that are kept wherever they lie, and how far from each other the others may begin.
+  static constexpr std::uint32_t kStrayListsMax = 4;
+  static constexpr std::uintptr_t kNearBytes = 256u << 10;
 
   // returns false where there is no room for the list, which stays the caller's.
   bool put(unsigned c, const BlockList& list) noexcept {
     Row& row = rows_[c];
     const std::size_t bytes = bytes_[is_middling(c)] + bytes_of(list, c);
     if (row.lists == lists_max(c) || bytes > (is_middling(c) ? kMiddlingBytesMax : kBytesMax)) return false;
+    if (is_short(c) && row.lists >= kStrayListsMax && !are_near(list, lists_[kBegins[c] + row.lists - 1])) return false;
     lists_[kBegins[c] + row.lists++] = list;
     bytes_[is_middling(c)] = bytes;
     row.near = std::min(row.near + 1, kAbreast);
@@ -76,9 +85,6 @@ class Shelf {
     std::uint32_t lists, near;
   };
 
-  static constexpr std::uint32_t lists_max(unsigned c) noexcept {
-    return is_middling(c) ? kMiddlingListsMax : kListsMax;
-  }
   static constexpr auto kBegins = [] {
     std::array<std::uint32_t, Classes::kClasses + 1> begins{};
     for (unsigned c = 0; c < Classes::kClasses; ++c) begins[c + 1] = begins[c] + lists_max(c);
@@ -86,6 +92,13 @@ class Shelf {
   }();
 
   static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
+
+  static constexpr bool is_short(unsigned c) noexcept { return Classes::bytes_of(c) < 1024; }
+
+  static bool are_near(const BlockList& a, const BlockList& b) noexcept {
+    const std::uintptr_t low = std::min(address_of(a.first), address_of(b.first));
+    return std::max(address_of(a.first), address_of(b.first)) - low <= kNearBytes;
+  }
 
   static bool is_in_order(const BlockList* lists) noexcept {
     std::uint32_t ascents = 0;

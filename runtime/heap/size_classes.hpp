@@ -28,6 +28,9 @@ concept SizeClasses = requires(std::size_t n, unsigned c) {
   { C::is_natural(c) } -> std::same_as<bool>;
 };
 
+// From here on blocks are long: a slab is few of them, and lists of them are short.
+inline constexpr std::size_t kLongBytes = 2048;
+
 struct FourPerDoubling {
   static constexpr unsigned kPlain = 40, kNatural = 9;
   static constexpr unsigned kClasses = kPlain + kNatural;

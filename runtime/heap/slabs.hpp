@@ -25,9 +25,6 @@
 
 namespace loam::heap {
 
-// From here on a slab is few blocks, and lists of them are short.
-inline constexpr std::size_t kLongBytes = 2048;
-
 template <SizeClasses Classes, SpanStore Spans>
 class Slabs {
  public:

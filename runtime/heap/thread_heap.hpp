@@ -185,7 +185,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
  private:
-  static constexpr std::size_t kBatchBytes = 64u << 10, kLongBatchBytes = 256u << 10;
+  static constexpr std::size_t kShortBatchBytes = 16u << 10, kLongBatchBytes = 256u << 10;
   static constexpr std::int32_t kMiddlingBatch = 32;
 
   struct alignas(kWordStep) List {
@@ -221,7 +221,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Lists of long blocks are longer, so that the way to the slabs and back is worth its while.
   static constexpr std::int32_t batch_of(unsigned c) noexcept {
     if (Shelf<Classes>::is_middling(c)) return kMiddlingBatch;
-    const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kBatchBytes : kLongBatchBytes;
+    const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kShortBatchBytes : kLongBatchBytes;
     return static_cast<std::int32_t>(std::clamp<std::size_t>(batch / bytes, 16, 2048));
   }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from loam_lab.report import latency, paired, rounding
+from loam_lab.report import latency, paired, rivals, rounding
 from loam_lab.report.paired import Case
 
 # The first two are the same of different workloads.
@@ -27,8 +27,6 @@ NO_RATE = ("fragmentation", latency.WORKLOAD)
 # Pass or fail: within this factor of the fastest; they take no part in means.
 SHARING = ("cache-scratch", "cache-thrash")
 SHARING_LIMIT = 1.05
-# No workload may take longer than this beside the best peer.
-CASE_LIMIT = 1.10
 
 
 def cases(result: Mapping[str, Any], metric: str) -> list[Case]:
@@ -71,12 +69,12 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
         if own:
             lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *paired.table(own, names, ours, names), ""]
     timed = [case for case in rates if _workload(case) not in SHARING]
-    lines += _against(timed, ours, peers)
+    lines += rivals.against(timed, ours, peers, "over both thread counts")
     lines += _sharing([case for case in rates if _workload(case) in SHARING], ours, names)
     lines += latency.section(
         lambda metric: [case for case in cases(result, metric) if _workload(case) == latency.WORKLOAD], ours, names
     )
-    lines += _memory(cases(result, MEMORY), ours, timed, peers)
+    lines += rivals.memory(cases(result, MEMORY), ours, timed, peers)
     lines += _fragmentation(cases(result, FRAGMENTATION), names)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -92,34 +90,6 @@ def _workload(case: Case) -> str:
     return case.name.split()[0]
 
 
-def _against(timed: Sequence[Case], ours: str, peers: Sequence[str]) -> list[str]:
-    """Ours over the best peer and over the envelope of all, case by case."""
-    best = paired.leader(timed, peers)
-    if best is None:
-        return []
-    lines = [
-        f"## {ours} over the best peer", "",
-        f"The peer with the best geometric mean over both thread counts is **{best}**: {ours}'s rate is",
-        f"{paired.text_of(paired.mean_ratio(timed, ours, best))} of it. The last columns: the fastest of all peers in the case.",
-        "",
-        f"| case | threads | over {best} | fastest peer | over it |",
-        "| --- | ---: | ---: | --- | ---: |",
-    ]  # fmt: skip
-    envelope = []
-    for case in timed:
-        top = case.fastest(peers)
-        ratio = case.ratio(ours, best)
-        late = " (over the limit)" if ratio is not None and ratio.estimate < 1 / CASE_LIMIT else ""
-        beside = None if top is None else case.ratio(ours, top)
-        if beside is not None:
-            envelope.append(float(np.log(beside.estimate)))
-        lines.append(
-            f"| {case.name} | {case.threads} | {paired.text_of(ratio)}{late} | {top} | {paired.text_of(beside)} |"
-        )
-    mean = rounding.significant(float(np.exp(np.mean(envelope)))) if envelope else rounding.MISSING
-    return [*lines, f"| geometric mean | | {paired.text_of(paired.mean_ratio(timed, ours, best))} | | {mean} |", ""]
-
-
 def _sharing(found: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
     if not found:
         return []
@@ -133,31 +103,6 @@ def _sharing(found: Sequence[Case], ours: str, names: Sequence[str]) -> list[str
         ratio = None if top is None else case.ratio(ours, top)
         verdict = "passed" if ratio is not None and (ratio.high or ratio.estimate) >= 1 / SHARING_LIMIT else "failed"
         lines.append(f"| {case.name} | {case.threads} | {top} | {paired.text_of(ratio)} | {verdict} |")
-    return [*lines, ""]
-
-
-def _memory(found: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
-    """Peak memory: the geometric mean beside ours, with the three fastest peers marked."""
-    keys = {(case.name, case.threads) for case in timed}
-    own = [case for case in found if (case.name, case.threads) in keys]
-    if not own:
-        return []
-    left = list(peers)
-    fast: list[str] = []
-    while left and len(fast) < 3:
-        top = paired.leader(timed, left)
-        if top is None:
-            break
-        fast.append(top)
-        left.remove(top)
-    lines = [
-        "## Peak memory", "",
-        f"Peak resident memory over {ours}'s, geometric mean over the cases above; above 1 needs more. Marked: the three fastest",
-        "peers.", "", "| allocator | ratio |", "| --- | ---: |",
-    ]  # fmt: skip
-    for name in peers:
-        mark = " (fast)" if name in fast else ""
-        lines.append(f"| {name}{mark} | {paired.text_of(paired.mean_ratio(own, name, ours))} |")
     return [*lines, ""]
 
 

@@ -77,14 +77,30 @@ TEST(Shelf, WalksEndWhereListsEnd) {
 TEST(Shelf, HoldsSoManyListsOfAClass) {
   Lists lists;
   TestShelf shelf;
-  for (const auto& [c, most] :
-       {std::pair{kShort, TestShelf::kListsMax}, std::pair{kMiddling, TestShelf::kMiddlingListsMax}}) {
+  for (const unsigned c : {kShort, kMiddling, kLong}) {
+    const std::uint32_t most = TestShelf::lists_max(c);
     for (std::uint32_t i = 0; i < most; ++i) ASSERT_TRUE(shelf.put(c, lists.make(1)));
     EXPECT_FALSE(shelf.put(c, lists.make(1)));
     EXPECT_EQ(shelf.lists(c).size(), most);
     shelf.take(c, kKey);
     EXPECT_TRUE(shelf.put(c, lists.make(1)));
   }
+}
+
+// Lists that begin too far from each other to keep a program's blocks together go to the slabs.
+TEST(Shelf, HoldsFewListsOfShortBlocksThatLieApart) {
+  const auto at = [](std::uintptr_t address) { return BlockList{reinterpret_cast<FreeBlock*>(address), 1}; };
+  const std::uintptr_t begin = std::uintptr_t{1} << 40;
+  TestShelf shelf;
+  for (std::uint32_t i = 1; i <= TestShelf::kStrayListsMax; ++i)
+    ASSERT_TRUE(shelf.put(kShort, at(begin + i * (TestShelf::kNearBytes + 16))));
+  const std::uintptr_t last = begin + TestShelf::kStrayListsMax * (TestShelf::kNearBytes + 16);
+  for (const std::uintptr_t far : {last + TestShelf::kNearBytes + 16, last - TestShelf::kNearBytes - 16})
+    EXPECT_FALSE(shelf.put(kShort, at(far)));
+  EXPECT_TRUE(shelf.put(kShort, at(last + TestShelf::kNearBytes)));
+  EXPECT_TRUE(shelf.put(kShort, at(last))) << "as near, below";
+  for (std::uint32_t i = 0; i < TestShelf::lists_max(kLong); ++i)
+    EXPECT_TRUE(shelf.put(kLong, at(begin + i * (TestShelf::kNearBytes + 16)))) << "whose order nobody sees";
 }
 
 TEST(Shelf, HoldsSoManyBytesOfAllClasses) {

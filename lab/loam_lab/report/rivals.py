@@ -1,0 +1,69 @@
+"""Sections of Markdown that set ours beside peers: speed by case, and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from loam_lab.report import paired, rounding
+from loam_lab.report.paired import Case
+
+# No case may take longer than this beside the best peer.
+CASE_LIMIT = 1.10
+FASTEST = 3
+
+
+def against(timed: Sequence[Case], ours: str, peers: Sequence[str], what: str) -> list[str]:
+    """Ours over the best peer and over the envelope of all, case by case.
+
+    timed: rates; what: of what the best peer has the best mean, as in "over both thread counts"
+    """
+    best = paired.leader(timed, peers)
+    if best is None:
+        return []
+    lines = [
+        f"## {ours} over the best peer", "",
+        f"The peer with the best geometric mean {what} is **{best}**: {ours}'s rate is",
+        f"{paired.text_of(paired.mean_ratio(timed, ours, best))} of it. The last columns: the fastest of all peers in the case.",
+        "",
+        f"| case | threads | over {best} | fastest peer | over it |",
+        "| --- | ---: | ---: | --- | ---: |",
+    ]  # fmt: skip
+    envelope = []
+    for case in timed:
+        top = case.fastest(peers)
+        ratio = case.ratio(ours, best)
+        late = " (over the limit)" if ratio is not None and ratio.estimate < 1 / CASE_LIMIT else ""
+        beside = None if top is None else case.ratio(ours, top)
+        if beside is not None:
+            envelope.append(float(np.log(beside.estimate)))
+        threads = case.threads or ""
+        lines.append(f"| {case.name} | {threads} | {paired.text_of(ratio)}{late} | {top} | {paired.text_of(beside)} |")
+    mean = rounding.significant(float(np.exp(np.mean(envelope)))) if envelope else rounding.MISSING
+    return [*lines, f"| geometric mean | | {paired.text_of(paired.mean_ratio(timed, ours, best))} | | {mean} |", ""]
+
+
+def memory(found: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
+    """Peak memory: the geometric mean beside ours, with the three fastest peers marked."""
+    keys = {(case.name, case.threads) for case in timed}
+    own = [case for case in found if (case.name, case.threads) in keys]
+    if not own:
+        return []
+    left = list(peers)
+    fast: list[str] = []
+    while left and len(fast) < FASTEST:
+        top = paired.leader(timed, left)
+        if top is None:
+            break
+        fast.append(top)
+        left.remove(top)
+    lines = [
+        "## Peak memory", "",
+        f"Peak resident memory over {ours}'s, geometric mean over the cases above; above 1 needs more. Marked: the three fastest",
+        "peers.", "", "| allocator | ratio |", "| --- | ---: |",
+    ]  # fmt: skip
+    for name in peers:
+        mark = " (fast)" if name in fast else ""
+        lines.append(f"| {name}{mark} | {paired.text_of(paired.mean_ratio(own, name, ours))} |")
+    return [*lines, ""]
