@@ -17,18 +17,20 @@ FASTEST = 3
 def against(timed: Sequence[Case], ours: str, peers: Sequence[str], what: str) -> list[str]:
     """Ours over the best peer and over the envelope of all, case by case.
 
-    timed: rates; what: of what the best peer has the best mean, as in "over both thread counts"
+    timed: rates; their numbers of threads are not shown where all are 0
+    what: of what the best peer has the best mean, as in "over both thread counts"
     """
     best = paired.leader(timed, peers)
     if best is None:
         return []
+    counted = any(case.threads for case in timed)
     lines = [
         f"## {ours} over the best peer", "",
         f"The peer with the best geometric mean {what} is **{best}**: {ours}'s rate is",
         f"{paired.text_of(paired.mean_ratio(timed, ours, best))} of it. The last columns: the fastest of all peers in the case.",
         "",
-        f"| case | threads | over {best} | fastest peer | over it |",
-        "| --- | ---: | ---: | --- | ---: |",
+        f"| case |{' threads |' * counted} over {best} | fastest peer | over it |",
+        f"| --- |{' ---: |' * counted} ---: | --- | ---: |",
     ]  # fmt: skip
     envelope = []
     for case in timed:
@@ -38,10 +40,11 @@ def against(timed: Sequence[Case], ours: str, peers: Sequence[str], what: str) -
         beside = None if top is None else case.ratio(ours, top)
         if beside is not None:
             envelope.append(float(np.log(beside.estimate)))
-        threads = case.threads or ""
-        lines.append(f"| {case.name} | {threads} | {paired.text_of(ratio)}{late} | {top} | {paired.text_of(beside)} |")
+        threads = f" {case.threads} |" * counted
+        lines.append(f"| {case.name} |{threads} {paired.text_of(ratio)}{late} | {top} | {paired.text_of(beside)} |")
     mean = rounding.significant(float(np.exp(np.mean(envelope)))) if envelope else rounding.MISSING
-    return [*lines, f"| geometric mean | | {paired.text_of(paired.mean_ratio(timed, ours, best))} | | {mean} |", ""]
+    whole = paired.text_of(paired.mean_ratio(timed, ours, best))
+    return [*lines, f"| geometric mean |{' |' * counted} {whole} | | {mean} |", ""]
 
 
 def memory(found: Sequence[Case], ours: str, timed: Sequence[Case], peers: Sequence[str]) -> list[str]:
