@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 namespace loam::heap {
@@ -17,17 +17,20 @@ const unsigned kShort = FourPerDoubling::class_of(100), kMiddling = FourPerDoubl
 // As no heap's address is: what is read behind an end ends the test.
 constexpr Key kKey = 4096;
 
-// Lists over blocks of the test's own.
+// Lists over blocks of the test's own, one behind the other: short ones lie near each other.
 class Lists {
  public:
   BlockList make(std::uint32_t count) {
-    std::vector<FreeBlock>& blocks = blocks_.emplace_back(count);
-    for (std::uint32_t i = count; i-- != 0;) put_before(&blocks[i], i + 1 < count ? &blocks[i + 1] : nullptr, kKey);
-    return {blocks.data(), count};
+    FreeBlock* const first = blocks_.data() + used_;
+    used_ += count;
+    EXPECT_LE(used_, blocks_.size());
+    for (std::uint32_t i = count; i-- != 0;) put_before(&first[i], i + 1 < count ? &first[i + 1] : nullptr, kKey);
+    return {first, count};
   }
 
  private:
-  std::deque<std::vector<FreeBlock>> blocks_;
+  std::vector<FreeBlock> blocks_ = std::vector<FreeBlock>(std::size_t{1} << 17);
+  std::size_t used_ = 0;
 };
 
 bool is_whole(const BlockList& list) {
