@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace loam::heap {
@@ -69,8 +70,12 @@ TEST(Shelf, WalksEndWhereListsEnd) {
   TestShelf shelf;
   std::uint32_t lengths = 1;
   for (int round = 0; round < 200; ++round) {
-    for (int i = 0; i < round % 13; ++i)
-      if (lengths = lengths * 5 % 37; !shelf.put(kMiddling, lists.make(lengths))) break;
+    std::vector<BlockList> made;
+    for (int i = 0; i < round % 13; ++i) made.push_back(lists.make(lengths = lengths * 5 % 37));
+    // Neither up nor down: lists in order are not walked.
+    for (std::size_t i = 1; i < made.size(); i += 2) std::swap(made[i - 1], made[i]);
+    for (const BlockList& list : made)
+      if (!shelf.put(kMiddling, list)) break;
     for (int i = 0; i < round % 11; ++i) EXPECT_TRUE(is_whole(shelf.take(kMiddling, kKey)));
   }
   for (BlockList list = shelf.take(kMiddling, kKey); list.first != nullptr; list = shelf.take(kMiddling, kKey))
