@@ -71,8 +71,8 @@ def page(counted: Mapping[str, Counts | None]) -> str:
         "# Instructions of malloc and free", "",
         "Written by `python -m loam_lab.allocators.instructions`: counted exactly by callgrind, without the call itself.",
         "`malloc` and `free`: the mean over 1000 blocks of a size that are allocated, then freed in order, once, in a process",
-        "that has done little before; `pair`: both, one block at a time; `remote`: as `free`, by another thread than the one",
-        "that allocated the blocks. **Bold**: the fewest of a size.", "",
+        "of one thread that has done little before; `pair`: both, one block at a time; `remote`: as `free`, by a second thread,",
+        "which did not allocate the blocks. **Bold**: the fewest of a size.", "",
     ]  # fmt: skip
     missing = [name for name, counts in counted.items() if counts is None]
     if missing:
