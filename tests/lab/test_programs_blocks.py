@@ -60,7 +60,8 @@ def test_a_run_that_fails_or_comes_to_something_else_is_refused(monkeypatch: pyt
 
 
 def test_what_was_interrupted_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    whole = blocks.measure([program("one")], ALLOCATORS, 4, short=True) if Runner(monkeypatch) else {}
+    Runner(monkeypatch)
+    whole = blocks.measure([program("one")], ALLOCATORS, 4, short=True)
     first = Runner(monkeypatch, fails_at=7)
     with pytest.raises(LoamError, match="fails under"):
         blocks.measure([program("one")], ALLOCATORS, 4, short=True, folder=tmp_path)

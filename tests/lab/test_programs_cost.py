@@ -18,7 +18,7 @@ def test_the_page_has_ratios_to_the_first_and_of_the_last_to_the_one_before() ->
         name: {a: [Outcome(b"", None, SECONDS[a] * block) for block in range(1, 9)] for a in ALLOCATORS}
         for name in ("one", "two")
     }
-    text = cost.page(cost.times_of(runs), ALLOCATORS, 8)
+    text = cost.page(runs, ALLOCATORS, 8)
     assert "| program | glibc, s | loam / glibc | loam:hardened=1 / glibc | loam:hardened=1 / loam |" in text
     assert "| `one` | 9.00 | 0.500 [0.500, 0.500] | 0.750 [0.750, 0.750] | 1.500 [1.500, 1.500] |" in text
     assert "| geometric mean | | 0.500 [0.500, 0.500] | 0.750 [0.750, 0.750] | 1.500 [1.500, 1.500] |" in text

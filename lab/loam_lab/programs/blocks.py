@@ -17,6 +17,7 @@ from loam_lab.measure import journal
 from loam_lab.model.cell import digest
 from loam_lab.programs import catalogue
 from loam_lab.programs.running import Outcome, Program, lacking, run_apart
+from loam_lab.report.paired import Case
 
 # Those whose work is fixed, and done by what is waited for: no servers, and nothing that runs for a given time.
 FIXED = ("awk", "sort", "gcc", "g++", "git", "sqlite3", "gs", "python3", "perl", "lua", "node", "java")
@@ -93,6 +94,14 @@ def measure(
                 return done
 
             return _blocks(programs, allocators, blocks, one)
+
+
+def cases(runs: Runs, value: Callable[[Outcome], float | None]) -> list[Case]:
+    """A case for each program, without a number of threads: what a run came to, by allocator and block."""
+    return [
+        Case(program, 0, {name: [value(one) for one in own] for name, own in by.items()})
+        for program, by in runs.items()
+    ]
 
 
 def _blocks(programs: Sequence[Program], allocators: Sequence[str], blocks: int, one: _One) -> Runs:

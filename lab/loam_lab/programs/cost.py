@@ -9,7 +9,7 @@ Ratios are of runs that shared a block.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,35 +17,24 @@ from loam_lab import machine, pages
 from loam_lab.programs import blocks
 from loam_lab.programs.blocks import Runs
 from loam_lab.report import paired, rounding
-from loam_lab.statistics import intervals
 
 # Python asks its own pools for what is small, as it does where nobody says otherwise.
 AS_THEY_ARE = {"PYTHONMALLOC": "pymalloc"}
 
-Times = dict[str, list[float]]  # by allocator: seconds, a value for each block
 
-
-def times_of(runs: Runs) -> dict[str, Times]:
-    """By program."""
-    return {program: {name: [one.cpu_s for one in own] for name, own in by.items()} for program, by in runs.items()}
-
-
-def page(times: Mapping[str, Times], allocators: Sequence[str], count: int, *, short: bool = False) -> str:
+def page(runs: Runs, allocators: Sequence[str], count: int, *, short: bool = False) -> str:
     """The table: seconds under the first allocator, and ratios of the others to it and of the last to the one before."""
     pairs = [(name, allocators[0]) for name in allocators[1:]]
     if len(allocators) > 2:
         pairs.append((allocators[-1], allocators[-2]))
     head = ["program", f"{allocators[0]}, s", *(f"{above} / {below}" for above, below in pairs)]
+    times = blocks.cases(runs, lambda one: one.cpu_s)
     rows = []
-    for program, own in times.items():
-        ratios = [paired.text_of(intervals.paired_ratio(own[above], own[below])) for above, below in pairs]
-        rows.append(
-            f"| `{program}` | {rounding.significant(float(np.median(own[allocators[0]])))} | {' | '.join(ratios)} |"
-        )
-    means = [
-        paired.text_of(intervals.geometric_mean([np.log(own[above]) - np.log(own[below]) for own in times.values()]))
-        for above, below in pairs
-    ]
+    for case in times:
+        ratios = [paired.text_of(case.ratio(above, below)) for above, below in pairs]
+        median = float(np.median([one.cpu_s for one in runs[case.name][allocators[0]]]))
+        rows.append(f"| `{case.name}` | {rounding.significant(median)} | {' | '.join(ratios)} |")
+    means = [paired.text_of(paired.mean_ratio(times, above, below)) for above, below in pairs]
     return "\n".join([
         "# What hardening costs", "",
         "Written by `python -m loam_lab.programs.cost`: processor time, in user and kernel mode, of real programs that do the",
@@ -63,8 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     def text() -> str:
-        times = times_of(blocks.asked_for(options, AS_THEY_ARE))
-        return page(times, options.allocator.split(","), options.blocks, short=options.short)
+        return page(
+            blocks.asked_for(options, AS_THEY_ARE), options.allocator.split(","), options.blocks, short=options.short
+        )
 
     return pages.write(options.page, text)
 

@@ -9,14 +9,13 @@ Rates are runs in a second of processor time, in user and kernel mode; ratios ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from loam_lab import machine, pages
 from loam_lab.programs import blocks
 from loam_lab.programs.blocks import Runs
-from loam_lab.programs.running import Outcome
 from loam_lab.report import paired, rivals, rounding
 from loam_lab.report.paired import Case
 
@@ -25,20 +24,12 @@ ALLOCATORS = (
 )  # fmt: skip
 
 
-def cases(runs: Runs, value: Callable[[Outcome], float | None]) -> list[Case]:
-    """A case for each program, without a number of threads: what a run came to, by allocator and block."""
-    return [
-        Case(program, 0, {name: [value(one) for one in own] for name, own in by.items()})
-        for program, by in runs.items()
-    ]
-
-
 def page(runs: Runs, count: int, *, short: bool = False) -> str:
     """The page; the first allocator is ours.
 
     count: of blocks
     """
-    rates = cases(runs, lambda one: 1 / one.cpu_s if one.cpu_s else None)
+    rates = blocks.cases(runs, lambda one: 1 / one.cpu_s if one.cpu_s else None)
     ours, *peers = rates[0].values
     rows = []
     for case, by in zip(rates, runs.values(), strict=True):
@@ -48,7 +39,7 @@ def page(runs: Runs, count: int, *, short: bool = False) -> str:
         cells = [f"**{text}**" if name == top else text for name, text in zip((ours, *peers), texts, strict=True)]
         rows.append(f"| `{case.name}` | {' | '.join(cells)} |")
     means = [paired.text_of(paired.mean_ratio(rates, name, ours)) for name in peers]
-    peaks = cases(runs, lambda one: one.peak_bytes)
+    peaks = blocks.cases(runs, lambda one: one.peak_bytes)
     return "\n".join([
         "# Speed and memory of real programs", "",
         f"Written by `python -m loam_lab.programs.speed`: programs do the same {'short ' if short else ''}work under each",
