@@ -12,10 +12,10 @@
 //
 //   Short blocks: a program's structures lie in the order in which malloc hands blocks out. Kept in lists, blocks that
 //   are freed here and there never come back into order; a slab hands out what lies in it, and then the next one does.
-//   So a class keeps few lists of short blocks, and more only while they begin near each other (ADR 0021).
+//   So a class keeps few lists of short blocks, and more only while they begin close to each other (ADR 0021).
 //
 //   H1 a class has at most lists_max(class) lists, and all together kBytesMax; of middling blocks it is
-//   kMiddlingBytesMax. A list of short blocks above the first kStrayListsMax begins near the one below it.
+//   kMiddlingBytesMax. A list of short blocks above the first kStrayListsMax begins close to the one below it.
 //   H2 the `near` lists on top were freed or walked last: their lines are not worth another walk.
 #pragma once
 
@@ -41,14 +41,15 @@ class Shelf {
   static constexpr std::uint32_t lists_max(unsigned c) noexcept { return is_middling(c) ? 64 : 16; }
   // Of short blocks: lists that are kept wherever they lie, and how far from each other the others may begin.
   static constexpr std::uint32_t kStrayListsMax = 4;
-  static constexpr std::uintptr_t kNearBytes = 256u << 10;
+  static constexpr std::uintptr_t kCloseBytes = 256u << 10;
 
   // returns false where there is no room for the list, which stays the caller's.
   bool put(unsigned c, const BlockList& list) noexcept {
     Row& row = rows_[c];
     const std::size_t bytes = bytes_[is_middling(c)] + bytes_of(list, c);
     if (row.lists == lists_max(c) || bytes > (is_middling(c) ? kMiddlingBytesMax : kBytesMax)) return false;
-    if (is_short(c) && row.lists >= kStrayListsMax && !are_near(list, lists_[kBegins[c] + row.lists - 1])) return false;
+    if (is_short(c) && row.lists >= kStrayListsMax && !begin_close(list, lists_[kBegins[c] + row.lists - 1]))
+      return false;
     lists_[kBegins[c] + row.lists++] = list;
     bytes_[is_middling(c)] = bytes;
     row.near = std::min(row.near + 1, kAbreast);
@@ -95,9 +96,9 @@ class Shelf {
 
   static constexpr bool is_short(unsigned c) noexcept { return Classes::bytes_of(c) < 1024; }
 
-  static bool are_near(const BlockList& a, const BlockList& b) noexcept {
+  static bool begin_close(const BlockList& a, const BlockList& b) noexcept {
     const std::uintptr_t low = std::min(address_of(a.first), address_of(b.first));
-    return std::max(address_of(a.first), address_of(b.first)) - low <= kNearBytes;
+    return std::max(address_of(a.first), address_of(b.first)) - low <= kCloseBytes;
   }
 
   static bool is_in_order(const BlockList* lists) noexcept {

@@ -101,14 +101,14 @@ TEST(Shelf, HoldsFewListsOfShortBlocksThatLieApart) {
   const std::uintptr_t begin = std::uintptr_t{1} << 40;
   TestShelf shelf;
   for (std::uint32_t i = 1; i <= TestShelf::kStrayListsMax; ++i)
-    ASSERT_TRUE(shelf.put(kShort, at(begin + i * (TestShelf::kNearBytes + 16))));
-  const std::uintptr_t last = begin + TestShelf::kStrayListsMax * (TestShelf::kNearBytes + 16);
-  for (const std::uintptr_t far : {last + TestShelf::kNearBytes + 16, last - TestShelf::kNearBytes - 16})
+    ASSERT_TRUE(shelf.put(kShort, at(begin + i * (TestShelf::kCloseBytes + 16))));
+  const std::uintptr_t last = begin + TestShelf::kStrayListsMax * (TestShelf::kCloseBytes + 16);
+  for (const std::uintptr_t far : {last + TestShelf::kCloseBytes + 16, last - TestShelf::kCloseBytes - 16})
     EXPECT_FALSE(shelf.put(kShort, at(far)));
-  EXPECT_TRUE(shelf.put(kShort, at(last + TestShelf::kNearBytes)));
+  EXPECT_TRUE(shelf.put(kShort, at(last + TestShelf::kCloseBytes)));
   EXPECT_TRUE(shelf.put(kShort, at(last))) << "as near, below";
   for (std::uint32_t i = 0; i < TestShelf::lists_max(kLong); ++i)
-    EXPECT_TRUE(shelf.put(kLong, at(begin + i * (TestShelf::kNearBytes + 16)))) << "whose order nobody sees";
+    EXPECT_TRUE(shelf.put(kLong, at(begin + i * (TestShelf::kCloseBytes + 16)))) << "whose order nobody sees";
 }
 
 TEST(Shelf, HoldsSoManyBytesOfAllClasses) {
