@@ -22,6 +22,8 @@
 #include "runtime/heap/slabs.hpp"
 #include "runtime/platform/cache_line.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <type_traits>
 
@@ -186,7 +188,7 @@ class alignas(kHeapAlignment) ThreadHeap {
 
  private:
   static constexpr std::size_t kShortBatchBytes = 16u << 10, kLongBatchBytes = 256u << 10;
-  static constexpr std::int32_t kMiddlingBatch = 32;
+  static constexpr std::int32_t kMiddlingBatch = 32, kLeastBatch = 16;
 
   struct alignas(kWordStep) List {
     void* head;         // a FreeBlock, or the End
@@ -218,12 +220,18 @@ class alignas(kHeapAlignment) ThreadHeap {
     return offsets;
   }
 
-  // Lists of long blocks are longer, so that the way to the slabs and back is worth its while.
-  static constexpr std::int32_t batch_of(unsigned c) noexcept {
-    if (Shelf<Classes>::is_middling(c)) return kMiddlingBatch;
-    const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kShortBatchBytes : kLongBatchBytes;
-    return static_cast<std::int32_t>(std::clamp<std::size_t>(batch / bytes, 16, 2048));
-  }
+  // Of long blocks more bytes, so that the way to the slabs and back is worth its while.
+  static constexpr auto kBatches = [] {
+    std::array<std::int32_t, kClasses> batches{};
+    for (unsigned c = 0; c < kClasses; ++c) {
+      const std::size_t bytes = Classes::bytes_of(c), batch = bytes < kLongBytes ? kShortBatchBytes : kLongBatchBytes;
+      batches[c] = Shelf<Classes>::is_middling(c) ? kMiddlingBatch
+                                                  : std::max(static_cast<std::int32_t>(batch / bytes), kLeastBatch);
+    }
+    return batches;
+  }();
+
+  static constexpr std::int32_t batch_of(unsigned c) noexcept { return kBatches[c]; }
 
   void start_over(unsigned c, const BlockList& list) noexcept {
     limits_[c] = batch_of(c) + (Shelf<Classes>::is_middling(c) ? 0 : static_cast<std::int32_t>(list.count));
