@@ -291,6 +291,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   std::atomic<unsigned> thread{0};                    // the kernel's number of the thread, for reports; 0: none
   ThreadHeap* next_of_all = nullptr;                  // the registry's
   ThreadHeap* next_idle = nullptr;
+  unsigned cpu = 0;  // the processor on which it was left, while it is idle
 };
 
 }  // namespace loam::heap

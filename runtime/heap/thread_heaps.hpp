@@ -1,14 +1,16 @@
 // ThreadHeaps: which heaps exist, and what becomes of them when threads end.
 //   A thread that ends gives its blocks back to its slabs and leaves its heap idle, with what others still use of it.
-//   The next thread to come takes an idle heap whole; until then whoever sends it a batch tends it: takes the batch in,
-//   so that memory of threads that are gone goes back. After a fork the heaps of other threads are lost: their lists
-//   may be half-written, so nothing is taken from them any more; blocks freed to them are kept in their inboxes.
+//   The next thread to come takes an idle heap whole, that of its processor if there is one (ADR 0022); until then
+//   whoever sends it a batch tends it: takes the batch in, so that memory of threads that are gone goes back. After a
+//   fork the heaps of other threads are lost: their lists may be half-written, so nothing is taken from them any more;
+//   blocks freed to them are kept in their inboxes.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
 //   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/heap/thread_heap.hpp"
+#include "runtime/platform/machine.hpp"
 #include "runtime/sync/spin_lock.hpp"
 
 #include <mutex>
@@ -25,8 +27,7 @@ class ThreadHeaps {
   static Heap* attach() noexcept {
     LOAM_POINT("heap.attaching");
     const std::lock_guard guard(lock_);
-    if (Heap* const heap = idle_; heap != nullptr) {
-      idle_ = heap->next_idle;
+    if (Heap* const heap = take_idle(platform::cpu_number()); heap != nullptr) {
       // relaxed: the state changes under the lock; read without it, it is a hint.
       heap->state.store(HeapState::attached, std::memory_order_relaxed);
       heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
@@ -48,6 +49,7 @@ class ThreadHeaps {
     const std::lock_guard guard(lock_);
     heap->give_all(send);  // what came in meanwhile; of its own, so that nothing is sent under the lock
     LOAM_POINT("heap.left");
+    heap->cpu = platform::cpu_number();
     heap->next_idle = idle_;
     idle_ = heap;
     heap->state.store(HeapState::idle, std::memory_order_relaxed);
@@ -88,6 +90,22 @@ class ThreadHeaps {
   }
 
  private:
+  static constexpr unsigned kIdleSearched = 16;  // a miss each, while others wait for the lock
+
+  // The heap that was left last on this processor, among those left last; else the one left last of all. nullptr: none
+  static Heap* take_idle(unsigned cpu) noexcept {
+    Heap** found = &idle_;
+    unsigned left = kIdleSearched;
+    for (Heap** at = &idle_; *at != nullptr && left != 0; at = &(*at)->next_idle, --left)
+      if ((*at)->cpu == cpu) {
+        found = at;
+        break;
+      }
+    Heap* const heap = *found;
+    if (heap != nullptr) *found = heap->next_idle;
+    return heap;
+  }
+
   static void tend(Heap* heap) noexcept {
     LOAM_POINT("heap.tending");
     const std::lock_guard guard(lock_);
