@@ -26,6 +26,10 @@ def run(after: Load = QUIET, **changed: Any) -> disturbance.Disturbance:
     return judge(QUIET, after, **given)
 
 
+def handovers(delay_s: float) -> list[dict[str, Any]]:
+    return [{"kind": "iteration", "run_delay_s": 0.0, "handover_delay_s": delay_s}]
+
+
 def workers(delay_s: float) -> list[dict[str, Any]]:
     return [{"kind": "iteration", "run_delay_s": delay_s}]
 
@@ -73,6 +77,9 @@ def test_run_delay(changed: dict[str, Any], why: tuple[str, ...], share: float) 
         (Load(1.0, 1.9), {"threads": None, "cpu_s": 1.5}, ()),
         (Load(1.0, 1.9), {"threads": None, "cpu_s": 0.9}, ("pressure",)),
         (Load(1.5, 1.9), {"main_delay_s": 0.5}, ("run_delay", "steal", "pressure")),
+        # Threads that end wait for those that they make: the workload's own doing.
+        (Load(1.0, 1.15), {"records": handovers(0.06)}, ()),
+        (Load(1.0, 1.15), {"records": handovers(0.04)}, ("pressure",)),
     ],
 )
 def test_steal_and_pressure(after: Load, changed: dict[str, Any], why: tuple[str, ...]) -> None:

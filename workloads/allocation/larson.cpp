@@ -4,7 +4,9 @@
 //   random size in its place. After `round` such replacements it ends, and a fresh thread inherits the array: it frees
 //   what threads allocated that are gone, by default in one of ten replacements. Metric: replacements per second.
 //   The team's thread makes its successors one after another and waits for each: at any time `threads` of them run, on
-//   the processors of the team. Making and ending threads, and what the allocator does then, is in the timed part.
+//   the processors of the team. Making and ending threads, and what the allocator does then, is in the timed part; so
+//   is what the kernel lets them wait for one another on their processor, which is told apart (`handover_delay_s`) from
+//   waiting for anybody else.
 #include "runtime/base/check.hpp"
 #include "runtime/base/random.hpp"
 #include "workloads/harness/run_delay.hpp"
@@ -29,7 +31,8 @@ constexpr ParameterSpec kParameters[] = {
 };
 
 constexpr auto kOwnMetrics =
-    joined(kMetrics, {{"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count}});
+    joined(kMetrics, {{"handover_delay_s", "s", MetricSpec::Better::neither, MetricSpec::Kind::time},
+                      {"threads_made", "1", MetricSpec::Better::neither, MetricSpec::Kind::count}});
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
@@ -80,8 +83,9 @@ struct Round {
 
 void* thread_of_a_round(void* argument) {
   auto& round = *static_cast<Round*>(argument);
+  const auto behind_its_maker = this_thread_run_delay_ns();
   replace(round);
-  round.heritage.used += {platform::thread_cpu_ns(), this_thread_run_delay_ns()};
+  round.heritage.used += {platform::thread_cpu_ns(), this_thread_run_delay_ns(), behind_its_maker};
   return nullptr;
 }
 
@@ -89,6 +93,7 @@ void* thread_of_a_round(void* argument) {
 std::uint64_t operate(const Settings& settings, Heritage& heritage, const std::atomic<Phase>& now, Phase phase,
                       std::uint64_t limit) {
   std::uint64_t replaced = 0;
+  const auto before = this_thread_run_delay_ns();
   while (replaced < limit && in(now, phase)) {
     Round round{settings, heritage, now, phase, std::min(settings.round, limit - replaced)};
     pthread_t thread;
@@ -98,6 +103,9 @@ std::uint64_t operate(const Settings& settings, Heritage& heritage, const std::a
     replaced += round.replaced;
     ++heritage.threads;
   }
+  // It sleeps until a thread that it made has ended, and then waits until that thread has left the processor.
+  const auto after = this_thread_run_delay_ns();
+  heritage.used += {0, 0, before && after ? std::optional(*after - *before) : std::nullopt};
   return replaced;
 }
 
@@ -133,7 +141,11 @@ bool run(const Options& options, Recorder& recorder) {
     used += heritage.used;
     threads += heritage.threads;
   }
-  return report(recorder, team, Totals(ledgers), {{"live_bytes", live}, {"threads_made", threads}}, used);
+  const Totals totals(ledgers);
+  auto& line = open_report(recorder, team, totals, used).field("live_bytes", live).field("threads_made", threads);
+  if (used.handover_ns) line.field("handover_delay_s", static_cast<double>(*used.handover_ns) * kSecondsPerNs);
+  recorder.write();
+  return close_report(recorder, totals);
 }
 
 const base::Registration<Workload> registration{

@@ -8,8 +8,6 @@
 namespace loam::workloads::allocation {
 namespace {
 
-constexpr double kSecondsPerNs = 1e-9;
-
 constinit Ledger ledgers_of_threads[kThreadsMax];
 
 }  // namespace
@@ -85,8 +83,10 @@ base::JsonLine& open_report(Recorder& recorder, const Team& team, const Totals& 
                    .field("ops_per_s", static_cast<double>(totals.operations) / team.elapsed_s())
                    .field("thread_cpu_s", team.thread_cpu_s() + static_cast<double>(others.cpu_ns) * kSecondsPerNs);
   const auto delay_s = team.run_delay_s();
-  if (delay_s && others.run_delay_ns)
-    line.field("run_delay_s", *delay_s + static_cast<double>(*others.run_delay_ns) * kSecondsPerNs);
+  if (delay_s && others.run_delay_ns && others.handover_ns) {
+    const double all_s = *delay_s + static_cast<double>(*others.run_delay_ns) * kSecondsPerNs;
+    line.field("run_delay_s", std::max(0.0, all_s - static_cast<double>(*others.handover_ns) * kSecondsPerNs));
+  }
   return line;
 }
 
@@ -104,9 +104,8 @@ bool close_report(Recorder& recorder, const Totals& totals, std::string_view bro
   return broken.empty();
 }
 
-bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own,
-            const OtherThreads& others) {
-  auto& line = open_report(recorder, team, totals, others);
+bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own) {
+  auto& line = open_report(recorder, team, totals);
   for (const auto& [name, value] : own) line.field(name, value);
   recorder.write();
   return close_report(recorder, totals);

@@ -257,20 +257,29 @@ struct Totals {
   std::uint64_t failures = 0, misaligned = 0, wrong = 0;
 };
 
-// What threads used that the team does not know.
+inline constexpr double kSecondsPerNs = 1e-9;
+
+// What threads used that the team does not know. Run delays: nothing where the kernel does not count them.
 struct OtherThreads {
   OtherThreads& operator+=(const OtherThreads& more) noexcept {
     cpu_ns += more.cpu_ns;
-    if (run_delay_ns && more.run_delay_ns) {
-      *run_delay_ns += *more.run_delay_ns;
-    } else {
-      run_delay_ns.reset();
-    }
+    add(run_delay_ns, more.run_delay_ns);
+    add(handover_ns, more.handover_ns);
     return *this;
   }
 
   std::uint64_t cpu_ns = 0;
-  std::optional<std::uint64_t> run_delay_ns = 0;  // nothing where the kernel does not count it
+  std::optional<std::uint64_t> run_delay_ns = 0;
+  // Of their run delay and the team's: behind each other on one processor, which is the workload's own doing.
+  std::optional<std::uint64_t> handover_ns = 0;
+
+ private:
+  static void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) noexcept {
+    if (sum && more)
+      *sum += *more;
+    else
+      sum.reset();
+  }
 };
 
 // Opens the iteration's record with kMetrics; the workload adds its own, and calls recorder.write().
@@ -284,7 +293,6 @@ struct OwnCount {
   std::string_view name;
   std::uint64_t value;
 };
-bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own,
-            const OtherThreads& others = {});
+bool report(Recorder& recorder, const Team& team, const Totals& totals, std::initializer_list<OwnCount> own);
 
 }  // namespace loam::workloads::allocation

@@ -126,12 +126,15 @@ def judge(
     More threads than cores wait for one another: that share is allowed for.  A command that fills the cores may do the
     same without anybody knowing how much, so that only the hypervisor can be told from itself.
     """
-    workers_s = totals(records).get("run_delay_s")
+    sums = totals(records)
+    workers_s = sums.get("run_delay_s")
     # The main thread of a workload sleeps while its workers run, and waits for none of them.
     known = [delay for delay in (main_delay_s, workers_s) if delay is not None]
     run_delay_s = sum(known) if known else None
     steal_s = _grown(before.steal_s, after.steal_s)
     pressure_s = _grown(before.pressure_s, after.pressure_s)
+    # Threads that make way for their successors do it on purpose: part of the pressure, and of no run delay.
+    others_s = None if pressure_s is None else pressure_s - sums.get("handover_delay_s", 0.0)
     wall_s = max(wall_s, 1e-9)
     busy = cpu_s / wall_s
     own = max(0.0, 1 - cores / threads) if threads is not None else float(busy > FULL_SHARE * cores)
@@ -146,7 +149,7 @@ def judge(
         why.append("steal")
     # With more threads than CPUs somebody always waits: pressure then says nothing about others.
     alone = own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE)
-    if alone and pressure_s is not None and pressure_s > max(PRESSURE_FLOOR_S, PRESSURE_SHARE_MAX * wall_s):
+    if alone and others_s is not None and others_s > max(PRESSURE_FLOOR_S, PRESSURE_SHARE_MAX * wall_s):
         why.append("pressure")
     return Disturbance(run_delay_s, steal_s, pressure_s, max(delay_share, min(steal_share, 1.0)), tuple(why))
 

@@ -117,6 +117,18 @@ TEST(Allocation, LarsonMakesAThreadForEachRound) {
   EXPECT_EQ(made("300"), 8);
 }
 
+TEST(Allocation, LarsonTellsItsOwnHandoversFromWaitingForOthers) {
+  constexpr double kShortestHandover_s = 1e-6;
+  bool mostly_its_own = false;
+  for (int tries = 0; tries < 20 && !mostly_its_own; ++tries) {  // for others it waits only where there are some
+    const auto line = record(run_small("larson --threads 1 -p operations=20000 -p round=20"), "iteration");
+    if (!line.has("run_delay_s")) GTEST_SKIP() << "this kernel does not count what threads wait";
+    EXPECT_GT(line["handover_delay_s"].number(), line["threads_made"].number() * kShortestHandover_s);
+    mostly_its_own = line["run_delay_s"].number() < line["handover_delay_s"].number() / 2;
+  }
+  EXPECT_TRUE(mostly_its_own);
+}
+
 TEST(Allocation, FreesByOtherThreadsAreCounted) {
   const auto remote = [](const std::string& arguments) {
     return record(run_small(arguments), "iteration")["freed_remotely"].number();
