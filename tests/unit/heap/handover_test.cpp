@@ -1,5 +1,6 @@
 // Batches that meet a thread's end, each interleaving forced at a test point of the heap.
 #include "runtime/heap/compositions/loam.hpp"
+#include "runtime/platform/affinity.hpp"
 #include "tests/harness/heaps.hpp"
 #include "tests/harness/interpose.hpp"
 
@@ -7,6 +8,7 @@
 
 #include <functional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +19,16 @@ namespace {
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 using Blocks = std::vector<std::byte*>;
 using tests::Interpose;
+
+// A thread takes the idle heap that its processor left last: on one processor it is clear which one that is.
+class OneProcessor : public testing::Environment {
+  void SetUp() override {
+    unsigned first = 0;
+    platform::allowed_cpus(std::span(&first, 1));
+    ASSERT_TRUE(platform::pin_this_thread(first));  // and every thread that it makes
+  }
+};
+const testing::Environment* const one_processor = testing::AddGlobalTestEnvironment(new OneProcessor);
 
 constexpr std::size_t kBytes = 700;
 constexpr std::size_t kBatch = 24;  // of so many bytes each, at least one batch

@@ -185,12 +185,14 @@ TEST_P(SerialTest, ToRetryBeforeItsIrrevocablePartGoesBackToWaiting) {
     // "Wait until there is something, then print it": between the first attempt and the one alone it is gone.
     x = 1;
     std::atomic<int> runs{0};
+    std::atomic<bool> looked_again{false};
     Word printed = 0;
     std::thread consumer([&] {
       Driver::update([&](auto& tx) {
         const int run = ++runs;
         tx.write(y, Word{run + 0u});
         const Word there = run == 2 ? 0 : tx.read(x);
+        if (run == 3) looked_again = true;
         if (there == 0) {
           tx.read(x);
           Driver::wait_for_change();
@@ -200,7 +202,7 @@ TEST_P(SerialTest, ToRetryBeforeItsIrrevocablePartGoesBackToWaiting) {
         tx.write(x, Word{0});
       });
     });
-    while (runs.load() < 3) platform::yield();
+    while (!looked_again) platform::yield();
     Driver::update([](auto& tx) { tx.write(x, Word{2}); });
     consumer.join();
     EXPECT_EQ(printed, 2u);
