@@ -26,6 +26,9 @@ from loam_lab.setup import build, debian
 
 _TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 _TAIL_LINES = 60
+# What GoogleTest says of tests that pass, and around all of them.
+_NO_COMPLAINT = re.compile(r"\[( RUN  *|  *OK |-+|=+|  PASSED  )\]|Running main\(\) from|Note: |\s*$")
+_COMPLAINT_LINES = 25
 
 
 @dataclass
@@ -194,10 +197,20 @@ def _ctest(
         if case.get("status") == "fail":
             name = case.get("name", "?")
             outcome.fail(f"{preset}: {name}", " ".join([*prefix, "ctest", "--preset", preset, "-R", f"'^{name}$'"]))
+            outcome.detail += f"{name}\n{complaints(case.findtext('system-out') or '')}\n"
     if status != 0 and not outcome.failed:
         outcome.fail(f"{preset}: ctest ended with status {status}", " ".join(command))
-    if outcome.failed:
         outcome.detail = output
+
+
+def complaints(output: str) -> str:
+    """What a failed GoogleTest program says of what failed: the beginning of it, and the test that it did not end."""
+    lines = [line for line in output.splitlines() if not _NO_COMPLAINT.match(line)]
+    shown = [*lines[:_COMPLAINT_LINES], *(["..."] if len(lines) > _COMPLAINT_LINES else [])]
+    _, began, last = output.rpartition("[ RUN      ] ")
+    if began and "[       OK ]" not in last and "[  FAILED  ]" not in last:
+        shown.append(f"did not end: {last.splitlines()[0]}")
+    return "\n".join(f"  {line}" for line in shown)
 
 
 # ---- Python
@@ -292,7 +305,7 @@ def _smoke(outcome: Outcome) -> None:
 
 
 def _show(outcome: Outcome) -> None:
-    """One line per suite; where something failed, the end of its output too."""
+    """One line per suite; where something failed, what was said of it too."""
     from rich.text import Text
 
     good = not outcome.failed

@@ -1,0 +1,44 @@
+"""What `loam test` shows of a failed C++ test."""
+
+from __future__ import annotations
+
+from loam_lab import testing
+
+OUTPUT = """Running main() from ./googletest/src/gtest_main.cc
+[==========] Running 2 tests from 1 test suite.
+[----------] Global test environment set-up.
+[ RUN      ] Heap.Good
+[       OK ] Heap.Good (1 ms)
+[ RUN      ] Heap.Bad
+heap_test.cpp:150: Failure
+Expected: (known) > (0u), actual: 0 vs 0
+[  FAILED  ] Heap.Bad (6 ms)
+[----------] 2 tests from Heap (19 ms total)
+
+[  PASSED  ] 1 test.
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] Heap.Bad
+
+ 1 FAILED TEST
+"""
+
+
+def test_passing_tests_are_left_out() -> None:
+    lines = testing.complaints(OUTPUT).splitlines()
+    assert lines[:3] == [
+        "  heap_test.cpp:150: Failure", "  Expected: (known) > (0u), actual: 0 vs 0", "  [  FAILED  ] Heap.Bad (6 ms)",
+    ]  # fmt: skip
+    assert not any("Good" in line or "PASSED" in line or not line.strip() for line in lines)
+
+
+def test_the_test_in_which_a_program_ended_is_named() -> None:
+    output = "[ RUN      ] Heap.Good\n[       OK ] Heap.Good (1 ms)\n[ RUN      ] Heap.Hangs\nwaiting\n"
+    assert testing.complaints(output).splitlines() == ["  waiting", "  did not end: Heap.Hangs"]
+
+
+def test_sanitizers_reports_stay_and_the_first_of_many_lines_is_shown() -> None:
+    report = [f"==12==ERROR: AddressSanitizer: line {number}" for number in range(100)]
+    lines = testing.complaints("\n".join(report)).splitlines()
+    assert lines[0] == f"  {report[0]}"
+    assert lines[-1] == "  ..."
+    assert len(lines) < 30
