@@ -209,7 +209,7 @@ def complaints(output: str) -> str:
     shown = [*lines[:_COMPLAINT_LINES], *(["..."] if len(lines) > _COMPLAINT_LINES else [])]
     _, began, last = output.rpartition("[ RUN      ] ")
     if began and "[       OK ]" not in last and "[  FAILED  ]" not in last:
-        shown.append(f"did not end: {last.splitlines()[0]}")
+        shown.append(f"did not end: {last.partition(chr(10))[0]}")
     return "\n".join(f"  {line}" for line in shown)
 
 
