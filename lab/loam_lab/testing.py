@@ -209,7 +209,8 @@ def complaints(output: str) -> str:
     shown = [*lines[:_COMPLAINT_LINES], *(["..."] if len(lines) > _COMPLAINT_LINES else [])]
     _, began, last = output.rpartition("[ RUN      ] ")
     if began and "[       OK ]" not in last and "[  FAILED  ]" not in last:
-        shown.append(f"did not end: {last.partition(chr(10))[0]}")
+        test, _, _ = last.partition("\n")
+        shown.append(f"did not end: {test}")
     return "\n".join(f"  {line}" for line in shown)
 
 
