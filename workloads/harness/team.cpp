@@ -15,7 +15,6 @@ namespace loam::workloads {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-constexpr double kSecondsPerNs = 1e-9;
 
 struct ThreadArgument {
   Team* team;

@@ -19,6 +19,8 @@
 
 namespace loam::workloads {
 
+inline constexpr double kSecondsPerNs = 1e-9;
+
 enum class Phase : std::uint32_t { warmup, timed, done };
 
 inline bool in(const std::atomic<Phase>& now, Phase phase) noexcept {

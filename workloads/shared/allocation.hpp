@@ -257,8 +257,6 @@ struct Totals {
   std::uint64_t failures = 0, misaligned = 0, wrong = 0;
 };
 
-inline constexpr double kSecondsPerNs = 1e-9;
-
 // What threads used that the team does not know. Run delays: nothing where the kernel does not count them.
 struct OtherThreads {
   OtherThreads& operator+=(const OtherThreads& more) noexcept {
