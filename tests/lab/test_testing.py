@@ -1,4 +1,4 @@
-"""What `loam test` shows of a failed C++ test."""
+"""What `loam test` shows of a failed C++ test, and what it counts as failed."""
 
 from __future__ import annotations
 
@@ -42,3 +42,18 @@ def test_sanitizers_reports_stay_and_the_first_of_many_lines_is_shown() -> None:
     assert lines[0] == f"  {report[0]}"
     assert lines[-1] == "  ..."
     assert len(lines) < 30
+
+
+def test_a_suite_that_ran_nothing_has_failed() -> None:
+    outcome = testing.Outcome("empty")
+    testing.carry_out(lambda _: None, outcome, "./loam test")
+    assert outcome.failures == [("no test of this suite ran", "./loam test")]
+
+
+def test_a_suite_whose_tests_were_all_skipped_has_not_failed() -> None:
+    def skips(outcome: testing.Outcome) -> None:
+        outcome.skipped += 1
+
+    outcome = testing.Outcome("golden")
+    testing.carry_out(skips, outcome, "./loam test")
+    assert not outcome.failed

@@ -25,7 +25,7 @@ from loam_lab.errors import LoamError, unknown
 # Everything a workload, a test or a library is made of; a change elsewhere rebuilds nothing.
 _SOURCE_FOLDERS = ("include", "runtime", "structures", "workloads", "cmake", "lab/probe", "tests/planted")
 _SOURCE_FILES = ("CMakeLists.txt", "CMakePresets.json")
-_TEST_FOLDERS = ("tests/unit", "tests/model", "tests/stress", "tests/fuzz", "tests/regress", "tests/golden")
+_TEST_FOLDERS = ("tests/unit", "tests/model", "tests/stress", "tests/fuzz", "tests/golden")
 _STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 
 
