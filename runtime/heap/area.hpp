@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
+#include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/unit_bits.hpp"
 
 #include <atomic>
@@ -39,6 +40,8 @@ struct Area {
   // Of units that are not used: backed by memory; and so already when the decay looked last.
   UnitBits<kUnitsOfArea> dirty, aged;
   Span spans[kUnitsOfArea];
+  // Of slabs that serve by address: the blocks that came back. In the slab's first unit, which is its only one.
+  UnitPlaces came_back[kUnitsOfArea];
 
   Span& span_of(const void* pointer) noexcept {
     Span& at = spans[(address_of(pointer) - address_of(base)) >> kUnitShift];

@@ -2,10 +2,10 @@
 //   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
 //   end of the block a seal: its length, mixed with its address and a secret; behind that, where the block has 256 KiB
 //   or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Freed blocks are
-//   zeroed, seal and all, and wait in a queue of the thread that freed them, behind 32 to 63 others: how many is drawn
-//   anew every 64 frees. They leave in the order in which they came: a program whose blocks come back in another order
-//   walks its memory in that order from then on, and more so with each round, which costs more than all checks (ADR
-//   0017).
+//   zeroed, seal and all, and wait in a queue of the thread that freed them, until 32 to 95 others have come: when 96
+//   wait some leave together, and how many stay is drawn. They leave in the order in which they came, and the heap
+//   behind serves by address (serving_order.hpp): a program whose blocks come back in another order walks its memory in
+//   that order from then on, and more so with each round, which costs more than all checks (ADR 0017).
 //
 //   Found: double and invalid frees and pointers into blocks, always (no seal is there, but for one chance in 2^47);
 //   writes of 1 to 32 bytes past the end, when the block is freed or resized (padding, seal; one byte of another value
@@ -294,7 +294,7 @@ class Guarded {
     const Frame frame = frame_at(block);
     if (!fits(checked_bytes(block, frame))) Inner::fault(Fault::wrong_size, block);
     if (frame.usable <= ClosedBlocks::kBlockBytesMax) {
-      std::memset(block, 0, frame.room + kSealBytes);
+      Inner::Pages::zero(block, frame.room + kSealBytes);
       return frame.has_page ? closed_.put({block, frame.usable}, open_and_give) : Inner::deallocate(block);
     }
     // What was never touched need not be, and the system has zeroes.

@@ -1,5 +1,6 @@
 // Heap: a composition of layers as one allocator, all static: one heap a process and composition.
-//   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), and two hooks:
+//   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), kOrder, in which
+//   blocks serve again (serving_order.hpp), and two hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
 //     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
 //     0
@@ -237,7 +238,7 @@ struct Heap {
   static constexpr bool kGuardable = requires { typename C::Guarded; };
 
   [[gnu::cold, gnu::noinline]] static bool attach_first() noexcept {
-    ThreadHeap* const heap = Threads::attach();
+    ThreadHeap* const heap = Threads::attach(C::kOrder);
     if (heap == nullptr) return false;
     current = heap;
     C::Threads::attached();

@@ -26,6 +26,7 @@ concept PageSource = requires(void* start, std::size_t bytes) {
   { P::move(start, bytes, start) } -> std::same_as<bool>;  // of mappings; false: nothing has moved
   { P::metadata(bytes) } -> std::same_as<std::byte*>;
   { P::purge(start, bytes) };
+  { P::zero(start, bytes) };
   { P::huge_pages(start, bytes, true) };
   { P::protect(start, bytes, true) } -> std::same_as<bool>;  // accessible
 };
@@ -98,6 +99,10 @@ struct SystemPages {
   static void purge(void* start, std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
     platform::purge(start, bytes);
+  }
+  static void zero(void* start, std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
+    platform::zero(start, bytes);
   }
   static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
     const platform::KeepErrno keep;

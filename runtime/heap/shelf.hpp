@@ -35,7 +35,7 @@ class Shelf {
   static constexpr std::size_t kBytesMax = std::size_t{4} << 20, kMiddlingBytesMax = std::size_t{2} << 20;
 
   static constexpr bool is_middling(unsigned c) noexcept {
-    return Classes::bytes_of(c) >= 1024 && Classes::bytes_of(c) < kLongBytes;
+    return !heap::is_short(Classes::bytes_of(c)) && Classes::bytes_of(c) < kLongBytes;
   }
 
   static constexpr std::uint32_t lists_max(unsigned c) noexcept { return is_middling(c) ? 64 : 16; }
@@ -94,7 +94,7 @@ class Shelf {
 
   static std::size_t bytes_of(const BlockList& list, unsigned c) noexcept { return list.count * Classes::bytes_of(c); }
 
-  static constexpr bool is_short(unsigned c) noexcept { return Classes::bytes_of(c) < 1024; }
+  static constexpr bool is_short(unsigned c) noexcept { return heap::is_short(Classes::bytes_of(c)); }
 
   static bool begin_close(const BlockList& a, const BlockList& b) noexcept {
     const std::uintptr_t low = std::min(address_of(a.first), address_of(b.first));

@@ -30,6 +30,9 @@ concept SizeClasses = requires(std::size_t n, unsigned c) {
 
 // From here on blocks are long: a slab is few of them, and lists of them are short.
 inline constexpr std::size_t kLongBytes = 2048;
+// Blocks below that are short: many lie in a page, and a slab of them is one unit.
+inline constexpr std::size_t kShortBytesEnd = 1024;
+constexpr bool is_short(std::size_t block_bytes) noexcept { return block_bytes < kShortBytesEnd; }
 
 struct FourPerDoubling {
   static constexpr unsigned kPlain = 40, kNatural = 9;

@@ -5,7 +5,8 @@
 //   Slabs come from the store and go back to it in lots, an eighth of what the class has: threads meet there, and pay
 //   for its lock and for each other's lines once a lot.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
-//   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab.
+//   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab; where short blocks serve by
+//      address they are noted at their places instead (serving_order.hpp).
 //   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity; among the whole ones if none
 //   of its blocks is out.
 //   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
@@ -17,6 +18,7 @@
 #include "runtime/heap/area.hpp"
 #include "runtime/heap/free_block.hpp"
 #include "runtime/heap/page_map.hpp"
+#include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/size_classes.hpp"
 #include "runtime/heap/span_store.hpp"
 
@@ -28,6 +30,13 @@ namespace loam::heap {
 template <SizeClasses Classes, SpanStore Spans>
 class Slabs {
  public:
+  explicit constexpr Slabs(ServingOrder order) noexcept : order_(order) {}
+
+  // Whether blocks of the class serve by address.
+  bool is_by_address(unsigned c) const noexcept {
+    return order_ == ServingOrder::by_address && is_short(Classes::bytes_of(c));
+  }
+
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
@@ -43,6 +52,7 @@ class Slabs {
     }
     BlockList found{slab->free_list, slab->free};
     if (slab->free != 0) {
+      if (is_by_address(c)) found = take_in_order(Spans::places_of(slab), unit_of(slab->blocks), slab->free, owner);
       slab->free_list = nullptr;
       slab->free = 0;
     } else {
@@ -64,23 +74,15 @@ class Slabs {
         continue;
       }
       Span& slab = *Spans::span_of(first);
-      const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
-      FreeBlock *last = first, *next;
-      std::uint32_t length = 1;
-      while ((next = next_of(last, owner)) != nullptr && address_of(next) - low < bytes) {
-        last = next;
-        ++length;
-      }
+      const Run run = is_by_address(c) ? note_run(slab, first, owner) : splice_run(slab, first, owner);
       LOAM_ASSERT(slab.kind == SpanKind::slab && slab.size_class == c, "B3: a block of class {} lies in a slab of it",
                   c);
-      LOAM_ASSERT(slab.free + length <= slab.carved, "B1: {} blocks came back to a slab that had {} out", length,
-                  slab.carved - slab.free);
-      link_to(last, slab.free_list, owner);
-      slab.free_list = first;
-      slab.free += length;
+      LOAM_ASSERT(slab.free + run.length <= slab.carved, "B1: {} blocks came back to a slab that had {} out",
+                  run.length, slab.carved - slab.free);
+      slab.free += run.length;
       if (!slab.listed) list(classes_[c].giving, slab);
       if (slab.free == slab.carved) keep_whole(slab);
-      first = next;
+      first = run.next;
     }
   }
 
@@ -94,6 +96,14 @@ class Slabs {
     const std::size_t offset = address_of(address) - address_of(slab.blocks);
     const std::size_t bytes = Classes::bytes_of(slab.size_class);
     return offset % bytes == 0 && offset / bytes < slab.carved;
+  }
+
+  // Whether the block came back to the slab in which it lies.
+  static bool has_back(const FreeBlock* block, Key owner) noexcept {
+    const Span* const slab = Spans::span_of(block);
+    const FreeBlock* listed = slab->free_list;
+    while (listed != nullptr && listed != block) listed = next_of(listed, owner);
+    return listed != nullptr || (slab->units == 1 && Spans::places_of(slab)[place_of(block)]);
   }
 
   // nullptr, or the invariant that does not hold for a slab of this owner.
@@ -111,10 +121,15 @@ class Slabs {
       if (!has_carved(slab, block)) return "B1: what is on a free list are carved blocks of the slab";
       if (++length > slab.free) break;
     }
+    const UnitPlaces& places = Spans::places_of(&slab);
+    for (unsigned place = places.next_set(0); place < kPlaces; place = places.next_set(place + 1), ++length)
+      if (!has_carved(slab, reinterpret_cast<std::byte*>(unit_of(slab.blocks) << kUnitShift) + place * kBlockAlignment))
+        return "B1: what is noted as free are carved blocks of the slab";
     return length == slab.free ? nullptr : "B1: a free list has `free` blocks";
   }
 
  private:
+  static constexpr unsigned kPlaces = kUnitBytes / kBlockAlignment;
   static constexpr std::size_t kAtOnce = 16;
   static constexpr std::uint32_t kLotMax = 8;
 
@@ -157,6 +172,36 @@ class Slabs {
     ++classes_[c].slabs;
   }
 
+  // Blocks of one slab that follow each other in a list, and what comes behind them.
+  struct Run {
+    FreeBlock* next;
+    std::uint32_t length;
+  };
+  static Run splice_run(Span& slab, FreeBlock* first, Key owner) noexcept {
+    const std::uintptr_t low = unit_of(slab.blocks) << kUnitShift, bytes = slab.units * kUnitBytes;
+    FreeBlock *last = first, *next;
+    std::uint32_t length = 1;
+    while ((next = next_of(last, owner)) != nullptr && address_of(next) - low < bytes) {
+      last = next;
+      ++length;
+    }
+    link_to(last, slab.free_list, owner);
+    slab.free_list = first;
+    return {next, length};
+  }
+  // The same where they serve by address, of slabs of one unit.
+  static Run note_run(Span& slab, FreeBlock* first, Key owner) noexcept {
+    UnitPlaces& places = Spans::places_of(&slab);
+    const std::uintptr_t unit = unit_of(first);
+    Run run{first, 0};
+    do {
+      places.set(place_of(run.next));
+      ++run.length;
+      run.next = next_of(run.next, owner);
+    } while (run.next != nullptr && unit_of(run.next) == unit);
+    return run;
+  }
+
   // The next blocks in address order: those that begin in the page where the carved ones end, and at least kAtOnce
   // where the slab's memory is there already.
   static BlockList carve(Span& slab, Key owner) noexcept {
@@ -191,8 +236,10 @@ class Slabs {
     for (; but != 0; --but) link = &(*link)->next;
     Span* const gone = *link;
     *link = nullptr;
-    for (const Span* slab = gone; slab != nullptr; slab = slab->next)
+    for (const Span* slab = gone; slab != nullptr; slab = slab->next) {
       PageMap::set(unit_of(slab->blocks), slab->units, 0);
+      if (is_by_address(c)) Spans::places_of(slab) = {};
+    }
     Spans::give(gone);
   }
 
@@ -211,6 +258,7 @@ class Slabs {
   }
 
   std::array<Class, Classes::kClasses> classes_{};
+  ServingOrder order_;
 };
 
 }  // namespace loam::heap

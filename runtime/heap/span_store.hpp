@@ -35,6 +35,7 @@ concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   { S::shrink(span, units) };
   { S::trim() } -> std::same_as<bool>;
   { S::span_of(pointer) } -> std::same_as<Span*>;  // of a block in a slab
+  { S::places_of(span) } -> std::same_as<UnitPlaces&>;
   { S::lock() };  // around a fork; unlock() in the parent, unlock_in_child() in the child
   { S::unlock_in_child() };
   { S::unlock() };
@@ -105,6 +106,11 @@ class BitmapSpans {
 
   static Span* span_of(const void* pointer) noexcept {
     return &of_address_[address_of(pointer) >> kAreaShift]->span_of(pointer);
+  }
+  // Of a span's first unit.
+  static UnitPlaces& places_of(const Span* span) noexcept {
+    Area& area = area_of(span);
+    return area.came_back[index_of(area, span)];
   }
 
   static void lock() noexcept { lock_.lock(); }

@@ -18,6 +18,7 @@
 
 #include "runtime/heap/borrowed.hpp"
 #include "runtime/heap/remote.hpp"
+#include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/shelf.hpp"
 #include "runtime/heap/slabs.hpp"
 #include "runtime/platform/cache_line.hpp"
@@ -43,8 +44,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   // A heap that serves.
-  struct Serving {};
-  explicit ThreadHeap(Serving) noexcept : slots_(offsets_of_slots()), end_{&lists_[1]} {
+  explicit ThreadHeap(ServingOrder order) noexcept : slots_(offsets_of_slots()), end_{&lists_[1]}, slabs_(order) {
     for (unsigned c = 0; c < kClasses; ++c) start_over(c, {});
   }
 
@@ -101,7 +101,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
     start_over(c, {});
-    if (!shelf_.put(c, list)) give(list.first, c, send);
+    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give(list.first, c, send);
   }
 
   // Takes in what other threads have freed.
@@ -170,7 +170,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     if (contains(first_of(c), block) || contains(borrowed_.kept(c).first, block)) return true;
     for (const BlockList& list : shelf_.lists(c))
       if (contains(list.first, block)) return true;
-    return contains(Spans::span_of(block)->free_list, block);
+    return Slabs<Classes, Spans>::has_back(block, key());
   }
 
   // nullptr, or the invariant that does not hold.
@@ -279,7 +279,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   decltype(offsets_of_slots()) slots_{};
   alignas(kEnd) End end_;
   std::array<std::int32_t, kClasses> limits_{};  // of each list's length, where its room ends
-  Slabs<Classes, Spans> slabs_;
+  Slabs<Classes, Spans> slabs_{ServingOrder::latest_first};
   Borrowed<Classes> borrowed_;
   Shelf<Classes> shelf_;
   Outbox<ThreadHeap> outbox_;

@@ -23,8 +23,8 @@ class ThreadHeaps {
  public:
   using Heap = ThreadHeap<Classes, Spans>;
 
-  // A heap for the calling thread. nullptr: no memory
-  static Heap* attach() noexcept {
+  // A heap for the calling thread; order: the same for all. nullptr: no memory
+  static Heap* attach(ServingOrder order) noexcept {
     LOAM_POINT("heap.attaching");
     const std::lock_guard guard(lock_);
     if (Heap* const heap = take_idle(platform::cpu_number()); heap != nullptr) {
@@ -35,7 +35,7 @@ class ThreadHeaps {
     }
     void* const memory = Pages::metadata(sizeof(Heap));
     if (memory == nullptr) return nullptr;
-    auto* const heap = ::new (memory) Heap(typename Heap::Serving{});
+    auto* const heap = ::new (memory) Heap(order);
     heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
     heap->next_of_all = all_;
     all_ = heap;

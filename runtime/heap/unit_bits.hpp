@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace loam::heap {
 
@@ -14,6 +15,7 @@ class UnitBits {
  public:
   bool operator[](unsigned bit) const noexcept { return (words_[bit / 64] >> (bit % 64) & 1) != 0; }
 
+  void set(unsigned bit) noexcept { words_[bit / 64] |= std::uint64_t{1} << bit % 64; }
   void set(unsigned first, unsigned count) noexcept {
     for_words(first, count, [this](unsigned w, std::uint64_t mask) { words_[w] |= mask; });
   }
@@ -26,6 +28,14 @@ class UnitBits {
     for_words(first, length,
               [&](unsigned w, std::uint64_t mask) { found += static_cast<unsigned>(std::popcount(words_[w] & mask)); });
     return found;
+  }
+
+  // Clears all bits; visit(bit) for each that was set, the lowest first.
+  template <class Visit>
+  void take_all(Visit visit) noexcept {
+    for (unsigned w = 0; w < words_.size(); ++w)
+      for (std::uint64_t word = std::exchange(words_[w], 0); word != 0; word &= word - 1)
+        visit(w * 64 + static_cast<unsigned>(std::countr_zero(word)));
   }
 
   // The first bit from `from` on that is set, or kBits.

@@ -1,12 +1,13 @@
 // WaitingBlocks: blocks that a thread has freed and that a guarded heap keeps for a while, in the order in which they
 // came. Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
-//   How many wait is drawn anew every kPlaces blocks, kMin to kPlaces - 1, so that nobody foresees when one serves
-//   again. They leave in the order in which they came: ADR 0017.
-//   Q1 of the blocks that came since the queue was made, the last came_ - left_ wait, at most limit_ of them.
+//   To put one in costs a store; when the places are taken, the oldest blocks leave together, in the order in which
+//   they came (ADR 0017). How many stay is drawn, kMin to kMax, so that nobody foresees when a block serves again.
+//   Q1 the first count_ places hold the blocks that wait, the oldest first.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace loam::heap {
 
 class WaitingBlocks {
  public:
-  static constexpr std::uint32_t kPlaces = 64, kMin = 32;
+  static constexpr std::uint32_t kPlaces = 96, kMin = 32, kMax = 63;
   static constexpr std::size_t kBytesMax = (std::size_t{1} << (64 - kAddressBits)) - 1;
 
   struct Block {
@@ -23,25 +24,24 @@ class WaitingBlocks {
     std::size_t bytes;  // that the program asked for, at most kBytesMax
   };
 
-  explicit WaitingBlocks(std::uint64_t seed) noexcept : limit_(kMin), drawn_(seed | 1) {}
+  explicit WaitingBlocks(std::uint64_t seed) noexcept : drawn_(seed | 1) {}
 
   // release(block): for each that has to leave
   template <class Release>
   [[gnu::always_inline]] void put(Block block, Release release) noexcept {
-    places_[came_++ % kPlaces] = address_of(block.words) | std::uint64_t{block.bytes} << kAddressBits;
-    if (came_ % kPlaces == 0) [[unlikely]]
-      return draw_limit(release);
-    if (came_ - left_ > limit_) release(take());
+    places_[count_++] = address_of(block.words) | std::uint64_t{block.bytes} << kAddressBits;
+    if (count_ == kPlaces) [[unlikely]]
+      release_all_but(kMin + static_cast<std::uint32_t>(draw() % (kMax - kMin + 1)), release);
   }
 
   template <class Release>
   void release_all(Release release) noexcept {
-    while (left_ != came_) release(take());
+    release_all_but(0, release);
   }
 
   template <class Visit>
   void for_each(Visit visit) const noexcept {
-    for (std::uint32_t i = left_; i != came_; ++i) visit(at(i));
+    for (std::uint32_t i = 0; i < count_; ++i) visit(at(i));
   }
 
   // Source: Marsaglia, Xorshift RNGs (2003).
@@ -53,22 +53,22 @@ class WaitingBlocks {
   }
 
  private:
-  // Until as few wait as are to.
+  // count: of those that stay, at most as many as there are
   template <class Release>
-  [[gnu::cold, gnu::noinline]] void draw_limit(Release release) noexcept {
-    limit_ = kMin + static_cast<std::uint32_t>(draw() % (kPlaces - kMin));
-    while (came_ - left_ > limit_) release(take());
+  [[gnu::noinline]] void release_all_but(std::uint32_t count, Release release) noexcept {
+    const std::uint32_t leaving = count_ - count;
+    for (std::uint32_t i = 0; i < leaving; ++i) release(at(i));
+    std::copy_n(places_.begin() + leaving, count, places_.begin());
+    count_ = count;
   }
 
-  Block take() noexcept { return at(left_++); }
   Block at(std::uint32_t i) const noexcept {
-    const std::uint64_t place = places_[i % kPlaces];
-    return {reinterpret_cast<std::uint64_t*>(place & kAddressMask), place >> kAddressBits};
+    return {reinterpret_cast<std::uint64_t*>(places_[i] & kAddressMask), places_[i] >> kAddressBits};
   }
 
   std::array<std::uint64_t, kPlaces> places_;  // addresses, and above each how long its block was
-  std::uint32_t came_ = 0, left_ = 0, limit_;  // of all times; how many may wait
-  std::uint64_t drawn_;                        // not 0
+  std::uint32_t count_ = 0;
+  std::uint64_t drawn_;  // not 0
 };
 
 }  // namespace loam::heap

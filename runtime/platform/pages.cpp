@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -82,6 +83,33 @@ void purge(void* start, std::size_t bytes) noexcept {
   const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
   const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kPageBytes - 1);
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+void zero(void* start, std::size_t bytes) noexcept {
+  constexpr std::size_t kPagesAtOnce = 512;
+  constexpr std::size_t kRun = 4;  // to purge so many pages takes as long as to back them
+  auto* at = static_cast<char*>(start);
+  char* const end = at + bytes;
+  const std::size_t head =
+      std::min(bytes, round_to_pages(reinterpret_cast<std::uintptr_t>(at)) - reinterpret_cast<std::uintptr_t>(at));
+  std::memset(at, 0, head);
+  at += head;
+  while (static_cast<std::size_t>(end - at) >= kPageBytes) {
+    const std::size_t pages = std::min((end - at) / kPageBytes, kPagesAtOnce);
+    unsigned char resident[kPagesAtOnce];
+    if (mincore(at, pages * kPageBytes, resident) != 0) break;
+    for (std::size_t first = 0, next = 0; first < pages; first = next) {
+      const bool backed = (resident[first] & 1) != 0;
+      while (next < pages && ((resident[next] & 1) != 0) == backed) ++next;
+      // What is swapped out counts as not resident; purging drops that as well.
+      if (backed || next - first < kRun)
+        std::memset(at + first * kPageBytes, 0, (next - first) * kPageBytes);
+      else
+        purge(at + first * kPageBytes, (next - first) * kPageBytes);
+    }
+    at += pages * kPageBytes;
+  }
+  std::memset(at, 0, static_cast<std::size_t>(end - at));
 }
 
 void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {

@@ -58,6 +58,9 @@ bool protect(void* start, std::size_t bytes, bool accessible) noexcept;
 // Gives back the memory of whole pages inside [start, start + bytes); they read as zero afterwards.
 void purge(void* start, std::size_t bytes) noexcept;
 
+// Makes [start, start + bytes) zero. Longer runs of pages that are not backed stay so: to write there would back them.
+void zero(void* start, std::size_t bytes) noexcept;
+
 // Bytes of [start, start + bytes) that are resident. Walks the kernel's own account of the process; slow, not for hot
 // code. returns 0 where it cannot be read
 std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept;

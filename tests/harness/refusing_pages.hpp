@@ -52,6 +52,7 @@ class RefusingPages {
     return !is_refused() && Inner::move(from, bytes, to);
   }
   static void purge(void* start, std::size_t bytes) noexcept { Inner::purge(start, bytes); }
+  static void zero(void* start, std::size_t bytes) noexcept { Inner::zero(start, bytes); }
   // Closing pages may be refused, as it is where the system has no more mappings.
   static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
     return (accessible || !is_refused()) && Inner::protect(start, bytes, accessible);

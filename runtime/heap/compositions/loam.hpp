@@ -6,7 +6,8 @@
 
 namespace loam::heap {
 
-template <class ThreadsHook, class FaultsHook, PageSource PagesLayer = SystemPages>
+template <class ThreadsHook, class FaultsHook, PageSource PagesLayer = SystemPages,
+          ServingOrder kServingOrder = ServingOrder::latest_first>
 struct LoamComposition {
   using Pages = PagesLayer;
   using Classes = FourPerDoubling;
@@ -14,12 +15,14 @@ struct LoamComposition {
   using Large = LargeBlocks<Spans, Pages>;
   using Threads = ThreadsHook;
   using Faults = FaultsHook;
+  static constexpr ServingOrder kOrder = kServingOrder;
 };
 
 // The same, or behind Guarded if Switch::on() says so. What it says never changes in a process.
 template <class ThreadsHook, class FaultsHook, class Switch, PageSource PagesLayer = SystemPages>
 struct LoamOrGuardedComposition : LoamComposition<ThreadsHook, FaultsHook, PagesLayer> {
-  using Guarded = heap::Guarded<Heap<LoamComposition<ThreadsHook, FaultsHook, PagesLayer>>>;
+  using Behind = Heap<LoamComposition<ThreadsHook, FaultsHook, PagesLayer, ServingOrder::by_address>>;
+  using Guarded = heap::Guarded<Behind>;
   static bool guarded() noexcept { return Switch::on(); }
 };
 

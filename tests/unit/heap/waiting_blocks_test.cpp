@@ -42,15 +42,16 @@ TEST(WaitingBlocks, HighAddressesAndLongBlocksComeBackAsTheyWere) {
   EXPECT_EQ(seen, 1u);
 }
 
-// What a seed draws: how many wait, once a round of places has passed.
+// What a seed draws: how many stay, each time that some leave.
 std::vector<std::uint64_t> limits_of(std::uint64_t seed) {
   WaitingBlocks waiting(seed);
   std::uint64_t left = 0;
   std::vector<std::uint64_t> limits;
-  for (std::uint64_t i = 1; i <= 200 * WaitingBlocks::kPlaces; ++i) {
+  for (std::uint64_t i = 1; limits.size() < 200; ++i) {
+    const std::uint64_t before = left;
     waiting.put({place(i), 1}, [&left](const Block&) { ++left; });
     EXPECT_LT(i - left, std::uint64_t{WaitingBlocks::kPlaces});
-    if (i % WaitingBlocks::kPlaces == WaitingBlocks::kPlaces - 1) limits.push_back(i - left);
+    if (left != before) limits.push_back(i - left);
   }
   return limits;
 }
@@ -58,6 +59,7 @@ std::vector<std::uint64_t> limits_of(std::uint64_t seed) {
 TEST(WaitingBlocks, HowManyWaitIsDrawnAgainAndAgain) {
   const std::vector<std::uint64_t> limits = limits_of(1);
   EXPECT_GE(*std::min_element(limits.begin(), limits.end()), std::uint64_t{WaitingBlocks::kMin});
+  EXPECT_LE(*std::max_element(limits.begin(), limits.end()), std::uint64_t{WaitingBlocks::kMax});
   EXPECT_GE(std::set<std::uint64_t>(limits.begin(), limits.end()).size(), 24u) << "of 32, in 200 draws";
   EXPECT_NE(limits, limits_of(2)) << "by the seed";
 }

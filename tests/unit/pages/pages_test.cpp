@@ -93,6 +93,27 @@ TEST(ResidentBytes, AMappingNextToItDoesNotCount) {
   for (auto* range : {records, log, other}) unmap(range, kBytes);
 }
 
+// Pages that are backed, in turn with some that are not, from any place in the first to any in the last.
+TEST(Zero, ItsBytesAreZeroAndNoOthersAndUntouchedPagesStayUnbacked) {
+  constexpr std::size_t kPages = 1200;
+  for (const std::size_t every : {1, 2, 3, 40})
+    for (const std::size_t from : {std::size_t{0}, std::size_t{24}, kPageBytes - 8})
+      for (const std::size_t bytes : {std::size_t{8}, 3 * kPageBytes, (kPages - 2) * kPageBytes + 16}) {
+        auto* const start = static_cast<unsigned char*>(map_lazy(kPages * kPageBytes, {.huge_pages = false}));
+        for (std::size_t page = 0; page < kPages; page += every) std::memset(start + page * kPageBytes, 7, kPageBytes);
+        const std::size_t backed = resident_bytes(start, kPages * kPageBytes);
+        zero(start + from, bytes);
+        if (every == 40) {
+          EXPECT_LE(resident_bytes(start, kPages * kPageBytes), backed + 8 * kPageBytes);
+        }
+        for (std::size_t at = 0; at < kPages * kPageBytes; at += 8) {
+          const bool is_inside = at >= from && at < from + bytes, had = at / kPageBytes % every == 0;
+          ASSERT_EQ(start[at], !is_inside && had ? 7 : 0) << every << " " << from << " " << bytes << " " << at;
+        }
+        unmap(start, kPages * kPageBytes);
+      }
+}
+
 TEST(Purge, GivesBackWholePagesAndKeepsTheRest) {
   constexpr std::size_t kPages = 8;
   auto* const start = static_cast<unsigned char*>(map_lazy(kPages * kPageBytes, {.huge_pages = false}));
