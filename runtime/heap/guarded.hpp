@@ -3,9 +3,10 @@
 //   end of the block a seal: its length, mixed with its address and a secret; behind that, where the block has 256 KiB
 //   or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Freed blocks are
 //   zeroed, seal and all, and wait in a queue of the thread that freed them, until 32 to 95 others have come: when 96
-//   wait some leave together, and how many stay is drawn. They leave in the order in which they came, and the heap
-//   behind serves by address (serving_order.hpp): a program whose blocks come back in another order walks its memory in
-//   that order from then on, and more so with each round, which costs more than all checks (ADR 0017).
+//   wait some leave together, and how many stay is drawn; blocks over 256 bytes leave before they have 64 KiB. They
+//   leave in the order in which they came, and the heap behind serves by address (serving_order.hpp): a program whose
+//   blocks come back in another order walks its memory in that order from then on, and more so with each round, which
+//   costs more than all checks (ADR 0017).
 //
 //   Found: double and invalid frees and pointers into blocks, always (no seal is there, but for one chance in 2^47);
 //   writes of 1 to 32 bytes past the end, when the block is freed or resized (padding, seal; one byte of another value
@@ -86,6 +87,7 @@ class Guarded {
       close(block, bytes, frame);
       return block;
     }
+    if (void* const grown = grow(block, bytes, frame); grown != nullptr) return grown;
     void* const moved = allocate(bytes);
     if (moved == nullptr) return nullptr;
     std::memcpy(moved, block, std::min(had, bytes));
@@ -263,6 +265,27 @@ class Guarded {
     return block;
   }
 
+  // Makes a long block longer without copying it. returns where it lies now; nullptr: it is as it was
+  static void* grow(void* block, std::size_t bytes, const Frame& frame) noexcept {
+    const PageMap::Word word = Inner::word_of(block);
+    if (Inner::is_slab(word) || bytes <= frame.room || bytes > kBytesMax) return nullptr;
+    return grow_long(block, word, bytes, frame);
+  }
+  [[gnu::cold, gnu::noinline]] static void* grow_long(void* block, PageMap::Word word, std::size_t bytes,
+                                                      const Frame& frame) noexcept {
+    if (frame.has_page && !guard(block, frame, true)) return nullptr;
+    void* const grown = Inner::Large::resize(word, bytes + kSealBytes + kGuardBytes);
+    if (grown == nullptr) {
+      if (frame.has_page) guard(block, frame, false);
+      return nullptr;
+    }
+    std::memset(static_cast<std::byte*>(grown) + frame.room, 0, kSealBytes);
+    const Frame longer = frame_of(grown);
+    if (longer.has_page) guard(grown, longer, false);
+    close(grown, bytes, longer);
+    return grown;
+  }
+
   // ---- out of the program's hands
 
   // fits(bytes): whether the program may free it as a block that it asked so many bytes for.
@@ -285,7 +308,7 @@ class Guarded {
   }
   [[gnu::noinline]] static void clear(void* block, std::size_t bytes, std::size_t usable) noexcept {
     std::memset(block, 0, usable);
-    wait({static_cast<std::uint64_t*>(block), bytes});
+    wait_long({static_cast<std::uint64_t*>(block), bytes});
   }
 
   template <class Fits>
@@ -312,13 +335,18 @@ class Guarded {
       return wait_first(block);
     own->put(block, [](Waiting first) { release(first); });
   }
-  // The first block that a thread frees. The thread gets a heap, and so an end at which nothing is left to wait.
+  static void wait_long(Waiting block) noexcept {
+    if (waiting_ == nullptr && !make_queue()) return release(block);
+    waiting_->put_long(block, [](Waiting first) { release(first); });
+  }
   [[gnu::cold, gnu::noinline]] static void wait_first(Waiting block) noexcept {
-    if (!Inner::attach()) return release(block);
-    void* const made = Inner::Pages::metadata(kQueueBytes);
-    if (made == nullptr) return release(block);
-    waiting_ = ::new (made) WaitingBlocks(base::mix(seals_.secret() ^ address_of(made)));
-    wait(block);
+    return make_queue() ? wait(block) : release(block);
+  }
+  // For a thread's first free. The thread gets a heap, and so an end at which nothing is left to wait.
+  [[gnu::cold, gnu::noinline]] static bool make_queue() noexcept {
+    void* const made = Inner::attach() ? Inner::Pages::metadata(kQueueBytes) : nullptr;
+    if (made != nullptr) waiting_ = ::new (made) WaitingBlocks(base::mix(seals_.secret() ^ address_of(made)));
+    return made != nullptr;
   }
 
   // All that the program may have written, and up to 16 bytes more, which are the block's as well.

@@ -2,7 +2,11 @@
 // came. Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
 //   To put one in costs a store; when the places are taken, the oldest blocks leave together, in the order in which
 //   they came (ADR 0017). How many stay is drawn, kMin to kMax, so that nobody foresees when a block serves again.
+//   Of long blocks fewer wait: when they have more than kLongBytesMax together their oldest leave, until a quarter to
+//   three quarters of that, which is drawn, stays. Many would push the program's data out of its caches, and each of
+//   them would serve from pages that nothing has backed yet.
 //   Q1 the first count_ places hold the blocks that wait, the oldest first.
+//   Q2 long_bytes_ is the sum over the long ones among them.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -18,6 +22,7 @@ class WaitingBlocks {
  public:
   static constexpr std::uint32_t kPlaces = 96, kMin = 32, kMax = 63;
   static constexpr std::size_t kBytesMax = (std::size_t{1} << (64 - kAddressBits)) - 1;
+  static constexpr std::size_t kShortMax = 256, kLongBytesMax = std::size_t{64} << 10, kCountedMax = kLongBytesMax / 8;
 
   struct Block {
     std::uint64_t* words;
@@ -26,12 +31,20 @@ class WaitingBlocks {
 
   explicit WaitingBlocks(std::uint64_t seed) noexcept : drawn_(seed | 1) {}
 
-  // release(block): for each that has to leave
+  // Of at most kShortMax bytes. release(block): for each that has to leave
   template <class Release>
   [[gnu::always_inline]] void put(Block block, Release release) noexcept {
     places_[count_++] = address_of(block.words) | std::uint64_t{block.bytes} << kAddressBits;
     if (count_ == kPlaces) [[unlikely]]
       release_all_but(kMin + static_cast<std::uint32_t>(draw() % (kMax - kMin + 1)), release);
+  }
+
+  // The same for a block that may be longer than kShortMax.
+  template <class Release>
+  void put_long(Block block, Release release) noexcept {
+    long_bytes_ += long_bytes(block);
+    put(block, release);
+    if (long_bytes_ > kLongBytesMax) release_long(kLongBytesMax / 4 + draw() % (kLongBytesMax / 2), release);
   }
 
   template <class Release>
@@ -53,6 +66,22 @@ class WaitingBlocks {
   }
 
  private:
+  // enough: bytes of long blocks that may stay
+  template <class Release>
+  [[gnu::noinline]] void release_long(std::size_t enough, Release release) noexcept {
+    std::uint32_t staying = 0;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const Block block = at(i);
+      if (const std::size_t bytes = long_bytes(block); bytes != 0 && long_bytes_ > enough) {
+        release(block);
+        long_bytes_ -= bytes;
+      } else {
+        places_[staying++] = places_[i];
+      }
+    }
+    count_ = staying;
+  }
+
   // count: of those that stay, at most as many as there are
   template <class Release>
   [[gnu::noinline]] void release_all_but(std::uint32_t count, Release release) noexcept {
@@ -60,6 +89,14 @@ class WaitingBlocks {
     for (std::uint32_t i = 0; i < leaving; ++i) release(at(i));
     std::copy_n(places_.begin() + leaving, count, places_.begin());
     count_ = count;
+    if (long_bytes_ == 0) return;
+    long_bytes_ = 0;
+    for_each([this](Block block) { long_bytes_ += long_bytes(block); });
+  }
+
+  // What a block counts for among the long ones. The longest count for less than they have, so that some wait of any.
+  static std::size_t long_bytes(Block block) noexcept {
+    return block.bytes > kShortMax ? std::min(block.bytes, kCountedMax) : 0;
   }
 
   Block at(std::uint32_t i) const noexcept {
@@ -68,6 +105,7 @@ class WaitingBlocks {
 
   std::array<std::uint64_t, kPlaces> places_;  // addresses, and above each how long its block was
   std::uint32_t count_ = 0;
+  std::size_t long_bytes_ = 0;
   std::uint64_t drawn_;  // not 0
 };
 

@@ -225,6 +225,52 @@ TEST(Guarded, LongBlocksServeAgainWithTheirPageAndZeroed) {
   }
 }
 
+// As a heap without guards does it: by the pages behind the block, or by pages that move.
+TEST(Guarded, LongBlocksGrowWithoutACopy) {
+  constexpr std::size_t kStep = 100000;
+  for (const std::size_t begin : {50000u, 300000u, 80u << 20}) {
+    std::byte* block = filled(begin, 1);
+    std::vector<std::byte*> places{block};
+    for (std::size_t bytes = begin + kStep; bytes <= begin + 10 * kStep; bytes += kStep) {
+      const std::size_t had = bytes - kStep;
+      block = static_cast<std::byte*>(TestHeap::reallocate(block, bytes));
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(TestHeap::usable_bytes(block), bytes);
+      EXPECT_TRUE(holds(block, had, 1));
+      std::memset(block + had, 1, kStep);
+      EXPECT_TRUE(bytes < 256u << 10 || runs_into_a_page(block + bytes, 2 * kUnitBytes)) << bytes;
+      if (block != places.back()) places.push_back(block);
+    }
+    if (begin < 1u << 20) {
+      EXPECT_LE(places.size(), 3u) << begin;
+    }
+    TestHeap::deallocate(block);
+    EXPECT_EQ(verified(), "");
+  }
+}
+
+TEST(Guarded, ABlockThatCannotGrowKeepsItsPage) {
+  for (const std::size_t bytes : {300000u, 80u << 20}) {
+    std::byte* const block = filled(bytes, 1);
+    EXPECT_EQ(TestHeap::reallocate(block, std::size_t{1} << 60), nullptr);
+    EXPECT_TRUE(runs_into_a_page(block + bytes, 2 * kUnitBytes));
+    EXPECT_TRUE(holds(block, TestHeap::usable_bytes(block), 1));
+    TestHeap::deallocate(block);
+  }
+}
+
+TEST(GuardedDeathTest, AWritePastTheEndOfABlockThatHasGrownIsFound) {
+  for (const std::size_t bytes : {50000u, 400000u})
+    EXPECT_DEATH(
+        {
+          auto* const block = static_cast<std::byte*>(TestHeap::reallocate(filled(bytes, 1), bytes + 100000));
+          write(block, bytes + 100000, 1);
+          TestHeap::deallocate(block);
+        },
+        "write past end")
+        << bytes;
+}
+
 // The terminating zero of a string that has no room for it: the first byte of the seal where there is no padding.
 TEST(GuardedDeathTest, AZeroPastTheEndIsFound) {
   for (std::size_t bytes = 1; bytes <= 600; bytes += bytes < 64 ? 1 : 37)

@@ -64,5 +64,42 @@ TEST(WaitingBlocks, HowManyWaitIsDrawnAgainAndAgain) {
   EXPECT_NE(limits, limits_of(2)) << "by the seed";
 }
 
+// Short ones, and a long one after each of them.
+TEST(WaitingBlocks, OfLongOnesFewWaitAndShortOnesAsLongAsEver) {
+  constexpr std::size_t kLong = 3000;
+  WaitingBlocks waiting(7);
+  std::set<std::uint64_t> stayed;
+  std::uint64_t short_left = 0, long_left = 0;
+  for (std::uint64_t i = 1; i <= 5000; ++i) {
+    const std::uint64_t before = long_left;
+    const auto release = [&](const Block& block) {
+      std::uint64_t& left = block.bytes == kLong ? long_left : short_left;
+      EXPECT_EQ(block.words, place(2 * ++left + (block.bytes == kLong)));
+      EXPECT_LE(left, i);
+    };
+    waiting.put({place(2 * i), WaitingBlocks::kShortMax}, release);
+    EXPECT_TRUE(short_left == 0 || i - short_left >= 12) << "of 32 others that wait with it half are long";
+    waiting.put_long({place(2 * i + 1), kLong}, release);
+    std::uint64_t bytes = 0;
+    waiting.for_each([&bytes](const Block& block) { bytes += block.bytes == kLong ? kLong : 0; });
+    EXPECT_EQ(bytes, (i - long_left) * kLong);
+    EXPECT_LE(bytes, WaitingBlocks::kLongBytesMax);
+    if (long_left > before) stayed.insert(i - long_left);
+  }
+  EXPECT_GE(short_left, 4900u);
+  EXPECT_GE(*stayed.begin(), WaitingBlocks::kLongBytesMax / 4 / kLong);
+  EXPECT_GE(stayed.size(), 8u) << "how many stay is drawn";
+}
+
+TEST(WaitingBlocks, OfTheLongestSomeWaitToo) {
+  WaitingBlocks waiting(7);
+  std::uint64_t left = 0;
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    waiting.put_long({place(i), WaitingBlocks::kBytesMax}, [&left](const Block&) { ++left; });
+    EXPECT_GE(i - left, std::min<std::uint64_t>(i, 2));
+    EXPECT_LE(i - left, 8u);
+  }
+}
+
 }  // namespace
 }  // namespace loam::heap
