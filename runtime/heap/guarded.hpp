@@ -361,7 +361,7 @@ class Guarded {
       return release_long(block);
     if (!is_zero(block.words, words)) [[unlikely]]
       Inner::fault(Fault::use_after_free, block.words);
-    Inner::deallocate(block.words);
+    Inner::deallocate_held(block.words);  // a free one is not zero
   }
   [[gnu::noinline]] static void release_long(Waiting block) noexcept {
     expect_zero(block);

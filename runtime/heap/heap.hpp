@@ -78,6 +78,13 @@ struct Heap {
     deallocate_elsewhere(block, word);
   }
 
+  // For a heap in front of this one: a block of a slab that is known not to be free.
+  [[gnu::always_inline]] static void deallocate_held(void* block) noexcept {
+    const PageMap::Word word = PageMap::at(unit_of(block));
+    if (!current->push_unmarked(static_cast<FreeBlock*>(block), word, Threads::send)) [[unlikely]]
+      deallocate_elsewhere(block, word);
+  }
+
   // bytes: what the block was asked for with, by allocate().
   static void deallocate_sized(void* block, std::size_t bytes) noexcept {
     const std::uintptr_t unit = unit_of(block);

@@ -61,8 +61,13 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Here and below: send(owner, batch) pushes a batch into its owner's inbox.
   template <class Send>
   [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word, Send send) noexcept {
+    return (word ^ key()) < sizeof lists_ && block->mark != key() && push_unmarked(block, word, send);
+  }
+  // The same for a block that is known not to be marked as free.
+  template <class Send>
+  [[gnu::always_inline]] bool push_unmarked(FreeBlock* block, PageMap::Word word, Send send) noexcept {
     const PageMap::Word offset = word ^ key();  // of an own block's list
-    if (offset >= sizeof lists_ || block->mark == key()) [[unlikely]]
+    if (offset >= sizeof lists_) [[unlikely]]
       return false;
     List& list = *reinterpret_cast<List*>(word);
     block->mark = key();
