@@ -28,17 +28,6 @@ void store(std::byte* to, Word word) noexcept {
 using Two [[gnu::vector_size(16)]] = std::uint64_t;
 inline constexpr Two kTwo = {kPadding, kPadding};
 
-// Whether no bit is set.
-inline bool is_none(Two bits) noexcept {
-#if defined(__SSE4_1__)
-  using Signed [[gnu::vector_size(16)]] = long long;
-  return __builtin_ia32_ptestz128(reinterpret_cast<Signed>(bits),
-                                  reinterpret_cast<Signed>(bits));  // no compiler's idea
-#else
-  return (bits[0] | bits[1]) == 0;
-#endif
-}
-
 // Of a word whose last `bytes` bytes are padding, 0 to 7, the others.
 inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{0} >> (8 * bytes); }
 
@@ -74,7 +63,7 @@ inline bool is_padded(const std::byte* begin, std::size_t room) noexcept {
   }
   const std::byte* const end = begin + std::min(room, kPaddingMax);
   const Two changed = (load<Two>(begin) ^ kTwo) | (load<Two>(end - sizeof kTwo) ^ kTwo);
-  return is_none(changed);
+  return (changed[0] | changed[1]) == 0;
 }
 
 // Bytes that zero() clears without a call.
@@ -108,7 +97,7 @@ inline bool is_zero(const std::uint64_t* words, std::size_t count) noexcept {
   Two all = load<Two>(begin) | load<Two>(last);
   for (const std::byte* at = begin + sizeof(Two); at < last; at += 2 * sizeof(Two))
     all |= load<Two>(at) | load<Two>(at + sizeof(Two));
-  return is_none(all);
+  return (all[0] | all[1]) == 0;
 }
 
 }  // namespace loam::heap
