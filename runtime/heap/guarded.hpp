@@ -123,6 +123,7 @@ class Guarded {
     if (waiting_ != nullptr)
       waiting_->for_each([&are_zero](Waiting block) { are_zero = are_zero && is_zero(block.words, 2); });
     if (!are_zero) return "G2: a block that waits is zero";
+    if (const char* const broken = waiting_ != nullptr ? waiting_->verify() : nullptr; broken != nullptr) return broken;
     return closed_.verify([](const ClosedBlocks::Block& block) {
       return is_zero(static_cast<const std::uint64_t*>(block.start), frame_of(block.start).room / 16 * 2);
     });
@@ -140,7 +141,7 @@ class Guarded {
   static constexpr unsigned kOneIn = 16;
   static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - kGuardBytes;
   static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
-  static_assert(Classes::kMax <= WaitingBlocks::kBytesMax);
+  static_assert(Classes::kMax <= WaitingBlocks::kBytesMax && kZeroedMax <= WaitingBlocks::kShortMax);
   static constexpr std::size_t kQueueBytes = base::round_up(sizeof(WaitingBlocks), platform::kPageBytes);
 
   // ---- the parts of a block

@@ -6,7 +6,7 @@
 //   three quarters of that, which is drawn, stays. Many would push the program's data out of its caches, and each of
 //   them would serve from pages that nothing has backed yet.
 //   Q1 the first count_ places hold the blocks that wait, the oldest first.
-//   Q2 long_bytes_ is the sum over the long ones among them.
+//   Q2 long_bytes_ is what the long ones among them count for.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -57,6 +57,11 @@ class WaitingBlocks {
     for (std::uint32_t i = 0; i < count_; ++i) visit(at(i));
   }
 
+  // nullptr, or the invariant that does not hold.
+  const char* verify() const noexcept {
+    return counted() == long_bytes_ ? nullptr : "Q2: what long blocks that wait count for is known";
+  }
+
   // Source: Marsaglia, Xorshift RNGs (2003).
   std::uint64_t draw() noexcept {
     drawn_ ^= drawn_ << 13;
@@ -89,14 +94,18 @@ class WaitingBlocks {
     for (std::uint32_t i = 0; i < leaving; ++i) release(at(i));
     std::copy_n(places_.begin() + leaving, count, places_.begin());
     count_ = count;
-    if (long_bytes_ == 0) return;
-    long_bytes_ = 0;
-    for_each([this](Block block) { long_bytes_ += long_bytes(block); });
+    if (long_bytes_ != 0) long_bytes_ = counted();
   }
 
   // What a block counts for among the long ones. The longest count for less than they have, so that some wait of any.
   static std::size_t long_bytes(Block block) noexcept {
     return block.bytes > kShortMax ? std::min(block.bytes, kCountedMax) : 0;
+  }
+
+  std::size_t counted() const noexcept {
+    std::size_t sum = 0;
+    for_each([&sum](Block block) { sum += long_bytes(block); });
+    return sum;
   }
 
   Block at(std::uint32_t i) const noexcept {

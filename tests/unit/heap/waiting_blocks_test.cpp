@@ -83,6 +83,7 @@ TEST(WaitingBlocks, OfLongOnesFewWaitAndShortOnesAsLongAsEver) {
     std::uint64_t bytes = 0;
     waiting.for_each([&bytes](const Block& block) { bytes += block.bytes == kLong ? kLong : 0; });
     EXPECT_EQ(bytes, (i - long_left) * kLong);
+    ASSERT_EQ(waiting.verify(), nullptr);
     EXPECT_LE(bytes, WaitingBlocks::kLongBytesMax);
     if (long_left > before) stayed.insert(i - long_left);
   }
