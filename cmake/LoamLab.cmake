@@ -15,9 +15,62 @@ add_executable(loam-counted-loop "${CMAKE_SOURCE_DIR}/lab/probe/counted_loop.c")
 target_compile_options(loam-counted-loop PRIVATE -Wall -Wextra -Werror -O2)
 target_link_libraries(loam-counted-loop PRIVATE Threads::Threads)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} counted-loop=loam-counted-loop CACHE INTERNAL "")
+# A model of translation buffers, fed by valgrind: where hardware counters do not count their misses.
+add_executable(loam-tlb "${CMAKE_SOURCE_DIR}/lab/probe/tlb.cpp")
+target_compile_options(loam-tlb PRIVATE -Wall -Wextra -Werror -O2)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} tlb=loam-tlb CACHE INTERNAL "")
 # Makes mistakes with memory, for allocators to find.
 add_executable(loam-corruption "${CMAKE_SOURCE_DIR}/lab/probe/corruption.c")
 target_compile_options(loam-corruption PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin -Wno-use-after-free
                        -Wno-free-nonheap-object)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE INTERNAL "")
+# The allocator `bump`: what paper 001 measured its schemes with.
+add_library(loam-bump SHARED "${CMAKE_SOURCE_DIR}/lab/bump/bump.c")
+target_compile_options(loam-bump PRIVATE -Wall -Wextra -Werror -O2 -fvisibility=hidden -fno-plt -fno-builtin-malloc -fno-builtin-calloc
+                       -fno-builtin-realloc -fno-builtin-free -fno-builtin-aligned_alloc)
+target_link_libraries(loam-bump PRIVATE Threads::Threads)
+target_link_options(loam-bump PRIVATE "LINKER:--build-id=sha1")
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} bump=loam-bump CACHE INTERNAL "")
+# In front of an allocator: what a program asks of it is counted, or written into a trace; and who asks it again.
+# -nodefaultlibs: no C++ library, which would bring operators of its own into the measured process.
+# A mode is a file; profile-sample is profile.cpp without the part that looks at every block.
+foreach(mode profile profile-sample record stacks)
+  string(REPLACE "-sample" "" source ${mode})
+  add_library(loam-${mode} SHARED "${CMAKE_SOURCE_DIR}/lab/interposer/${source}.cpp")
+  target_compile_options(loam-${mode} PRIVATE
+    -Wall -Wextra -Werror -O3 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
+    -ftls-model=initial-exec -fno-plt -fno-exceptions -fno-rtti -fasynchronous-unwind-tables -fvisibility=hidden)
+  target_link_options(loam-${mode} PRIVATE -nodefaultlibs)
+  # gcc_s walks stacks, m has the logarithm of sampling; neither is linked where it is not used.
+  target_link_libraries(loam-${mode} PRIVATE -Wl,--as-needed c m gcc_s gcc)
+  set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} ${mode}=loam-${mode} CACHE INTERNAL "")
+endforeach()
+target_compile_definitions(loam-profile-sample PRIVATE LOAM_SAMPLED)
+add_executable(loam-replay "${CMAKE_SOURCE_DIR}/lab/interposer/replay.cpp")
+target_compile_options(loam-replay PRIVATE -Wall -Wextra -Werror -O2 -fno-builtin-malloc -fno-builtin-free)
+target_link_libraries(loam-replay PRIVATE Threads::Threads)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} replay=loam-replay CACHE INTERNAL "")
+# Programs that are compiled to be run under allocators: lab/programs/NAME.cpp. One that includes gmp.h needs GMP.
+find_library(LOAM_GMP gmp)
+find_path(LOAM_GMP_HEADER gmp.h)
+file(GLOB loam_programs CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/lab/programs/*.cpp")
+foreach(source IN LISTS loam_programs)
+  get_filename_component(name "${source}" NAME_WE)
+  file(STRINGS "${source}" needs_gmp REGEX "<gmp.h>")
+  if(needs_gmp AND NOT (LOAM_GMP AND LOAM_GMP_HEADER))
+    continue()
+  endif()
+  add_executable(loam-program-${name} "${source}")
+  target_compile_options(loam-program-${name} PRIVATE -Wall -Wextra -Werror -O2)
+  if(needs_gmp)
+    target_link_libraries(loam-program-${name} PRIVATE "${LOAM_GMP}")
+    target_include_directories(loam-program-${name} SYSTEM PRIVATE "${LOAM_GMP_HEADER}")
+  endif()
+  set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} program-${name}=loam-program-${name} CACHE INTERNAL "")
+endforeach()
 include("${CMAKE_SOURCE_DIR}/tests/planted/planted.cmake" OPTIONAL)
+# Of the preset sim alone.
+foreach(name IN LISTS LOAM_SIMULATED_PROGRAMS)
+  loam_simulated_program(${name})
+  set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} ${name}=${name} CACHE INTERNAL "")
+endforeach()

@@ -1,7 +1,31 @@
-# loam_layer(NAME DEPENDENCY...): one folder of runtime/ becomes the library loam-NAME, known as loam::NAME.
-# A layer without a .cpp file is header-only.
+# The layers of runtime/layers.txt. Each folder runtime/NAME becomes the library loam-NAME, known as loam::NAME; one without
+# a .cpp file is header-only. runtime/malloc is no layer to build on: LoamMalloc.cmake makes its library.
+set(loam_layers_file "${CMAKE_SOURCE_DIR}/runtime/layers.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${loam_layers_file}")
+file(STRINGS "${loam_layers_file}" loam_layer_lines REGEX "^runtime/")
+
+# loam_layer_dependencies(NAME RESULT): the layers of runtime/ that NAME may include, the lowest first.
+function(loam_layer_dependencies name result)
+  foreach(line IN LISTS loam_layer_lines)
+    if(line MATCHES "^runtime/${name}:(.*)$")
+      string(REGEX MATCHALL "runtime/[a-z_]+" dependencies "${CMAKE_MATCH_1}")
+      list(TRANSFORM dependencies REPLACE "^runtime/" "")
+      set(${result} "${dependencies}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "${loam_layers_file}: there is no line for runtime/${name}")
+endfunction()
+
+# loam_layer_sources(NAME RESULT): its .cpp files.
+function(loam_layer_sources name result)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/runtime/${name}/*.cpp")
+  set(${result} "${sources}" PARENT_SCOPE)
+endfunction()
+
 function(loam_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/runtime/${name}/*.cpp")
+  loam_layer_sources(${name} sources)
+  loam_layer_dependencies(${name} dependencies)
   if(sources)
     add_library(loam-${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -10,8 +34,16 @@ function(loam_layer name)
     set(scope INTERFACE)
   endif()
   target_link_libraries(loam-${name} ${scope} loam-flags)
-  foreach(dependency IN LISTS ARGN)
+  list(REVERSE dependencies)
+  foreach(dependency IN LISTS dependencies)
     target_link_libraries(loam-${name} ${scope} loam-${dependency})
   endforeach()
   add_library(loam::${name} ALIAS loam-${name})
 endfunction()
+
+foreach(line IN LISTS loam_layer_lines)
+  string(REGEX REPLACE "^runtime/([a-z_]+):.*" "\\1" name "${line}")
+  if(NOT name MATCHES "^(malloc|itm)$")
+    loam_layer(${name})
+  endif()
+endforeach()

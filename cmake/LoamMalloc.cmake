@@ -6,11 +6,10 @@ endif()
 
 # The layers below are compiled once more, for this library: a call less to each thread-local variable, and nothing of
 # theirs shown. What is not called is left out (--gc-sections), so that no part that needs a C++ library comes along.
-set(loam_malloc_layers base platform sync heap malloc)
+loam_layer_dependencies(malloc loam_malloc_layers)
 set(loam_malloc_sources "")
-foreach(layer IN LISTS loam_malloc_layers)
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/runtime/${layer}/*.cpp"
-       "${CMAKE_SOURCE_DIR}/runtime/${layer}/compositions/*.cpp")
+foreach(layer IN LISTS loam_malloc_layers ITEMS malloc)
+  loam_layer_sources(${layer} sources)
   list(APPEND loam_malloc_sources ${sources})
 endforeach()
 
@@ -33,6 +32,6 @@ target_compile_options(loam-malloc PRIVATE
 target_link_options(loam-malloc PRIVATE -nodefaultlibs "LINKER:--version-script=${loam_malloc_script}" "LINKER:-z,defs"
                     "LINKER:-z,now" "LINKER:-z,nodelete" "LINKER:--gc-sections" "LINKER:--build-id=sha1")
 target_link_libraries(loam-malloc PRIVATE c gcc)
-set_target_properties(loam-malloc PROPERTIES LINK_DEPENDS "${loam_malloc_script}" EXPORT_NAME malloc)
+set_target_properties(loam-malloc PROPERTIES LOAM_DEFINES_MALLOC ON LINK_DEPENDS "${loam_malloc_script}" EXPORT_NAME malloc)
 
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} malloc=loam-malloc CACHE INTERNAL "")

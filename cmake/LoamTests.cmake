@@ -21,7 +21,8 @@ file(GLOB_RECURSE loam_test_sources CONFIGURE_DEPENDS
      "${CMAKE_SOURCE_DIR}/tests/fuzz/*_test.cpp")
 # Transactions are compiled for every algorithm, which takes long and is what most of the time goes to. So, unless all is
 # asked for, sanitizers see some designs (locks with a redo log, values; for threads write-through and visible readers
-# with an undo log as well) over fewer mappings (tests/harness/tm_variants.hpp), and unit tests are not optimised.
+# with an undo log as well) over fewer mappings (tests/harness/tm_variants.hpp), unit tests are not optimised, and the
+# algorithms are compiled once for all tests (tests/harness/erased_driver.hpp; not for those that say LOAM_TEST_DIRECT).
 set(loam_test_definitions "")
 set(loam_test_optimisation -O1)
 if("$ENV{LOAM_TEST_ALL}" STREQUAL "")
@@ -34,8 +35,14 @@ if("$ENV{LOAM_TEST_ALL}" STREQUAL "")
     set(loam_test_definitions "LOAM_TEST_ALGORITHMS=::loam::tm::EtlWb,::loam::tm::Norec${undo_logs}"
         LOAM_TEST_FEW_MAPPINGS)
   endif()
+else()
+  set(loam_test_definitions LOAM_TEST_DIRECT)
 endif()
 add_custom_target(loam-tests)
+
+# GoogleTest's main(), with a watchdog.
+add_library(loam-test-main STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/main.cpp")
+target_link_libraries(loam-test-main PUBLIC loam-flags GTest::gtest)
 
 # The headers that are nobody's own, once for all tests of one optimisation. Not where all is asked for: a test that
 # forgets to include what it uses is found there.
@@ -46,11 +53,24 @@ function(loam_precompile name optimisation)
   set(donor loam-test-headers${optimisation})
   if(NOT TARGET ${donor})
     add_executable(${donor} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
-    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest GTest::gtest_main)
+    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest)
     loam_test_options(${donor} ${optimisation})
     target_precompile_headers(${donor} PRIVATE <gtest/gtest.h> <algorithm> <atomic> <functional> <string> <thread> <vector>)
   endif()
   target_precompile_headers(${name} REUSE_FROM ${donor})
+endfunction()
+
+# What tests share, once for all of one optimisation: a test that does not refer to it gets nothing of it.
+function(loam_test_harness name optimisation)
+  set(harness loam-test-harness${optimisation})
+  if(NOT TARGET ${harness})
+    add_library(${harness} STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/erased_driver.cpp")
+    target_link_libraries(${harness} PRIVATE loam-tm)
+    # Every algorithm, also where tests run over few: some tests are about a single one.
+    target_compile_options(${harness} PRIVATE -fno-builtin-malloc -fno-builtin-free ${optimisation})
+    set_target_properties(${harness} PROPERTIES LOAM_OPTIMISATION ${optimisation})
+  endif()
+  target_link_libraries(${name} PRIVATE ${harness})
 endfunction()
 
 function(loam_test_options name optimisation)
@@ -68,7 +88,7 @@ function(loam_malloc_test source)
     set(part "")
   endif()
   add_executable(${name} "${source}" ${part})
-  target_link_libraries(${name} PRIVATE loam-malloc loam-base loam-platform GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE loam-malloc loam-tm loam-test-main)
   loam_test_options(${name} -O1)
   # Every call is made as written, and rules of the interface are broken on purpose.
   target_compile_options(${name} PRIVATE -fno-builtin -fno-allocation-dce -Wno-use-after-free -Wno-free-nonheap-object
@@ -78,10 +98,38 @@ function(loam_malloc_test source)
   add_dependencies(loam-tests ${name})
 endfunction()
 
+# Those of the library behind -fgnu-tm are compiled with that, with and without optimisation, and run for each algorithm.
+function(loam_itm_test source)
+  get_filename_component(stem "${source}" NAME_WE)
+  foreach(optimisation -O0 -O2)
+    set(name itm_${stem}${optimisation})
+    add_executable(${name} "${source}" $<TARGET_OBJECTS:loam-itm-counted-new>)
+    target_link_libraries(${name} PRIVATE loam-itm loam-test-main)
+    # As workloads/peers/executables.cmake has it.
+    target_compile_options(${name} PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting -Wno-clobbered ${optimisation})
+    add_dependencies(loam-tests ${name})
+    foreach(algorithm norec etl-wb hybrid-norec)
+      add_test(NAME ${name}_${algorithm} COMMAND $<TARGET_FILE:${name}>)
+      set_tests_properties(${name}_${algorithm} PROPERTIES LABELS unit TIMEOUT 300
+                           ENVIRONMENT "LOAM_ITM_ALGORITHM=${algorithm}")
+    endforeach()
+  endforeach()
+endfunction()
+if(TARGET loam-itm)
+  add_library(loam-itm-counted-new OBJECT EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/unit/itm/counted_new.cpp")
+  target_link_libraries(loam-itm-counted-new PRIVATE loam-flags)
+endif()
+
 foreach(source IN LISTS loam_test_sources)
   get_filename_component(name "${source}" NAME_WE)
   file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}/tests" "${source}")
   string(REGEX REPLACE "/.*" "" label "${relative}")
+  if("${relative}" MATCHES "^unit/itm/")
+    if(TARGET loam-itm)
+      loam_itm_test("${source}")
+    endif()
+    continue()
+  endif()
   if("${relative}" MATCHES "^unit/malloc/")
     if(TARGET loam-malloc)
       loam_malloc_test("${source}")
@@ -89,11 +137,15 @@ foreach(source IN LISTS loam_test_sources)
     continue()
   endif()
   add_executable(${name} "${source}")
-  target_link_libraries(${name} PRIVATE loam-heap loam-tm loam-structures GTest::gtest GTest::gtest_main)
   if("${label}" STREQUAL "unit" OR "${LOAM_SANITIZE}" MATCHES "address")
     set(optimisation ${loam_test_optimisation})
   else()
     set(optimisation -O1)  # instantiating takes long, running does not
+  endif()
+  loam_test_harness(${name} ${optimisation})
+  target_link_libraries(${name} PRIVATE loam-heap loam-tm loam-delegation loam-gc loam-structures loam-test-main)
+  if("${relative}" MATCHES "^unit/simulator/")
+    target_link_libraries(${name} PRIVATE loam-simulator-model)
   endif()
   loam_test_options(${name} ${optimisation})
   add_test(NAME ${name} COMMAND ${loam_test_launcher} $<TARGET_FILE:${name}>)
@@ -107,6 +159,7 @@ foreach(source IN LISTS loam_test_sources)
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300)
 endforeach()
 
+target_compile_definitions(design_test PRIVATE LOAM_DESIGN_PRESETS="${CMAKE_SOURCE_DIR}/allocators/design")
 target_compile_definitions(heap_corpus_test PRIVATE LOAM_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/heap")
 
 # Linked to no allocator: ours and its peers are preloaded.
@@ -119,10 +172,41 @@ if(TARGET loam-malloc)
   add_dependencies(loam-tests fork_storm loam-malloc)
 endif()
 
+# The same for forks that wait for somebody: name, its arguments in a short form; plain and hardened.
+function(loam_fork_program name)
+  add_executable(${name} "${CMAKE_SOURCE_DIR}/tests/stress/${name}.cpp")
+  target_link_libraries(${name} PRIVATE loam-flags)
+  target_compile_options(${name} PRIVATE -O1 -fno-builtin)
+  if(NOT TARGET loam-malloc)
+    return()
+  endif()
+  add_dependencies(loam-tests ${name} loam-malloc)
+  foreach(arguments IN LISTS ARGN)
+    foreach(hardened 0 1)
+      string(REPLACE " " "_" case "${name}_${arguments}_hardened_${hardened}")
+      separate_arguments(words UNIX_COMMAND "${arguments}")
+      add_test(NAME ${case} COMMAND $<TARGET_FILE:${name}> ${words})
+      set_tests_properties(${case} PROPERTIES LABELS stress TIMEOUT 120
+                           ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:loam-malloc>;LOAM_MALLOC_HARDENED=${hardened}")
+    endforeach()
+  endforeach()
+endfunction()
+loam_fork_program(fork_beside_stdio 300)
+loam_fork_program(fork_in_handler "1 1000 0" "1 1000 2")
+
 # What allocation_test preloads, to see that the workloads find faults.
 add_library(loam-faulty-malloc MODULE "${CMAKE_SOURCE_DIR}/tests/unit/workloads/faulty_malloc.c")
 set_target_properties(loam-faulty-malloc PROPERTIES PREFIX "")
 target_compile_options(loam-faulty-malloc PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
 add_dependencies(allocation_test loam-faulty-malloc)
+
+# A synchronisation that uses all that the harness offers, for contract_test.
+add_executable(loam-contract "${CMAKE_SOURCE_DIR}/workloads/harness/main.cpp"
+               "${CMAKE_SOURCE_DIR}/workloads/transactional/intset.cpp"
+               "${CMAKE_SOURCE_DIR}/tests/unit/workloads/contract/workloads.cpp")
+target_link_libraries(loam-contract PRIVATE loam-workload-harness)
+target_compile_definitions(loam-contract PRIVATE LOAM_SYNC_HEADER="tests/unit/workloads/contract/sync.hpp")
+target_link_options(loam-contract PRIVATE -Wl,--build-id=sha1)
+add_dependencies(contract_test loam-contract)
 
 include("${CMAKE_SOURCE_DIR}/tests/golden/golden.cmake")

@@ -4,6 +4,8 @@
 //     write(field, value)      changes it
 //     create<Node>(values...)  a new block from malloc, constructed  ends the program if there is no memory
 //     destroy(node)            destroys and frees                    (a transaction defers it to its commit)
+//     allocate(bytes), release(block)  the same without a type: arrays whose length is known as the program runs
+//   A copy of a policy is the same policy: a function that is not inlined takes it by value.
 //   A read-only policy has read() alone. PlainAccess counts blocks per thread, so that a workload can prove that live
 //   nodes and allocator calls agree.
 #pragma once
@@ -16,6 +18,14 @@
 #include <cstdlib>
 #include <new>
 #include <type_traits>
+
+// A function that a transaction may call as it is, because it reads only what no transaction changes. GCC's transactional
+// memory has to be told; others do not look.
+#ifdef __clang__
+#define LOAM_PURE_IN_TRANSACTIONS
+#else
+#define LOAM_PURE_IN_TRANSACTIONS [[gnu::transaction_pure]]
+#endif
 
 namespace loam::structures {
 
@@ -45,6 +55,18 @@ class PlainAccess {
   void destroy(Node* node) const noexcept {
     static_assert(std::is_trivially_destructible_v<Node>);
     std::free(node);
+    --live_;
+  }
+
+  void* allocate(std::size_t bytes) const noexcept {
+    void* const block = std::malloc(bytes);
+    LOAM_CHECK(block != nullptr, "malloc({}) failed", bytes);
+    ++live_;
+    return block;
+  }
+
+  void release(void* block) const noexcept {
+    std::free(block);
     --live_;
   }
 

@@ -1,4 +1,5 @@
-// RedBlackTree: an ordered map from key to value; no sentinel, the empty subtree is null.
+// RedBlackMap: an ordered map from key to value; no sentinel, the empty subtree is null.
+//   RedBlackTree is the one of integers, whose nodes have the size that the studies name.
 //   Source Guibas and Sedgewick, FOCS 1978.   Cost: O(log n) per operation; at most 3 rotations per change.
 //   Removing a node with two children copies the successor's key and value into it and unlinks the successor, as the
 //   published benchmarks do: it moves data between nodes, so pointers to nodes do not survive a removal.
@@ -11,13 +12,31 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <type_traits>
 
 namespace loam::structures {
 
-class RedBlackTree {
+// Keys that know their own order. Another policy has the same two functions, which read only what no transaction
+// changes.
+struct NaturalOrder {
+  template <class Key>
+  static bool equal(const Key& a, const Key& b) noexcept {
+    return a == b;
+  }
+  template <class Key>
+  static bool less(const Key& a, const Key& b) noexcept {
+    return a < b;
+  }
+};
+
+// Key and Value are words: numbers or pointers.
+// kInlined: changes become part of whoever calls them, as loops that are measured by the instruction want it. Else they
+// are functions, one for all calls, to which the access policy is copied so that it stays in registers.
+template <class KeyType, class ValueType, class Order = NaturalOrder, bool kInlined = false>
+class RedBlackMap {
  public:
-  using Key = std::int64_t;
-  using Value = std::int64_t;
+  using Key = KeyType;
+  using Value = ValueType;
 
   enum class Colour : std::int64_t { black, red };
 
@@ -28,15 +47,15 @@ class RedBlackTree {
     Node* parent;
     Colour colour;
   };
-  static_assert(sizeof(Node) == 48, "the study's tree node");
+  static_assert(sizeof(Node) == 48 && sizeof(Key) == 8 && sizeof(Value) == 8, "the study's tree node");
 
-  RedBlackTree() : top_(static_cast<Top*>(std::malloc(sizeof(Top)))) {
+  RedBlackMap() : top_(static_cast<Top*>(std::malloc(sizeof(Top)))) {
     if (top_ == nullptr) throw std::bad_alloc();
     ::new (top_) Top{nullptr};
   }
-  RedBlackTree(const RedBlackTree&) = delete;
-  RedBlackTree& operator=(const RedBlackTree&) = delete;
-  ~RedBlackTree() {
+  RedBlackMap(const RedBlackMap&) = delete;
+  RedBlackMap& operator=(const RedBlackMap&) = delete;
+  ~RedBlackMap() {
     free_subtree(top_->root);
     std::free(top_);
   }
@@ -46,51 +65,36 @@ class RedBlackTree {
     return find(access, key) != nullptr;
   }
 
+  // The value of a key, or `none`.
+  template <class Access>
+  Value get(Access& access, Key key, Value none) const {
+    Node* const node = find(access, key);
+    return node == nullptr ? none : access.read(node->value);
+  }
+
   // False, and nothing is written, if the key is present.
   template <class Access>
   bool insert(Access& access, Key key, Value value) {
-    Node *parent = nullptr, **link = &top_->root;
-    while (Node* const node = access.read(*link)) {
-      const Key at = access.read(node->key);
-      if (at == key) return false;
-      parent = node;
-      link = link_towards(node, at < key);
-    }
-    Node* const none = nullptr;
-    const Colour colour = parent == nullptr ? Colour::black : Colour::red;
-    Node* const node = access.template create<Node>(key, value, none, none, parent, colour);
-    access.write(*link, node);
-    if (parent != nullptr) repair_after_insertion(access, node, parent);
-    return true;
+    if constexpr (kInlined)
+      return put(access, key, value);
+    else
+      return put_apart(access, key, value);
   }
 
   template <class Access>
-  bool insert(Access& access, Key key) {
+  bool insert(Access& access, Key key)
+    requires std::is_same_v<Key, Value>
+  {
     return insert(access, key, key);
   }
 
   // False, and nothing is written, if the key is absent.
   template <class Access>
   bool remove(Access& access, Key key) {
-    Node* node = find(access, key);
-    if (node == nullptr) return false;
-    Node *left = access.read(node->child[kLeft]), *right = access.read(node->child[kRight]);
-    if (left != nullptr && right != nullptr) {
-      Node* successor = right;
-      while (Node* const next = access.read(successor->child[kLeft])) successor = next;
-      access.write(node->key, access.read(successor->key));
-      access.write(node->value, access.read(successor->value));
-      node = successor;
-      left = nullptr;
-      right = access.read(node->child[kRight]);
-    }
-    Node* const child = left != nullptr ? left : right;
-    Node* const parent = access.read(node->parent);
-    if (child != nullptr) access.write(child->parent, parent);
-    replace_child(access, parent, node, child);
-    if (access.read(node->colour) == Colour::black) repair_after_removal(access, child, parent);
-    access.destroy(node);
-    return true;
+    if constexpr (kInlined)
+      return take(access, key);
+    else
+      return take_apart(access, key);
   }
 
   // B1 keys ascend in order (hence no cycle and no key twice).   B2 the root is black.   B3 a red node has no red
@@ -108,7 +112,11 @@ class RedBlackTree {
 
   template <class Visit>  // visit(key), ascending
   void for_each_key(Visit&& visit) const {
-    for_each_key(top_->root, visit);
+    for_each_node(top_->root, [&visit](const Node* node) { visit(node->key); });
+  }
+  template <class Visit>  // visit(key, value), ascending by key
+  void for_each(Visit&& visit) const {
+    for_each_node(top_->root, [&visit](const Node* node) { visit(node->key, node->value); });
   }
 
   template <class Visit>  // visit(address, bytes) for the blocks that are no nodes
@@ -133,6 +141,55 @@ class RedBlackTree {
   }
 
   template <class Access>
+  [[gnu::noinline]] bool put_apart(Access access, Key key, Value value) {
+    return put(access, key, value);
+  }
+  template <class Access>
+  [[gnu::noinline]] bool take_apart(Access access, Key key) {
+    return take(access, key);
+  }
+
+  template <class Access>
+  bool put(Access& access, Key key, Value value) {
+    Node *parent = nullptr, **link = &top_->root;
+    while (Node* const node = access.read(*link)) {
+      const Key at = access.read(node->key);
+      if (Order::equal(at, key)) return false;
+      parent = node;
+      link = link_towards(node, Order::less(at, key));
+    }
+    Node* const none = nullptr;
+    const Colour colour = parent == nullptr ? Colour::black : Colour::red;
+    Node* const node = access.template create<Node>(key, value, none, none, parent, colour);
+    access.write(*link, node);
+    if (parent != nullptr) repair_after_insertion(access, node, parent);
+    return true;
+  }
+
+  template <class Access>
+  bool take(Access& access, Key key) {
+    Node* node = find(access, key);
+    if (node == nullptr) return false;
+    Node *left = access.read(node->child[kLeft]), *right = access.read(node->child[kRight]);
+    if (left != nullptr && right != nullptr) {
+      Node* successor = right;
+      while (Node* const next = access.read(successor->child[kLeft])) successor = next;
+      access.write(node->key, access.read(successor->key));
+      access.write(node->value, access.read(successor->value));
+      node = successor;
+      left = nullptr;
+      right = access.read(node->child[kRight]);
+    }
+    Node* const child = left != nullptr ? left : right;
+    Node* const parent = access.read(node->parent);
+    if (child != nullptr) access.write(child->parent, parent);
+    replace_child(access, parent, node, child);
+    if (access.read(node->colour) == Colour::black) repair_after_removal(access, child, parent);
+    access.destroy(node);
+    return true;
+  }
+
+  template <class Access>
   static bool is_red(Access& access, Node* node) {
     return node != nullptr && access.read(node->colour) == Colour::red;
   }
@@ -142,8 +199,8 @@ class RedBlackTree {
     Node* node = access.read(top_->root);
     while (node != nullptr) {
       const Key at = access.read(node->key);
-      if (at == key) break;
-      node = access.read(*link_towards(node, at < key));
+      if (Order::equal(at, key)) break;
+      node = access.read(*link_towards(node, Order::less(at, key)));
     }
     return node;
   }
@@ -244,7 +301,8 @@ class RedBlackTree {
     if (node == nullptr) return 1;
     ++verdict.elements;
     const bool red = node->colour == Colour::red;
-    if ((low != nullptr && node->key <= low->key) || (high != nullptr && node->key >= high->key)) {
+    if ((low != nullptr && !Order::less(low->key, node->key)) ||
+        (high != nullptr && !Order::less(node->key, high->key))) {
       verdict.broken = "B1: keys ascend in order";
     } else if (node->parent != parent) {
       verdict.broken = "B5: a child's parent is its parent";
@@ -259,11 +317,11 @@ class RedBlackTree {
   }
 
   template <class Visit>
-  static void for_each_key(const Node* node, Visit& visit) {
+  static void for_each_node(const Node* node, const Visit& visit) {
     if (node == nullptr) return;
-    for_each_key(node->child[kLeft], visit);
-    visit(node->key);
-    for_each_key(node->child[kRight], visit);
+    for_each_node(node->child[kLeft], visit);
+    visit(node);
+    for_each_node(node->child[kRight], visit);
   }
 
   static void free_subtree(Node* node) {
@@ -275,5 +333,7 @@ class RedBlackTree {
 
   Top* const top_;
 };
+
+using RedBlackTree = RedBlackMap<std::int64_t, std::int64_t, NaturalOrder, true>;
 
 }  // namespace loam::structures

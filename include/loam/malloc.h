@@ -8,7 +8,9 @@
  * is for programs that want to look. A program that also runs without the library declares what it uses weak, and
  * compares the address with NULL.
  *
- * Environment. LOAM_MALLOC_STATS=1 writes the summary at exit, LOAM_MALLOC_HARDENED=1 turns on checks that cost time.
+ * Environment. LOAM_MALLOC_STATS=1 writes the summary at exit, LOAM_MALLOC_HARDENED=1 turns on checks that cost time,
+ * LOAM_MALLOC_BACKGROUND=1 starts a thread that gives free memory back while the program rests, LOAM_MALLOC_GUARD_MS=50
+ * puts a block between guard pages every 50 ms.
  *
  * Threads. The first two functions may be called at any time, from any thread; what they tell is a snapshot whose
  * numbers were read one after the other. None of the three allocates, and all keep errno.
@@ -23,9 +25,9 @@ extern "C" {
 #endif
 
 /* Writes what the heap holds as one JSON object, at most `bytes` characters with the terminating null; more is cut.
- *   {"schema":1,"allocator":"loam","version":"0.1.0","pid":...,"hardened":false,"reserved_bytes":...,...}
+ *   {"schema":1,"allocator":"loam","version":"0.2.0","pid":...,"hardened":false,"reserved_bytes":...,...}
  * Numbers of bytes: reserved_bytes (addresses), committed_bytes (in use: slab_bytes and large_bytes), dirty_bytes
- * (free, still backed by memory), clean_bytes (free, given back), metadata_bytes, purged_bytes_total (given back so
+ * (free, still backed by memory), clean_bytes (free, once used, given back), metadata_bytes, purged_bytes_total (given back so
  * far). Others: large_blocks, areas (reservations), heaps_in_use and heaps_idle (of threads), remote_blocks_sent (freed
  * by another thread than their owner).
  *

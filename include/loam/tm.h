@@ -23,15 +23,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-/* The sanitizers must see every jump: the package's flags define these where the library was built so. */
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+/* Instrumentation must see every jump: the package's flags define this where the library was built with any. */
+#ifdef LOAM_INSTRUMENTED
 #include <setjmp.h>
 #define LOAM_TX_SETJMP 1
 #endif
 
 #define LOAM_VERSION_MAJOR 0
-#define LOAM_VERSION_MINOR 1
+#define LOAM_VERSION_MINOR 2
 #define LOAM_VERSION_PATCH 0
 
 #ifdef __cplusplus
@@ -106,6 +107,44 @@ void loam_tx_write_u64(loam_tx* tx, void* address, uint64_t value);
 void loam_tx_write_ptr(loam_tx* tx, void* address, const void* value);
 void loam_tx_write_bytes(loam_tx* tx, void* address, const void* from, size_t bytes);
 
+/* Compiled with -DLOAM_TM_ALGORITHM=norec, the accesses of this file are inline, but for bytes, and the algorithm of the
+ * process is fixed: loam_configure() and LOAM_TM can choose no other. Such a program fits one version of the library
+ * alone, which it checks at its start (docs/embedding.md, Accesses without a call). */
+#ifdef LOAM_TM_ALGORITHM
+#define LOAM_TX_INLINES_norec 1
+#define LOAM_TX_JOINED(a, b) a##b
+#define LOAM_TX_JOIN(a, b) LOAM_TX_JOINED(a, b)
+#if LOAM_TX_JOIN(LOAM_TX_INLINES_, LOAM_TM_ALGORITHM)
+#include "include/loam/tm_norec.h"
+#else
+#error \
+    "LOAM_TM_ALGORITHM: norec alone has inline accesses; for another algorithm leave it out and call loam_configure()"
+#endif
+#endif
+
+/* The same for further types: loam_tx_read_i32 and loam_tx_write_i32, and so on. They are inline functions. */
+#define LOAM_TX_ACCESSES_AS(name, type, width)                                      \
+  static inline type loam_tx_read_##name(loam_tx* tx, const void* address) {        \
+    const uint##width##_t word = loam_tx_read_u##width(tx, address);                \
+    type value;                                                                     \
+    memcpy(&value, &word, sizeof value);                                            \
+    return value;                                                                   \
+  }                                                                                 \
+  static inline void loam_tx_write_##name(loam_tx* tx, void* address, type value) { \
+    uint##width##_t word;                                                           \
+    memcpy(&word, &value, sizeof word);                                             \
+    loam_tx_write_u##width(tx, address, word);                                      \
+  }
+LOAM_TX_ACCESSES_AS(i8, int8_t, 8)
+LOAM_TX_ACCESSES_AS(i16, int16_t, 16)
+LOAM_TX_ACCESSES_AS(i32, int32_t, 32)
+LOAM_TX_ACCESSES_AS(i64, int64_t, 64)
+LOAM_TX_ACCESSES_AS(float, float, 32)
+LOAM_TX_ACCESSES_AS(double, double, 64)
+LOAM_TX_ACCESSES_AS(size, size_t, 64)
+LOAM_TX_ACCESSES_AS(uintptr, uintptr_t, 64)
+#undef LOAM_TX_ACCESSES_AS
+
 /* A block from the process's malloc, freed again if the attempt aborts; NULL where malloc has none. Until the
  * transaction ends nobody else knows the block: it may be filled plainly. */
 void* loam_tx_malloc(loam_tx* tx, size_t bytes);
@@ -117,6 +156,22 @@ void loam_tx_free(loam_tx* tx, void* block);
 void loam_tx_on_commit(loam_tx* tx, void (*function)(void* argument), void* argument);
 void loam_tx_on_abort(loam_tx* tx, void (*function)(void* argument), void* argument);
 
+/* Keeps the value of a private variable: it goes back to the variable whenever the attempt, or the innermost
+ * loam_tx_closed() part, is taken back. For variables that the body changes and that outlive it: what it began with is
+ * what its next attempt begins with. */
+void loam_tx_keep(loam_tx* tx, void* variable, size_t bytes);
+
+/* What the transaction unlinks, or has learnt to be unlinked, may be unmapped or freed plainly once it has committed, in
+ * every mode of loam_config.privatization: the commit waits until no attempt runs that ran beside it. address: says
+ * what, to who reads the code. Not needed before loam_tx_free(), nor to read and write plainly under "commit". */
+void loam_tx_privatize(loam_tx* tx, const void* address);
+
+/* Takes one read of these bytes out of what the transaction depends on: a later change of them is no conflict. Unsafe:
+ * for walks whose author knows what still protects them. Without effect under algorithms that keep no single reads. */
+void loam_tx_release_read(loam_tx* tx, const void* address, size_t bytes);
+
+/* Gives up, parts and all, and runs the transaction again at once, as after a conflict; it counts for serialise_after. */
+void loam_tx_restart(loam_tx* tx) __attribute__((noreturn));
 /* Gives up and runs the transaction again once something that it has read has changed; the thread sleeps meanwhile. */
 void loam_tx_retry(loam_tx* tx) __attribute__((noreturn));
 /* Takes back the innermost loam_tx_closed() part, or else the whole transaction, which then has no effect. */
@@ -131,19 +186,22 @@ void loam_tx_become_irrevocable(loam_tx* tx);
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
 typedef struct loam_config {
-  const char* algorithm;     /* a name of loam_algorithm_name() */
+  const char* algorithm;     /* a name of loam_algorithm_name(); by default "norec" */
   const char* mapping;       /* of addresses to ownership records: "table", "shadow", "hash" */
   unsigned shift;            /* table, hash: log2 of the bytes that share a record, 3 to 12 */
   unsigned records_log2;     /* table, hash: log2 of the number of records, 10 to 26 */
   int adaptive;              /* 1: the two above are where tuning begins (docs/transactions.md); 0: they stay */
   const char* manager;       /* who gives way: "suicide", "delay", "backoff", "karma", "timestamp" */
-  const char* privatization; /* "commit": unlinked data may be used plainly at once; "none": after loam_quiesce() */
+  const char* privatization; /* "commit": unlinked data may be used plainly at once; "none": after privatize */
   unsigned serialise_after;  /* aborts in a row after which a transaction runs alone; 0: never */
 } loam_config;
 
 enum { LOAM_OK = 0, LOAM_UNKNOWN_NAME = 1, LOAM_OUT_OF_RANGE = 2, LOAM_TOO_LATE = 3 };
 
-/* Fills in what holds without loam_configure(). */
+/* Fills in what holds without loam_configure(): the library's defaults, with what the environment says in their place.
+ *   LOAM_TM="algorithm=etl-wb,mapping=shadow,privatization=none"
+ * Keys are the names of loam_config. What does not exist is named on standard error and ignored. Programs that run with
+ * more rights than their user ignore the variable, and transactions of C++ know nothing of it. */
 void loam_config_default(loam_config* config);
 /* Before the first transaction of the process. returns LOAM_OK; or another code, and nothing has changed */
 int loam_configure(const loam_config* config);
@@ -161,7 +219,7 @@ void loam_thread_exit(void);
  * returns how many blocks of the calling thread are still held back */
 size_t loam_quiesce(void);
 
-#define LOAM_ABORT_CAUSES_MAX 8
+#define LOAM_ABORT_CAUSES_MAX 16
 typedef struct loam_statistics {
   uint64_t attempts; /* = commits + the sum of aborts */
   uint64_t commits;
@@ -175,7 +233,7 @@ void loam_statistics_of_thread(loam_statistics* statistics);
 void loam_statistics_of_process(loam_statistics* statistics);
 const char* loam_abort_cause_name(unsigned cause); /* NULL behind the last */
 
-/* "0.1.0": of the library, to compare with the header's LOAM_VERSION_... */
+/* "0.2.0": of the library, to compare with the header's LOAM_VERSION_... */
 const char* loam_version(void);
 
 #ifdef __cplusplus

@@ -1,3 +1,3 @@
 """The lab of Loam: plans, paired runs, intervals and reports for allocators under transactions."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

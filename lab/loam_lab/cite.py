@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from loam_lab import __version__, console, paths
-from loam_lab.report import commands, findings, html, rounding, view, words
+from loam_lab.model import words
+from loam_lab.report import findings, html, rounding, view
 from loam_lab.report.findings import Answer
 from loam_lab.report.view import Study
+from loam_lab.store.folder import read_result
 
 _BIBTEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -131,7 +133,7 @@ def run(result_or_none: Path | None, *, as_json: bool) -> int:
     """
     folder = result_or_none if result_or_none is not None else paths.latest_result()
     file = folder if folder.is_file() else folder / "result.json"
-    content = commands.load(folder)
+    content = read_result(folder)
     found = cite(content, hashlib.sha256(file.read_bytes()).hexdigest(), str(folder))
     if as_json:
         console.print_json({"schema": 1, "sentence": found.sentence, "bibtex": found.bibtex})

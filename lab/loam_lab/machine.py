@@ -60,6 +60,15 @@ def hardware_threads() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def count(processors: str) -> int:
+    """How many processors a list of the kernel names: 3 for "0-1,4"."""
+    found = 0
+    for part in filter(None, processors.split(",")):
+        first, _, last = part.partition("-")
+        found += int(last or first) - int(first) + 1
+    return found
+
+
 def memory_bytes() -> int:
     """Physical memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

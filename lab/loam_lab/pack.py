@@ -21,7 +21,8 @@ from typing import IO, Any
 
 from loam_lab import __version__, console, paths
 from loam_lab.errors import LoamError
-from loam_lab.report import builder, commands, html, view
+from loam_lab.report import builder, html, view
+from loam_lab.store.folder import read_result
 
 SUMS = "SHA256SUMS"
 _CHUNK = 1 << 20
@@ -37,7 +38,7 @@ def pack(folder: Path, target: Path) -> dict[str, str]:
     returns: name in the archive -> SHA-256 in hex
     raises: LoamError for what cannot be read or written
     """
-    result = commands.load(folder)
+    result = read_result(folder)
     study = view.read(result, str(folder))
     top = "loam-" + re.sub("[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-.")
     with tempfile.TemporaryDirectory(prefix="loam-pack-") as made:
@@ -129,7 +130,7 @@ def readme(study: view.Study, top: str, names: list[str]) -> str:
     checkout = revision.rstrip("+")
     again = [f"git checkout {checkout}"] if checkout else []
     again += ["./loam setup", *html.commands(study)]
-    changed = "\nThe checkout had changes that were not committed; the revision alone is not all that was measured.\n"
+    changed = "\nThe checkout had uncommitted changes; the revision alone does not describe what was measured.\n"
     lines = [
         f"# {raw.get('title') or raw.get('study') or 'A result of Loam'}",
         f"Measured {html.date(str(raw.get('created_utc') or 'at an unknown time'))} with Loam {__version__}"
@@ -141,7 +142,7 @@ def readme(study: view.Study, top: str, names: list[str]) -> str:
         "## Repeat it elsewhere",
         "In a checkout of Loam:\n\n```sh\n" + "\n".join(again) + "\n```" + (changed if revision.endswith("+") else ""),
         "The allocators come from the distribution or are built by `./loam setup`; compare their checksums with"
-        " `allocators.json` before you compare figures. Then hold the new result against this one:\n\n"
+        " `allocators.json` before you compare figures. Then compare the new result with this one:\n\n"
         f"```sh\n./loam compare {top} results/latest\n```",
         "## Files",
         "\n".join(f"- {name}" for name in names),
@@ -177,7 +178,7 @@ def _write(draft: Path, top: str, files: Mapping[str, Path], when: int) -> None:
 
 def _place(draft: Path, target: Path) -> None:
     if target.exists() and (not target.is_file() or _digest(target) != _digest(draft)):
-        raise LoamError("--out", target, "is there already and holds something else", "name another file, or remove it")
+        raise LoamError("--out", target, "exists and holds something else", "name another file, or remove it")
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +225,7 @@ def check(file: Path) -> int:
             raise LoamError(str(file), None, f"{name} is missing", "get the archive again")
         if sums.get(name) != found[name]:
             what = "differs from its checksum" if name in sums else f"is not in {SUMS}"
-            raise LoamError(str(file), None, f"{name} {what}", "get the archive again, or ask who packed it")
+            raise LoamError(str(file), None, f"{name} {what}", "get the archive again, or ask its author")
     return len(found)
 
 

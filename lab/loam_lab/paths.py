@@ -5,20 +5,32 @@ from __future__ import annotations
 import functools
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from loam_lab.errors import LoamError
 
+# Of loam-paths.json.
+SCHEMA = 2
+
+
+# Of an installed package: the sources that it brings; of a tree that was unpacked from such an archive: what it is.
+SOURCES = "sources.tar"
+SENT = ".loam-sent"
+
 
 @functools.cache
 def root() -> Path:
-    """The checkout this package runs from (the folder that holds ./loam).
+    """The checkout this package runs from (the folder that holds ./loam); an installed package unpacks its own.
 
-    raises: LoamError if the package was installed elsewhere and LOAM_ROOT does not name a checkout
+    raises: LoamError if there is none, or LOAM_ROOT does not name one
     """
     named = os.environ.get("LOAM_ROOT")
     folder = Path(named).resolve() if named else Path(__file__).resolve().parents[2]
+    archive = Path(__file__).resolve().parent / SOURCES
+    if not named and archive.is_file():
+        folder = _unpacked(archive)
     if not (folder / "CMakePresets.json").is_file():
         raise LoamError(
             "LOAM_ROOT",
@@ -27,6 +39,65 @@ def root() -> Path:
             "start ./loam from a checkout, or set LOAM_ROOT",
         )
     return folder
+
+
+def _unpacked(archive: Path) -> Path:
+    """The tree that an archive of sources holds, below the user's cache, unpacked when it is first asked for.
+
+    raises: LoamError if it cannot be written
+    """
+    import hashlib
+    import shutil
+    import tarfile
+
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:32]
+    base = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(base) if base else Path.home() / ".cache") / "loam/sources" / digest
+    if (folder / SENT).is_file():
+        return folder
+    part = folder.with_name(f".{digest}.{os.getpid()}")
+    try:
+        part.mkdir(parents=True)
+        with tarfile.open(archive) as opened:
+            if hasattr(tarfile, "data_filter"):  # Python 3.11 has it from some patch level on; the archive is our own
+                opened.extractall(part, filter="data")
+            else:
+                opened.extractall(part)
+        try:
+            part.rename(folder)
+        except OSError:
+            if not (folder / SENT).is_file():  # another start was not faster
+                raise
+    except OSError as problem:
+        hint = "set XDG_CACHE_HOME to a folder with 1 GB of free space"
+        raise LoamError(str(folder), None, f"cannot be written: {problem.strerror}", hint) from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return folder
+
+
+@functools.cache
+def sent() -> dict[str, Any] | None:
+    """What a tree that was unpacked says of itself: "revision", "files"; None for a checkout of git's."""
+    try:
+        found: dict[str, Any] = json.loads((root() / SENT).read_text())
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def revision() -> str:
+    """Git revision of the checkout, with "+" where files were changed since; "" where none is known."""
+    if (told := sent()) is not None:
+        return str(told["revision"])
+    try:
+        # Without optional locks: another git command in the same checkout must not find the index taken.
+        command = ["git", "--no-optional-locks", "-C", str(root()), "describe"]
+        command += ["--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def dot_loam() -> Path:
@@ -94,9 +165,10 @@ def paths_json(preset: str = "release") -> Path:
 
 
 def load_paths(preset: str = "release") -> dict[str, Any]:
-    """Content of loam-paths.json: {"preset", "root", "compiler", "flags", "executables": {...}, "libraries": {...}}.
+    """Content of loam-paths.json: {"schema", "preset", "root", "compiler", "flags", "executables", "libraries"}.
 
-    raises: LoamError if the preset was never configured or the file is not whole
+    executables: {"argv", "files", "environment"} of each subject by name; libraries: the lab's native parts, files by name
+    raises: LoamError if the preset was never configured, or the file is not whole or of another revision
     """
     file = paths_json(preset)
     try:
@@ -107,4 +179,7 @@ def load_paths(preset: str = "release") -> dict[str, Any]:
         raise LoamError(
             str(file), None, f"cannot be read: {problem}", f"remove build/{preset} and run ./loam setup"
         ) from None
+    if content.get("schema") != SCHEMA:
+        what = f"has schema {content.get('schema')}, this lab reads {SCHEMA}"
+        raise LoamError(str(file), None, what, "run ./loam setup, which writes it anew")
     return content

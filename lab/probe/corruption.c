@@ -93,6 +93,19 @@ static void write_behind_the_start_of_a_freed_block(void) {
   go_on();
 }
 
+static void write_to_a_freed_block_before_the_end(void) {
+  char* const block = make();
+  free(block);
+  memset(seen(block), 0x5a, bytes);
+}
+// Of a block whose neighbours are whatever the allocator put there.
+static void write_of_8_bytes_before_the_start(void) {
+  char* const block = make();
+  for (int i = 1; i <= 8; ++i) seen(block)[-i] = 0x5a;
+  free(block);
+  go_on();
+}
+
 static const struct {
   const char* name;
   void (*commit)(void);
@@ -110,6 +123,8 @@ static const struct {
     {"write-32-past-the-end", write_of_32_bytes_past_the_end},
     {"write-to-a-freed-block", write_to_a_freed_block},
     {"write-at-the-end-of-a-freed-block", write_behind_the_start_of_a_freed_block},
+    {"write-to-a-freed-block-before-the-end", write_to_a_freed_block_before_the_end},
+    {"write-8-before-the-start", write_of_8_bytes_before_the_start},
 };
 
 int main(int argc, char** argv) {

@@ -19,7 +19,9 @@ struct alignas(platform::kCacheLineBytes) Span {
   SpanKind kind = SpanKind::none;
   std::uint8_t size_class = 0;     // slab
   bool listed = false;             // slab: in its heap's list of slabs that have blocks to give
-  bool zero = false;               // large: all bytes were zero when it was taken
+  bool zero = false;               // all bytes were zero when it was taken
+  bool moved = false;              // large: its pages came from another span, or went to one
+  bool clean = false;              // no memory is behind it: for who gives it back
   std::uint32_t units = 0;         // of the whole span
   std::uint32_t first = 0;         // unit of the area in which it begins; set for every unit of it
   std::uint32_t capacity = 0;      // slab: blocks in all
@@ -32,16 +34,23 @@ struct alignas(platform::kCacheLineBytes) Span {
 };
 static_assert(sizeof(Span) == platform::kCacheLineBytes);
 
+// The last array is as long as the area has units; memory for the rest is not mapped.
 struct Area {
   std::byte* base = nullptr;  // a multiple of kAreaBytes
   std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
   std::uint32_t hint = 0;     // no unit before it is free
   UnitBits<kUnitsOfArea> used;
+  UnitBits<kUnitsOfArea> once_used;  // so far
   // Of units that are not used: backed by memory; and so already when the decay looked last.
   UnitBits<kUnitsOfArea> dirty, aged;
   Span spans[kUnitsOfArea];
   // Of slabs that serve by address: the blocks that came back. In the slab's first unit, which is its only one.
   UnitPlaces came_back[kUnitsOfArea];
+
+  // Of an area of so many units.
+  static constexpr std::size_t bytes_for(std::size_t units) noexcept {
+    return sizeof(Area) - (kUnitsOfArea - units) * sizeof(UnitPlaces);
+  }
 
   Span& span_of(const void* pointer) noexcept {
     Span& at = spans[(address_of(pointer) - address_of(base)) >> kUnitShift];

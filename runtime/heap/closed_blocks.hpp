@@ -9,7 +9,7 @@
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
-#include "runtime/sync/spin_lock.hpp"
+#include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,8 +60,18 @@ class ClosedBlocks {
     return any;
   }
 
-  void lock() noexcept { lock_.lock(); }
-  void unlock() noexcept { lock_.unlock(); }
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    const std::lock_guard guard(lock_);
+    for (const Block& block : std::span(blocks_).first(count_)) visit(block);
+  }
+
+  // In the child of a fork. If a thread that is not here was changing the list, its blocks are lost.
+  void mend_in_child() noexcept {
+    if (!lock_.is_orphaned()) return;
+    count_ = bytes_ = 0;
+    lock_.unlock();
+  }
 
   // nullptr, or the invariant that does not hold. zero(block): whether it is.
   template <class Zero>
@@ -89,7 +99,7 @@ class ClosedBlocks {
     return found;
   }
 
-  sync::SpinLock lock_;
+  sync::OwnedLock lock_;
   std::size_t count_ = 0, bytes_ = 0;
   std::array<Block, kMax> blocks_{};
 };

@@ -2,11 +2,14 @@
 //   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), kOrder, in which
 //   blocks serve again (serving_order.hpp), and two hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
+//     Threads::takes_long_block()   if it is there: a thread is about to take a long block; may allocate
 //     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
 //     0
 //   It may name another heap that stands in for it, Guarded (guarded.hpp), and guarded(), the same from the first call
 //   of the process to the last: if it holds, calls go to Guarded. No thread gets a heap of this one then, so that the
 //   fast path leads nobody past the door.
+//   It may name Samples (sampled.hpp): where they are on, a thread that fills a list puts its heap aside when a sample is
+//   due, so that its next allocation finds none and comes to the door, where the heap is taken up again.
 //   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
 //   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
 //   exceed PTRDIFF_MAX; none touches errno.
@@ -23,6 +26,9 @@
 #include <limits>
 
 namespace loam::heap {
+
+template <class C>
+class Lending;
 
 template <class C>
 struct Heap {
@@ -47,7 +53,7 @@ struct Heap {
       if constexpr (kGuardable)
         if (stands_aside()) return C::Guarded::allocate_zeroed(bytes);
       const auto taken = allocate_large(1, bytes);
-      if (taken.block != nullptr && !taken.zero) std::memset(taken.block, 0, bytes);
+      if (taken.block != nullptr && !taken.zero) Large::zero(taken.block, bytes);
       return taken.block;
     }
     void* const block = allocate(bytes);
@@ -99,12 +105,18 @@ struct Heap {
       if (stands_aside()) return C::Guarded::reallocate(block, bytes);
     const PageMap::Word word = word_of(block);
     const std::size_t had = usable_bytes(block, word);
-    if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) return block;
+    if (bytes <= had && bytes >= had / 2 && had <= Classes::kMax) {
+      if constexpr (kSampling)
+        if (word == 0) C::Samples::resize(block, bytes);
+      return block;
+    }
     if (Large::is_large(word) && bytes > Classes::kMax && bytes <= kBytesMax)
       if (void* const resized = Large::resize(word, bytes)) return resized;
-    void* const moved = allocate(bytes);
+    void* moved = allocate(bytes);
     if (moved == nullptr) return bytes <= had ? block : nullptr;
-    std::memcpy(moved, block, std::min(had, bytes));
+    const PageMap::Word target = Large::is_large(word) ? word_of(moved) : 0;
+    if (!Large::is_large(target) || !Large::move(word, target, bytes, moved))
+      std::memcpy(moved, block, std::min(had, bytes));
     deallocate(block);
     return moved;
   }
@@ -132,11 +144,25 @@ struct Heap {
   static void thread_exit() noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::thread_exit();
+    take_up();
     ThreadHeap* const heap = current;
     if (heap == &sentinel) return;
     current = &sentinel;
     Threads::detach(heap);
   }
+
+  // From now on some blocks are samples (sampled.hpp). Before there is a second thread.
+  static void begin_samples() noexcept { taken_max = 0; }
+
+  // At the end of a process: where guarded, a last look at freed blocks.
+  static void check_what_waits() noexcept {
+    if constexpr (kGuardable)
+      if (stands_aside()) C::Guarded::check_what_waits();
+    if constexpr (kSampling) C::Samples::check_what_is_held();
+  }
+
+  // Gives memory back that nobody has wanted since the last call. For a thread that does nothing else.
+  static void give_what_rests() noexcept { Spans::decay_if_due(~0u); }
 
   // Gives memory that nobody uses back to the system. returns whether there was any
   static bool trim() noexcept {
@@ -146,27 +172,22 @@ struct Heap {
     return Spans::trim();
   }
 
-  static void before_fork() noexcept {
-    if constexpr (kGuardable) C::Guarded::lock();
-    Threads::lock();
-    Large::lock();
-    Spans::lock();
-  }
-  static void after_fork_in_parent() noexcept {
-    Spans::unlock();
-    unlock_all_but_spans();
-  }
+  // Nothing is done before a fork, nor in the parent, so that no fork waits for a lock of the heap and no thread for a
+  // fork. The child mends what threads that are not in it had under way.
   static void after_fork_in_child() noexcept {
-    Threads::forget_others(own());
-    Spans::unlock_in_child();
-    unlock_all_but_spans();
+    if constexpr (kGuardable) C::Guarded::mend_in_child();
+    if constexpr (kSampling) C::Samples::mend_in_child();
+    Threads::mend_in_child(own());
+    Large::mend_in_child();
+    Spans::mend_in_child();
+    any_lost_ = true;
   }
 
   // The calling thread's heap; nullptr where it has none.
   static const ThreadHeap* own() noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::own();
-    return current == &sentinel ? nullptr : current;
+    return current == &sentinel ? aside : current;
   }
 
   static Statistics statistics() noexcept {
@@ -196,13 +217,11 @@ struct Heap {
   // nullptr, or the name of an invariant that does not hold. Only while no other thread allocates or frees.
   static const char* verify() noexcept {
     // What other threads were about in the moment of a fork nobody knows in the child: their slabs are left out.
-    bool any_lost = false;
-    Threads::for_each([&any_lost](const ThreadHeap& heap) { any_lost = any_lost || is_lost(heap); });
-    const char* broken = Spans::verify([any_lost](const Span& span) -> const char* {
-      if (span.kind == SpanKind::none) return any_lost ? nullptr : "S2: a used unit belongs to a span";
+    const char* broken = Spans::verify([](const Span& span) -> const char* {
+      if (span.kind == SpanKind::none) return any_lost_ ? nullptr : "S2: a used unit belongs to a span";
       if (span.kind != SpanKind::slab) return nullptr;
       const PageMap::Word word = PageMap::at(unit_of(span.blocks));
-      if (!is_slab(word)) return any_lost ? nullptr : "B3: the page map names owner and class";
+      if (!is_slab(word)) return any_lost_ ? nullptr : "B3: the page map names owner and class";
       return is_lost(*owner_of(word)) ? nullptr : Slabs<Classes, Spans>::verify(span, owner_of(word)->key());
     });
     Threads::for_each([&broken](const ThreadHeap& heap) {
@@ -242,9 +261,13 @@ struct Heap {
   static constexpr std::size_t kBytesMax = std::numeric_limits<std::ptrdiff_t>::max();
 
  private:
+  friend class Lending<C>;
+
   static constexpr bool kGuardable = requires { typename C::Guarded; };
+  static constexpr bool kSampling = requires { typename C::Samples; };
 
   [[gnu::cold, gnu::noinline]] static bool attach_first() noexcept {
+    if (take_up()) return true;
     ThreadHeap* const heap = Threads::attach(C::kOrder);
     if (heap == nullptr) return false;
     current = heap;
@@ -252,13 +275,27 @@ struct Heap {
     return true;
   }
 
+  // Whether every allocation and free has to come through the functions above.
+  static bool watches() noexcept {
+    if constexpr (kGuardable)
+      if (C::guarded()) return true;
+    return kSampling && taken_max == 0;
+  }
+
   // Whether Guarded takes the call. Asked only where the calling thread has no heap of this one, as none ever has then.
   static bool stands_aside() noexcept { return current == &sentinel && C::guarded(); }
 
-  static void unlock_all_but_spans() noexcept {
-    Large::unlock();
-    Threads::unlock();
-    if constexpr (kGuardable) C::Guarded::unlock();
+  static void put_aside() noexcept {
+    aside = current;
+    current = &sentinel;
+  }
+  // returns whether the thread had put its heap aside
+  static bool take_up() noexcept {
+    if constexpr (!kSampling) return false;
+    if (aside == nullptr) return false;
+    current = aside;
+    aside = nullptr;
+    return true;
   }
 
   static bool is_lost(const ThreadHeap& heap) noexcept {
@@ -270,20 +307,39 @@ struct Heap {
 
   static std::size_t usable_bytes(const void* block, PageMap::Word word) noexcept {
     if (Large::is_large(word)) return Large::usable_bytes(word);
-    if (word == 0) fault(Fault::foreign, block);
+    if (word == 0) {
+      if constexpr (kSampling)
+        if (C::Samples::covers(block)) return C::Samples::bytes(block);
+      fault(Fault::foreign, block);
+    }
     return class_bytes(word);
   }
 
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
     if (current == &sentinel) [[unlikely]]
       return allocate_first(bytes);
-    if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
+    if (bytes > taken_max) return allocate_unlisted(bytes);
     return take(Classes::class_of(bytes));
   }
-  // For a thread that has no heap.
+  static void* allocate_unlisted(std::size_t bytes) noexcept {
+    if (!kSampling || bytes > Classes::kMax) return allocate_large(1, bytes).block;
+    return take_between_samples(bytes);
+  }
+  [[gnu::cold, gnu::noinline]] static void* take_between_samples(std::size_t bytes) noexcept {
+    void* const block = take(Classes::class_of(bytes));
+    if constexpr (kSampling)
+      if (C::Samples::is_due()) put_aside();
+    return block;
+  }
+  // For a thread that has no heap, or has put it aside.
   [[gnu::noinline]] static void* allocate_first(std::size_t bytes) noexcept {
     if constexpr (kGuardable)
       if (C::guarded()) return C::Guarded::allocate(bytes);
+    if constexpr (kSampling)
+      if (take_up()) {
+        void* const sample = C::Samples::take(bytes);
+        return sample != nullptr ? sample : allocate(bytes);
+      }
     return attach_and_allocate(bytes);
   }
   [[gnu::noinline]] static void* attach_and_allocate(std::size_t bytes) noexcept {
@@ -295,6 +351,7 @@ struct Heap {
     if constexpr (kGuardable)
       if (stands_aside()) return {C::Guarded::allocate_aligned(alignment, bytes), false};
     if (bytes > kBytesMax) return {nullptr, false};
+    if constexpr (requires { C::Threads::takes_long_block(); }) C::Threads::takes_long_block();
     auto taken = Large::allocate(alignment, bytes);
     if (taken.block == nullptr) {
       give_what_is_kept();
@@ -305,6 +362,7 @@ struct Heap {
 
   // What this thread keeps, and heaps of threads that are gone, may be what is missing.
   static void give_what_is_kept() noexcept {
+    take_up();
     if (current != &sentinel) {
       current->give_all(Threads::send);
       current->send_all(Threads::send);
@@ -344,13 +402,22 @@ struct Heap {
   [[gnu::noinline]] static void deallocate_first(void* block, PageMap::Word word) noexcept {
     if constexpr (kGuardable)
       if (C::guarded()) return C::Guarded::deallocate(block, word);
+    if constexpr (kSampling)
+      if (aside != nullptr) return deallocate_meanwhile(block);
     deallocate_rarely(block, word);
+  }
+
+  // While a sample is due, which is of an allocation.
+  [[gnu::cold, gnu::noinline]] static void deallocate_meanwhile(void* block) noexcept {
+    take_up();
+    deallocate(block);
+    put_aside();
   }
 
   // Where there is something to decide, or a large block.
   [[gnu::noinline]] static void deallocate_rarely(void* block, PageMap::Word word) noexcept {
     if (block == nullptr) return;
-    if (word == 0) fault(Fault::foreign, block);
+    if (word == 0) return deallocate_foreign(block);
     if (Large::is_large(word)) {
       if (!Large::begins_at(word, block)) fault(Fault::interior, block);
       return Large::deallocate(word);
@@ -368,6 +435,12 @@ struct Heap {
     if (current != &sentinel) return current->free_remote(freed, word, Threads::send);
     put_before(freed, nullptr, owner->key());
     Threads::send(owner, {freed, freed, 1});
+  }
+
+  [[gnu::cold, gnu::noinline]] static void deallocate_foreign(void* block) noexcept {
+    if constexpr (kSampling)
+      if (C::Samples::covers(block)) return C::Samples::give(block);
+    fault(Fault::foreign, block);
   }
 
   // Whether a block with its owner's mark, of a unit with this word, is in the list of any heap: its link then ends the
@@ -392,12 +465,19 @@ struct Heap {
       if (stands_aside()) return C::Guarded::deallocate_sized(block, bytes);
     const PageMap::Word word = word_of(block);
     const bool slab = is_slab(word);
+    if constexpr (kSampling)
+      if (word == 0 && C::Samples::covers(block)) return C::Samples::give_sized(block, bytes);
     if (slab && (bytes > Classes::kMax || class_of(word) != Classes::class_of(bytes))) fault(Fault::wrong_size, block);
     deallocate(block);
   }
 
   static inline constinit ThreadHeap sentinel{};
   static inline constinit thread_local ThreadHeap* current = &sentinel;
+  static inline constinit thread_local ThreadHeap* aside = nullptr;  // what current was: then current is the sentinel
+  // Requests up to this are served from a list that is filled for them. 0 once samples have begun, so that the
+  // comparison that finds long blocks finds them as well.
+  static inline constinit std::size_t taken_max = Classes::kMax;
+  static inline constinit bool any_lost_ = false;  // this is the child of a fork
 };
 
 }  // namespace loam::heap

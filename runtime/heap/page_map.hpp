@@ -1,7 +1,8 @@
 // PageMap: what lies in each 64 KiB unit of the address space, one word a unit, flat.
 //   Words: 0 nothing of ours; a slab's owner and class (slabs.hpp); or what is known of a large block (large.hpp).
 //   The map covers all user addresses, 16 GiB of them reserved and backed where touched. Where the system refuses that
-//   (RLIMIT_AS, strict overcommit) it covers the lowest 64 GiB in 8 MiB, and the heap's areas are put there.
+//   (RLIMIT_AS, strict overcommit) it covers the lowest 64 GiB in 8 MiB, or the lowest 8 GiB in 1 MiB where the limit is
+//   below 1 GiB, and the heap's areas are put there.
 //   Source flat map as in snmalloc 2.   Cost: a lookup is two loads and the comparison with limit().
 //   M1 a word changes only while no block of its unit is in a user's hands.
 #pragma once
@@ -30,6 +31,9 @@ class PageMap {
   // page_map.A: relaxed, by M1: who owns a block of the unit got it by a path that orders; a foreign pointer may read
   // any word.
   static Word at(std::uintptr_t unit) noexcept { return words[unit].load(std::memory_order_relaxed); }
+
+  // Of unit 0; for who looks at many.
+  static const std::atomic<Word>* begin() noexcept { return words; }
 
   // Sets the words of `count` units.
   static void set(std::uintptr_t unit, std::size_t count, Word word) noexcept {

@@ -1,12 +1,14 @@
 // SystemPages: where areas and the heap's own data come from, the operating system.
 //   A page source is all static: area(bytes) reserves an area at a multiple of kAreaBytes, of `bytes` or less (halved
-//   until the system agrees); metadata(bytes) whole zeroed pages that are never given back. nullptr: refused.
+//   until the system agrees); metadata(bytes) whole zeroed pages that are never given back. nullptr: refused. now_ns() is
+//   the clock that says when pages have been free for long: of the system as well, and of a test another one.
 #pragma once
 
 #include "runtime/heap/page_map.hpp"
 #include "runtime/platform/keep_errno.hpp"
 #include "runtime/platform/machine.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <span>
@@ -20,26 +22,29 @@ struct Reservation {
 
 template <class P>
 concept PageSource = requires(void* start, std::size_t bytes) {
-  { P::area() } -> std::same_as<Reservation>;
+  { P::area(bytes) } -> std::same_as<Reservation>;
   { P::mapping(bytes) } -> std::same_as<std::byte*>;
   { P::unmap(start, bytes) };
-  { P::move(start, bytes, start) } -> std::same_as<bool>;  // of mappings; false: nothing has moved
+  { P::move(start, bytes, start) } -> std::same_as<bool>;  // false: nothing has moved
+  { P::renew(start, bytes) };                              // of an area
   { P::metadata(bytes) } -> std::same_as<std::byte*>;
   { P::purge(start, bytes) };
   { P::zero(start, bytes) };
   { P::huge_pages(start, bytes, true) };
   { P::protect(start, bytes, true) } -> std::same_as<bool>;  // accessible
+  { P::now_ns() } -> std::same_as<std::uint64_t>;            // never goes back
 };
 
 struct SystemPages {
-  static constexpr std::size_t kAreaBytesMin = std::size_t{1} << 20;
+  static constexpr std::size_t kAreaBytesMin = std::size_t{256} << 10;
 
   // Not thread-safe. The first area lies at a random place, so that addresses of one run say nothing of the next; the
   // others follow it, since what lies together within 32 MiB shares no ownership record (geometry.hpp).
-  static Reservation area() noexcept {
+  static Reservation area(std::size_t bytes_max) noexcept {
     const platform::KeepErrno keep;
     if (next == 0) next = first_area();
-    std::size_t bytes = kAreaBytes - kUnitBytes;  // the guard page lies in the last unit
+    std::size_t bytes = std::min(bytes_max, kAreaBytes) - kUnitBytes;  // the guard page lies in the last unit
+    if (bytes < kAreaBytesMin) return {nullptr, 0};
     for (unsigned taken = 0; taken < kTries && (next + kAreaBytes) >> kUnitShift <= PageMap::limit();) {
       auto* const base = reinterpret_cast<std::byte*>(next);
       switch (platform::map_lazy_at(base, bytes, {.huge_pages = false})) {
@@ -88,7 +93,13 @@ struct SystemPages {
 
   static bool move(void* from, std::size_t bytes, void* to) noexcept {
     const platform::KeepErrno keep;
-    return platform::move_pages(from, bytes, to);
+    if (platform::move_pages(from, bytes, to)) return true;
+    renew(to, bytes);
+    return false;
+  }
+  static void renew(void* start, std::size_t bytes) noexcept {
+    const platform::KeepErrno keep;
+    platform::renew(start, bytes, {.huge_pages = false});
   }
 
   static std::byte* metadata(std::size_t bytes) noexcept {
@@ -112,6 +123,7 @@ struct SystemPages {
     const platform::KeepErrno keep;
     platform::advise_huge_pages(start, bytes, wanted);
   }
+  static std::uint64_t now_ns() noexcept { return platform::monotonic_ns(); }
 
  private:
   // Places that something else holds are passed by, so many in a row.

@@ -1,18 +1,22 @@
 // BitmapSpans: spans of whole units out of areas, first fit by address; memory of free ones is given back by decay.
-//   Free units are clean (no memory behind them, reads as zero) or dirty (memory of an earlier span). A dirty unit that
-//   nobody wanted for one whole tick is purged from the next on: memory goes back after 250 to 500 ms, in runs, without
-//   the lock. A call that gives units back purges little more than that many, so that none takes long; twice as many
-//   with every tick that passes meanwhile. Nothing happens while no thread gives spans back.
+//   A free unit is clean (no memory is behind it, it reads as zero) or dirty (it has the memory of an earlier span). A
+//   dirty unit that nobody wanted for a whole tick is purged from the next tick on, so memory goes back after 250 to
+//   500 ms. It is purged in runs, without the lock. One call purges little more than it gave back, so that none takes
+//   long, and twice as much for every tick that has passed. Purging needs a caller: who gives spans back, or who calls
+//   decay_if_due().
 //   Source first fit by bitmaps as in jemalloc's and mimalloc's arenas; decay as in jemalloc 5.
 //   Cost: a lock and a scan of at most 64 words an area; for slabs and large blocks only, never for a block.
 //   S1 a unit is used, dirty or clean: dirty & used = 0, aged is part of dirty.
 //   S2 a span's units are used, all of them and nobody else's.
 //   S3 nothing of the page map's is set for a unit that is not used.
+//   S4 in every moment a unit that was in use is used or dirty: it never looks clean before its memory is gone. The
+//      child of a fork, which sees what a thread had stored up to some moment and nothing after it, counts on that.
+//   S5 the entry of a unit has units exactly where a span begins.
 #pragma once
 
 #include "runtime/heap/area.hpp"
 #include "runtime/heap/page_source.hpp"
-#include "runtime/sync/spin_lock.hpp"
+#include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>
 #include <concepts>
@@ -36,9 +40,12 @@ concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   { S::trim() } -> std::same_as<bool>;
   { S::span_of(pointer) } -> std::same_as<Span*>;  // of a block in a slab
   { S::places_of(span) } -> std::same_as<UnitPlaces&>;
-  { S::lock() };  // around a fork; unlock() in the parent, unlock_in_child() in the child
-  { S::unlock_in_child() };
+  { S::lock() };
   { S::unlock() };
+  { S::open() } -> std::same_as<bool>;
+  { S::mend_in_child() };  // after a fork
+  { S::dirty_units() } -> std::same_as<std::size_t>;
+  { S::decay_if_due(units) };
   { S::usage() } -> std::same_as<SpanUsage>;
 };
 
@@ -52,7 +59,7 @@ class BitmapSpans {
   // The highest comes first. Another area is begun for one span, not for more of them.
   static Span* take(unsigned units, unsigned alignment, unsigned count) noexcept {
     const std::lock_guard guard(lock_);
-    if (!PageMap::is_open() && !PageMap::open()) return nullptr;
+    if (!open()) return nullptr;
     Span* found = nullptr;
     for (unsigned a = 0; a < areas_ && count != 0; ++a) count -= take_from(*all_[a], units, alignment, count, found);
     if (found == nullptr)
@@ -63,14 +70,16 @@ class BitmapSpans {
   // The words of the spans in the page map are the caller's to clear, before.
   static void give(Span* spans) noexcept {
     const std::lock_guard guard(lock_);
-    unsigned given = 0;
+    std::uint64_t given = 0;
     for (Span* span = spans; span != nullptr; span = span->next) {
       Area& area = area_of(span);
       span->kind = SpanKind::none;
-      release(area, index_of(area, span), span->units);
-      given += span->units;
+      release(area, index_of(area, span), span->units, span->clean);
+      (span->clean ? purged_units_ : given) += span->units;
+      span->units = 0;  // S5
     }
-    decay(given);
+    add_dirty(given);
+    decay(static_cast<unsigned>(given));
   }
 
   static bool grow(Span* span, unsigned units) noexcept {
@@ -78,9 +87,7 @@ class BitmapSpans {
     Area& area = area_of(span);
     const unsigned end = index_of(area, span) + span->units, more = units - span->units;
     if (end + more > area.units || area.used.next_set(end) < end + more) return false;
-    area.used.set(end, more);
-    area.dirty.clear(end, more);
-    area.aged.clear(end, more);
+    occupy(area, end, more);
     span->units = units;
     span->zero = false;
     return true;
@@ -91,8 +98,21 @@ class BitmapSpans {
     Area& area = area_of(span);
     const unsigned less = span->units - units;
     span->units = units;
-    release(area, index_of(area, span) + units, less);
+    release(area, index_of(area, span) + units, less, false);
+    add_dirty(less);
     decay(less);
+  }
+
+  // Units that are free and still backed by memory.
+  static std::size_t dirty_units() noexcept { return dirty_units_.load(std::memory_order_relaxed); }
+
+  // Purges what has been free for a while, if a tick has passed, `units` at least. For whoever comes by; does not wait.
+  static void decay_if_due(unsigned units = 0) noexcept {
+    // relaxed: hints; the lock orders.
+    if (dirty_units() == 0 || Pages::now_ns() - ticked_ns_.load(std::memory_order_relaxed) < kTickNs) return;
+    if (!lock_.try_lock()) return;
+    decay(units);
+    lock_.unlock();
   }
 
   // Purges every dirty unit. returns whether there was one
@@ -115,13 +135,30 @@ class BitmapSpans {
 
   static void lock() noexcept { lock_.lock(); }
   static void unlock() noexcept { lock_.unlock(); }
-  static void unlock_in_child() noexcept {
-    // Whoever was giving a run of units back is not in this process.
-    if (Purge& left = purging_; left.area != nullptr) {
-      left.area->used.clear(left.first, left.units);
-      left.area->dirty.set(left.first, left.units);
-      left.area->hint = std::min(left.area->hint, left.first);
+
+  // Under the lock: makes the page map and the table of areas, once. returns false: no memory
+  static bool open() noexcept {
+    if (of_address_ != nullptr) [[likely]]
+      return true;
+    if (!PageMap::is_open() && !PageMap::open()) return false;
+    of_address_ =
+        reinterpret_cast<Area**>(Pages::metadata((PageMap::limit() >> (kAreaShift - kUnitShift)) * sizeof(Area*)));
+    return of_address_ != nullptr;
+  }
+
+  // In the child of a fork: threads that are not in this process may have been anywhere. What one of them was giving
+  // back to the system is free; what one of them had half taken or half given stays used and serves nobody.
+  static void mend_in_child() noexcept {
+    if (Purge& left = purging_; left.area != nullptr && left.thread != lock_.this_thread()) {
+      release(*left.area, left.first, left.units, false);
+      add_dirty(left.units);
       left = {};
+    }
+    if (!lock_.is_orphaned()) return;
+    dirty_units_.store(0, std::memory_order_relaxed);
+    for (unsigned a = 0; a < areas_; ++a) {
+      mend(*all_[a]);
+      dirty_units_.fetch_add(all_[a]->dirty.count(0, all_[a]->units), std::memory_order_relaxed);
     }
     lock_.unlock();
   }
@@ -134,9 +171,10 @@ class BitmapSpans {
       const Area& area = *all_[a];
       const std::uint64_t used = area.used.count(0, area.units), dirty = area.dirty.count(0, area.units);
       sum.reserved_bytes += std::uint64_t{area.units} * kUnitBytes;
+      sum.metadata_bytes += Area::bytes_for(area.units);
       sum.used_bytes += used * kUnitBytes;
       sum.dirty_bytes += dirty * kUnitBytes;
-      sum.clean_bytes += (area.units - used - dirty) * kUnitBytes;
+      sum.clean_bytes += (area.once_used.count(0, area.units) - used - dirty) * kUnitBytes;
       for (unsigned unit = 0; (unit = area.used.next_set(unit)) < area.units;) {
         const Span& span = area.spans[unit];
         if (span.kind == SpanKind::slab) sum.slab_bytes += span.units * kUnitBytes;
@@ -144,7 +182,6 @@ class BitmapSpans {
       }
     }
     sum.purged_bytes_total = purged_units_ * kUnitBytes;
-    sum.metadata_bytes = areas_ * sizeof(Area);
     return sum;
   }
 
@@ -174,7 +211,9 @@ class BitmapSpans {
   }
 
  private:
-  static constexpr unsigned kAreasMax = 1u << (kAddressBits - kAreaShift);
+  using Bits = UnitBits<kUnitsOfArea>;
+
+  static constexpr unsigned kUnitsOfAreaMin = 8;
 
   static unsigned index_of(const Area& area, const Span* span) noexcept {
     return static_cast<unsigned>(span - area.spans);
@@ -218,46 +257,88 @@ class BitmapSpans {
     span = Span{};
     span.units = units;
     span.first = first;
-    span.zero = area.dirty.count(first, units) == 0;
     span.blocks = area.base + std::size_t{first} * kUnitBytes;
-    area.used.set(first, units);
-    if (!span.zero) {
-      area.dirty.clear(first, units);
-      area.aged.clear(first, units);
-    }
+    span.zero = occupy(area, first, units) == 0;
     return &span;
   }
 
-  static void release(Area& area, unsigned first, unsigned units) noexcept {
-    area.used.clear(first, units);
-    area.dirty.set(first, units);
+  // Makes free units used. returns how many were dirty
+  static unsigned occupy(Area& area, unsigned first, unsigned units) noexcept {
+    const unsigned dirty = Bits::pass(area.dirty, area.used, first, units);  // S4
+    if (dirty != units) area.once_used.set(first, units);
+    if (dirty != 0) {
+      area.aged.clear(first, units);
+      add_dirty(-std::size_t{dirty});
+    }
+    return dirty;
+  }
+
+  // Makes used units free; clean: no memory is behind them.
+  static void release(Area& area, unsigned first, unsigned units, bool clean) noexcept {
+    if (clean) [[unlikely]]
+      area.used.clear(first, units);
+    else
+      Bits::pass(area.used, area.dirty, first, units);  // S4
     area.hint = std::min(area.hint, first);
   }
 
+  // Under the lock.
+  static void add_dirty(std::size_t units) noexcept {
+    dirty_units_.store(dirty_units() + units, std::memory_order_relaxed);
+  }
+
+  // After a fork in whose moment a thread that is not here changed the area. Units that it had half taken or half given
+  // become spans of one unit that serve nobody. Spans of this thread stay as they are, also one that it is about to give.
+  static void mend(Area& area) noexcept {
+    for (unsigned unit = 0; (unit = area.used.next_set(unit)) < area.units;) {
+      Span& span = area.spans[unit];
+      if (span.units == 0) {
+        span = Span{};
+        span.units = 1;
+        span.first = unit;
+      }
+      area.used.set(unit, span.units);
+      area.dirty.clear(unit, span.units);
+      area.aged.clear(unit, span.units);
+      unit += span.units;
+    }
+    area.hint = 0;
+  }
+
+  // As long as the system allows: what is known of it first, of a shorter one where that is refused.
   static Area* add_area() noexcept {
     if (areas_ == kAreasListed) return nullptr;
-    auto* const memory = Pages::metadata(sizeof(Area));
-    if (memory == nullptr) return nullptr;
-    const Reservation found = Pages::area();
-    if (found.base == nullptr) {
-      Pages::unmap(memory, sizeof(Area));
-      return nullptr;
+    for (unsigned units = kUnitsOfArea; units >= kUnitsOfAreaMin; units /= 2) {
+      const std::size_t known = Area::bytes_for(units);
+      std::byte* const memory = Pages::metadata(known);
+      if (memory == nullptr) continue;
+      const Reservation found = Pages::area(std::size_t{units} * kUnitBytes);
+      if (found.base == nullptr) {
+        Pages::unmap(memory, known);
+        return nullptr;
+      }
+      auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
+      area->base = found.base;
+      area->units = static_cast<std::uint32_t>(found.bytes >> kUnitShift);
+      if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::kPageBytes); needed < known)
+        Pages::unmap(memory + needed, known - needed);
+      of_address_[address_of(found.base) >> kAreaShift] = area;
+      all_[areas_] = area;
+      platform::compiler_barrier();  // S4: the child of a fork counts areas that are there
+      ++areas_;
+      return area;
     }
-    auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
-    area->base = found.base;
-    area->units = static_cast<std::uint32_t>(found.bytes >> kUnitShift);
-    of_address_[address_of(found.base) >> kAreaShift] = area;
-    all_[areas_++] = area;
-    return area;
+    return nullptr;
   }
 
   // Call with the lock held.
   static void decay(unsigned given) noexcept {
-    const std::uint64_t now = platform::monotonic_ns(), ticks = (now - ticked_ns_) / kTickNs;
+    // relaxed: written under the lock.
+    const std::uint64_t now = Pages::now_ns(), ticks = (now - ticked_ns_.load(std::memory_order_relaxed)) / kTickNs;
     if (ticks == 0) return;
-    const std::uint64_t units = std::uint64_t{std::max(given, kPurgedAtOnce)} << std::min<std::uint64_t>(ticks - 1, 32);
+    const std::uint64_t units = std::uint64_t{std::max(given, kPurgedAtOnce)} << std::min<std::uint64_t>(ticks - 1, 31);
     if (!purge_aged(units)) return;
-    ticked_ns_ = now;
+    ticked_ns_.store(now, std::memory_order_relaxed);
     for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
   }
 
@@ -272,15 +353,15 @@ class BitmapSpans {
         const unsigned left = static_cast<unsigned>(std::min<std::uint64_t>(units, area.units - first));
         const unsigned end = std::min(area.aged.next_clear(first), first + left);
         units -= end - first;
-        area.used.set(first, end - first);
-        area.dirty.clear(first, end - first);
-        area.aged.clear(first, end - first);
-        purging_ = {&area, first, end - first};
+        occupy(area, first, end - first);
+        purging_ = {nullptr, first, end - first, lock_.this_thread()};
+        platform::compiler_barrier();  // S4: the child of a fork reads the rest where there is an area
+        purging_.area = &area;
         lock_.unlock();
         Pages::purge(area.base + std::size_t{first} * kUnitBytes, std::size_t{end - first} * kUnitBytes);
         lock_.lock();
-        purging_ = {};
         area.used.clear(first, end - first);
+        purging_.area = nullptr;
         area.hint = std::min(area.hint, first);
         purged_units_ += end - first;
         first = end;
@@ -295,14 +376,17 @@ class BitmapSpans {
   struct Purge {
     Area* area;  // nullptr: none
     unsigned first, units;
+    std::uintptr_t thread;
   };
 
-  static inline constinit sync::SpinLock lock_{};
+  static inline constinit sync::OwnedLock lock_{};
   static inline constinit Purge purging_{};
   static inline constinit Area* all_[kAreasListed]{};
-  static inline constinit Area* of_address_[kAreasMax]{};
+  static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes
   static inline constinit unsigned areas_ = 0;
-  static inline constinit std::uint64_t ticked_ns_ = 0, purged_units_ = 0;
+  static inline constinit std::uint64_t purged_units_ = 0;
+  static inline constinit std::atomic<std::uint64_t> ticked_ns_{0};
+  static inline constinit std::atomic<std::size_t> dirty_units_{0};
 };
 
 }  // namespace loam::heap

@@ -9,7 +9,7 @@ struct Statistics {
   std::uint64_t reserved_bytes;      // addresses of all areas
   std::uint64_t committed_bytes;     // in spans that are in use
   std::uint64_t dirty_bytes;         // free, still backed by memory
-  std::uint64_t clean_bytes;         // free, not backed
+  std::uint64_t clean_bytes;         // free, once used, given back to the system: not backed
   std::uint64_t slab_bytes;          // in spans that slabs use
   std::uint64_t large_bytes;         // in large blocks, those with mappings of their own included
   std::uint64_t large_blocks;        // number

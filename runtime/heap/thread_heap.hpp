@@ -13,6 +13,8 @@
 //
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 //
+//   T5 what is in a stock is in no list, and in a stock whatever its mark says.
+//
 //   T4 the end block lies kEnd bytes behind the heap's address, and what its link says is negative.
 #pragma once
 
@@ -21,6 +23,7 @@
 #include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/shelf.hpp"
 #include "runtime/heap/slabs.hpp"
+#include "runtime/heap/stocks.hpp"
 #include "runtime/platform/cache_line.hpp"
 
 #include <algorithm>
@@ -94,7 +97,11 @@ class alignas(kHeapAlignment) ThreadHeap {
     receive(send);
     if (first_of(c) != nullptr) return pop_class(c);
     BlockList found = shelf_.take(c, key());
-    if (found.first == nullptr) found = slabs_.take(c, key());
+    if (found.first == nullptr) {
+      // Long blocks come this way every few calls, and soon to the store.
+      if (Classes::bytes_of(c) < kLongBytes) Spans::decay_if_due();
+      found = slabs_.take(c, key());
+    }
     if (found.first == nullptr) return nullptr;
     start_over(c, found);
     return pop_class(c);
@@ -146,10 +153,44 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   Inbox& inbox() noexcept { return inbox_; }
 
+  // ---- for the thread's transactions ----
+
+  // nullptr: there were none yet.
+  heap::Stocks<Classes>* stocks() noexcept { return stocks_; }
+  void keep_stocks(heap::Stocks<Classes>* stocks) noexcept { stocks_ = stocks; }
+  void end_loan() noexcept {
+    if (stocks_ != nullptr) stocks_->end_loan();
+  }
+
+  // As push(), onto the stock of its class. returns false where that is full as well
+  [[gnu::always_inline]] bool push_stock(FreeBlock* block, PageMap::Word word) noexcept {
+    const PageMap::Word offset = word ^ key();
+    return stocks_ != nullptr && offset < heap::Stocks<Classes>::kOffsetsEnd && block->mark != key() &&
+           stocks_->put(offset, block);
+  }
+
+  // Takes up to `most` blocks out of the list of a class, as they are: marked as free. returns how many
+  std::uint32_t take_listed(unsigned c, void** to, std::uint32_t most) noexcept {
+    List& list = lists_[c];
+    std::uint32_t count = 0;
+    for (; count < most && list.head != &end_; ++count) {
+      auto* const block = static_cast<FreeBlock*>(list.head);
+      list.head = reinterpret_cast<void*>(decoded(block->link, key()));
+      to[count] = block;
+    }
+    list.room += count;
+    return count;
+  }
+
   // Gives every block that nobody uses back to its slab, and whole slabs back to the store.
   template <class Send>
   void give_all(Send send) noexcept {
     receive(send);
+    if (stocks_ != nullptr)
+      stocks_->empty([this, send](unsigned c, FreeBlock* block) {
+        put_before(block, nullptr, key());
+        give(block, c, send);
+      });
     for (unsigned c = 0; c < kClasses; ++c) {
       FreeBlock* const list = first_of(c);
       start_over(c, {});
@@ -173,6 +214,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Whether the block is in one of this heap's lists: what a mark of ours in a block that is freed means for sure.
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
     if (contains(first_of(c), block) || contains(borrowed_.kept(c).first, block)) return true;
+    if (stocks_ != nullptr && stocks_->has(c, block)) return true;
     for (const BlockList& list : shelf_.lists(c))
       if (contains(list.first, block)) return true;
     return Slabs<Classes, Spans>::has_back(block, key());
@@ -188,7 +230,7 @@ class alignas(kHeapAlignment) ThreadHeap {
       for (const BlockList& list : shelf_.lists(c))
         if (const char* const broken = verify_list(list, c)) return broken;
     }
-    return nullptr;
+    return stocks_ == nullptr ? nullptr : stocks_->verify(is_carved);
   }
 
  private:
@@ -266,13 +308,16 @@ class alignas(kHeapAlignment) ThreadHeap {
     return list != nullptr;
   }
 
+  static bool is_carved(unsigned c, const FreeBlock* block) noexcept {
+    const PageMap::Word word = unit_of(block) < PageMap::limit() ? PageMap::at(unit_of(block)) : 0;
+    return owner_of(word) != nullptr && class_of(word) == c &&
+           Slabs<Classes, Spans>::has_carved(*Spans::span_of(block), block);
+  }
+
   const char* verify_list(const BlockList& list, unsigned c) const noexcept {
     std::uint32_t length = 0;
     for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, key())) {
-      const PageMap::Word word = unit_of(block) < PageMap::limit() ? PageMap::at(unit_of(block)) : 0;
-      if (owner_of(word) == nullptr || class_of(word) != c) return "T1: a list holds blocks of its class";
-      if (!Slabs<Classes, Spans>::has_carved(*Spans::span_of(block), block))
-        return "T1: what a list holds are blocks that were carved";
+      if (!is_carved(c, block)) return "T1: a list holds blocks of its class that were carved";
       if (++length > list.count) break;
     }
     return length == list.count ? nullptr : "T2: a list is as long as its room and its shelf say";
@@ -288,6 +333,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   Borrowed<Classes> borrowed_;
   Shelf<Classes> shelf_;
   Outbox<ThreadHeap> outbox_;
+  heap::Stocks<Classes>* stocks_ = nullptr;
   static_assert(kClasses <= Outbox<ThreadHeap>::kSlots, "blocks of one owner are collected for each class");
   alignas(platform::kApartBytes) Inbox inbox_;
 

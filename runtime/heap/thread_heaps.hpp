@@ -3,18 +3,20 @@
 //   The next thread to come takes an idle heap whole, that of its processor if there is one (ADR 0022); until then
 //   whoever sends it a batch tends it: takes the batch in, so that memory of threads that are gone goes back. After a
 //   fork the heaps of other threads are lost: their lists may be half-written, so nothing is taken from them any more;
-//   blocks freed to them are kept in their inboxes.
+//   blocks freed to them are kept in their inboxes. So is an idle heap that one of them was tending.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
 //   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
+//   H2 in every moment both lists can be walked, and the one idle heap that changes is tended_: for the child of a fork.
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/heap/thread_heap.hpp"
 #include "runtime/platform/machine.hpp"
-#include "runtime/sync/spin_lock.hpp"
+#include "runtime/sync/owned_lock.hpp"
 
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace loam::heap {
 
@@ -27,6 +29,7 @@ class ThreadHeaps {
   static Heap* attach(ServingOrder order) noexcept {
     LOAM_POINT("heap.attaching");
     const std::lock_guard guard(lock_);
+    LOAM_POINT("heap.attached");
     if (Heap* const heap = take_idle(platform::cpu_number()); heap != nullptr) {
       // relaxed: the state changes under the lock; read without it, it is a hint.
       heap->state.store(HeapState::attached, std::memory_order_relaxed);
@@ -38,11 +41,13 @@ class ThreadHeaps {
     auto* const heap = ::new (memory) Heap(order);
     heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
     heap->next_of_all = all_;
+    platform::compiler_barrier();  // H2
     all_ = heap;
     return heap;
   }
 
   static void detach(Heap* heap) noexcept {
+    heap->end_loan();
     heap->give_all(send);
     heap->send_all(send);
     LOAM_POINT("heap.leaving");
@@ -51,6 +56,7 @@ class ThreadHeaps {
     LOAM_POINT("heap.left");
     heap->cpu = platform::cpu_number();
     heap->next_idle = idle_;
+    platform::compiler_barrier();  // H2
     idle_ = heap;
     heap->state.store(HeapState::idle, std::memory_order_relaxed);
     heap->thread.store(0, std::memory_order_relaxed);
@@ -64,14 +70,21 @@ class ThreadHeaps {
       tend(owner);
   }
 
-  static void lock() noexcept { lock_.lock(); }
-  static void unlock() noexcept { lock_.unlock(); }
-
-  // In the child of a fork, with the lock held: `own` is the calling thread's heap, or nullptr.
-  static void forget_others(const Heap* own) noexcept {
+  // In the child of a fork: `own` is the calling thread's heap, or nullptr.
+  static void mend_in_child(const Heap* own) noexcept {
     for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all)
       if (heap != own && heap->state.load(std::memory_order_relaxed) == HeapState::attached)
         heap->state.store(HeapState::lost, std::memory_order_relaxed);
+    if (!lock_.is_orphaned()) return;
+    if (Heap* const half_given = std::exchange(tended_, nullptr); half_given != nullptr) {
+      half_given->state.store(HeapState::lost, std::memory_order_relaxed);
+      for (Heap** at = &idle_; *at != nullptr; at = &(*at)->next_idle)
+        if (*at == half_given) {
+          *at = half_given->next_idle;
+          break;
+        }
+    }
+    lock_.unlock();
   }
 
   static std::uint64_t blocks_sent() noexcept { return blocks_sent_.load(std::memory_order_relaxed); }
@@ -79,7 +92,7 @@ class ThreadHeaps {
   // Takes in what idle heaps were sent.
   static void tend_all() noexcept {
     const std::lock_guard guard(lock_);
-    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) heap->give_all(send);
+    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) give_all_of(heap);
   }
 
   // visit(heap) for each heap that exists.
@@ -109,12 +122,21 @@ class ThreadHeaps {
   static void tend(Heap* heap) noexcept {
     LOAM_POINT("heap.tending");
     const std::lock_guard guard(lock_);
-    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) heap->give_all(send);
+    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) give_all_of(heap);
   }
 
-  static inline constinit sync::SpinLock lock_{};
+  // Of an idle heap, under the lock.
+  static void give_all_of(Heap* heap) noexcept {
+    tended_ = heap;
+    platform::compiler_barrier();  // H2
+    heap->give_all(send);
+    platform::compiler_barrier();
+    tended_ = nullptr;
+  }
+
+  static inline constinit sync::OwnedLock lock_{};
   static inline constinit std::atomic<std::uint64_t> blocks_sent_{0};
-  static inline constinit Heap *all_ = nullptr, *idle_ = nullptr;
+  static inline constinit Heap *all_ = nullptr, *idle_ = nullptr, *tended_ = nullptr;
 };
 
 }  // namespace loam::heap

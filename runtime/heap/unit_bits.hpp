@@ -1,6 +1,9 @@
 // UnitBits: one bit a unit, with runs. Not thread-safe.
 #pragma once
 
+#include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
+
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -21,6 +24,21 @@ class UnitBits {
   }
   void clear(unsigned first, unsigned count) noexcept {
     for_words(first, count, [this](unsigned w, std::uint64_t mask) { words_[w] &= ~mask; });
+  }
+
+  // Sets bits of `to` and clears them in `from`: what is in `from` before is in one of both in every moment, also for the
+  // child of a fork, which sees what a thread had stored up to some moment and nothing after it. returns how many were
+  // in `from`
+  static unsigned pass(UnitBits& from, UnitBits& to, unsigned first, unsigned count) noexcept {
+    unsigned were = 0;
+    for_words(first, count, [&](unsigned w, std::uint64_t mask) {
+      to.words_[w] |= mask;
+      LOAM_POINT("heap.passing_units");
+      platform::compiler_barrier();
+      were += static_cast<unsigned>(std::popcount(from.words_[w] & mask));
+      from.words_[w] &= ~mask;
+    });
+    return were;
   }
 
   unsigned count(unsigned first, unsigned length) const noexcept {

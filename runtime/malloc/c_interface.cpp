@@ -208,5 +208,22 @@ LOAM_ALSO_NAMED(__libc_valloc, valloc);
 LOAM_ALSO_NAMED(__libc_pvalloc, pvalloc);
 #undef LOAM_ALSO_NAMED
 
+// Under names that no library in front of this one can take.
+#define LOAM_OWN(name, function) \
+  decltype(function) name __attribute__((alias(#function), copy(function), visibility("hidden")))
+LOAM_OWN(loam_own_malloc, malloc);
+LOAM_OWN(loam_own_free, free);
+#undef LOAM_OWN
+
 }  // extern "C"
 #pragma GCC visibility pop
+
+namespace loam::malloc {
+
+bool serves_process() noexcept {
+  // As the process resolves them.
+  return reinterpret_cast<const void*>(&::malloc) == reinterpret_cast<const void*>(&loam_own_malloc) &&
+         reinterpret_cast<const void*>(&::free) == reinterpret_cast<const void*>(&loam_own_free);
+}
+
+}  // namespace loam::malloc

@@ -6,7 +6,9 @@
 
 #include "runtime/base/bits.hpp"
 #include "runtime/heap/compositions/loam.hpp"
+#include "runtime/heap/lending.hpp"
 #include "runtime/malloc/fault.hpp"
+#include "runtime/malloc/guard_pages.hpp"
 #include "runtime/malloc/process.hpp"
 #include "runtime/malloc/settings.hpp"
 
@@ -27,6 +29,7 @@ namespace loam::malloc {
 
 struct Threads {
   static void attached() noexcept { note_thread(); }
+  static void takes_long_block() noexcept { keep_helper(); }
 };
 
 struct Faults {
@@ -34,45 +37,37 @@ struct Faults {
                                   unsigned thread) noexcept {
     report_fault(kind_of(found), block, class_bytes, thread);
   }
+};
 
- private:
-  static constexpr Fault kind_of(heap::Fault found) noexcept {
-    switch (found) {
-      case heap::Fault::foreign:
-        return Fault::invalid_free;
-      case heap::Fault::interior:
-        return Fault::interior_pointer;
-      case heap::Fault::double_free:
-        return Fault::double_free;
-      case heap::Fault::wrong_size:
-        return Fault::size_mismatch;
-      case heap::Fault::write_past_end:
-        return Fault::write_past_end;
-      case heap::Fault::use_after_free:
-        return Fault::use_after_free;
-    }
-    return Fault::invalid_free;
+struct Modes {
+  static bool on() noexcept { return hardened(); }
+  static std::uint64_t sample_gap_ns() noexcept { return malloc::sample_gap_ns(); }
+  static heap::CallStack stack() noexcept { return call_stack(); }
+  [[noreturn]] static void report(heap::Fault found, const void* address, const heap::SampledBlock& block) noexcept {
+    report_sample(kind_of(found), address, block);
   }
 };
 
-struct Hardened {
-  static bool on() noexcept { return hardened(); }
-};
+using Composition = heap::LoamWithSamplesComposition<Threads, Faults, Modes>;
+using Heap = heap::Heap<Composition>;
+using Lending = heap::Lending<Composition>;
 
-using Heap = heap::Heap<heap::LoamOrGuardedComposition<Threads, Faults, Hardened>>;
+// Whether calls of malloc and free in this process come here: no other library stands in front.
+bool serves_process() noexcept;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
 
-// A block that was asked for with an alignment, freed with size and alignment. Its size class follows from both, so the
-// heap cannot compare the size alone; what can be said of any block is checked here.
+// A block that may have been asked for with an alignment or reallocated, freed with its size, and its alignment or 1. Its
+// size class follows from more than the size, so the heap does not look at it by itself. Where hardened the block knows
+// what was asked for last, to the byte.
 inline void deallocate_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) noexcept {
   if (hardened() && block != nullptr) [[unlikely]] {
-    const std::size_t usable = Heap::usable_bytes(block);
-    if (bytes > usable || !base::is_multiple_of(reinterpret_cast<std::uintptr_t>(block), std::uintptr_t{alignment}))
-      report_fault(Fault::size_mismatch, block, usable);
+    const std::size_t had = Heap::usable_bytes(block);
+    if (bytes != had || !base::is_multiple_of(reinterpret_cast<std::uintptr_t>(block), std::uintptr_t{alignment}))
+      report_fault(Fault::size_mismatch, block, had);
   }
   Heap::deallocate(block);
 }

@@ -26,8 +26,11 @@ constexpr Words kWords[] = {
     {"write past the end of a block", "Build with -fsanitize=address to see who writes."},
     {"write to a freed block", "Build with -fsanitize=address to see who writes after the free."},
     {"corrupted free list", "Something wrote to a freed block of this slab, or past the end of one before it."},
+    {"access past the end of a block", "The call stacks show who allocated the block and who ran past it."},
+    {"access in front of a block", "The call stacks show who allocated the block and who went below it."},
+    {"access to a freed block", "The call stacks show who freed the block and who went on using it."},
 };
-static_assert(std::size(kWords) == static_cast<std::size_t>(Fault::corrupted_free_list) + 1);
+static_assert(std::size(kWords) == static_cast<std::size_t>(Fault::access_after_free) + 1);
 
 }  // namespace
 

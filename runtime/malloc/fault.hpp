@@ -1,6 +1,8 @@
 // How a misuse of the heap ends: one message on standard error, then abort(). Nothing is allocated, no lock is taken.
 #pragma once
 
+#include "runtime/heap/fault.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +19,30 @@ enum class Fault : std::uint8_t {
   write_past_end,       // the bytes behind a block have changed
   use_after_free,       // a free block has changed
   corrupted_free_list,  // a link leads out of its slab
+  // An access that a guard page stopped:
+  access_past_end,
+  access_in_front,
+  access_after_free,
 };
+
+// What a heap calls it.
+constexpr Fault kind_of(heap::Fault found) noexcept {
+  switch (found) {
+    case heap::Fault::foreign:
+      return Fault::invalid_free;
+    case heap::Fault::interior:
+      return Fault::interior_pointer;
+    case heap::Fault::double_free:
+      return Fault::double_free;
+    case heap::Fault::wrong_size:
+      return Fault::size_mismatch;
+    case heap::Fault::write_past_end:
+      return Fault::write_past_end;
+    case heap::Fault::use_after_free:
+      return Fault::use_after_free;
+  }
+  return Fault::invalid_free;
+}
 
 // Ends the process.
 //   block            the address that was passed

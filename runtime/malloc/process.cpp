@@ -2,19 +2,23 @@
 //   thread exit   A thread that attaches a heap sets the value of a key; the key's destructor hands the heap over.
 //                 Destructors of other keys that run later may allocate: the thread attaches anew, which sets the value
 //                 again, and the system goes round once more, PTHREAD_DESTRUCTOR_ITERATIONS times.
-//   fork          Handlers stop the heap's shared parts around fork(). They are made known at the first attachment,
-//                 before almost any other library's: those who register first lock last, when others that may allocate
-//                 in their handlers have done so.
+//   fork          Nothing before it and nothing in the parent; a handler mends the heap in the child. It is made known
+//                 at the first attachment, before almost any other library's: it runs before others that may allocate.
+//   helper        With LOAM_MALLOC_BACKGROUND=1 a thread that looks for free memory every half second. A child of a fork has
+//                 none until it attaches another thread or takes a long block: a fork may happen in a signal handler,
+//                 where no thread can be made.
 //   start, end    One constructor and one destructor; everything else is initialised by constants, so that the heap
 //                 serves before the constructor runs and after the destructor.
 #include "runtime/malloc/process.hpp"
 
 #include "runtime/malloc/entry.hpp"
+#include "runtime/malloc/guard_pages.hpp"
 #include "runtime/malloc/last_words.hpp"
 #include "runtime/malloc/message.hpp"
 #include "runtime/malloc/report.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 #include <atomic>
 #include <cstdint>
@@ -31,14 +35,29 @@ enum class Phase : std::uint8_t {
 constinit std::atomic<Phase> phase{Phase::before};
 constinit pthread_key_t thread_end{};
 
+constexpr std::uint64_t kHelperRestNs = 500'000'000;
+constinit std::atomic<bool> helper_is_due{false};  // asked for, and not there
+
+void* help(void*) {
+  for (;;) {
+    platform::sleep_ns(kHelperRestNs);
+    Heap::give_what_rests();
+  }
+}
+
+void in_child() noexcept {
+  Heap::after_fork_in_child();
+  helper_is_due.store(settings().background, std::memory_order_relaxed);
+}
+
 void end_of_thread(void*) noexcept { Heap::thread_exit(); }
 
 void start() noexcept {
   Phase expected = Phase::before;
   // acq_rel: who finds the process started finds the key (start.A, with the release below).
   if (!phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acq_rel)) return;
-  if (pthread_atfork(Heap::before_fork, Heap::after_fork_in_parent, Heap::after_fork_in_child) != 0)
-    say(STDERR_FILENO, "loam malloc: no memory for the fork handlers; a child of this process may hang\n");
+  if (pthread_atfork(nullptr, nullptr, in_child) != 0)
+    say(STDERR_FILENO, "loam malloc: no memory for the fork handler; a child of this process may hang\n");
   const bool made = pthread_key_create(&thread_end, end_of_thread) == 0;
   if (!made)
     say(STDERR_FILENO, "loam malloc: the process has used up its thread keys; memory of ended threads is not reused\n");
@@ -50,9 +69,16 @@ void start() noexcept {
   note_thread();  // also for a heap that was attached by start() itself
   complain_about_settings();
   if (settings().statistics_at_exit) keep_standard_error();
+  if (settings().guard_ms != 0) {
+    watch_guard_pages();
+    Heap::begin_samples();
+  }
+  helper_is_due.store(settings().background, std::memory_order_relaxed);
+  keep_helper();
 }
 
 [[gnu::destructor(101)]] void at_end() noexcept {
+  Heap::check_what_waits();
   if (settings().statistics_at_exit) write_summary(descriptor_for_last_words());
 }
 
@@ -64,6 +90,26 @@ void note_thread() noexcept {
     start();
   // Not while starting: there is no key yet. The call of start() that is under way comes here when it is done.
   if (phase.load(std::memory_order_acquire) == Phase::ready) pthread_setspecific(thread_end, &thread_end);
+  keep_helper();
+}
+
+void keep_helper() noexcept {
+  // relaxed: of the threads that find it due one makes it.
+  if (!helper_is_due.load(std::memory_order_relaxed) || !helper_is_due.exchange(false, std::memory_order_relaxed))
+    return;
+  // It takes no signal: the program's handlers run in the program's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  if (pthread_create(&thread, &attributes, help, nullptr) != 0)
+    say(STDERR_FILENO,
+        "loam malloc: no thread for LOAM_MALLOC_BACKGROUND=1; memory goes back when the program allocates\n");
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace loam::malloc

@@ -8,4 +8,7 @@ namespace loam::malloc {
 // allocate. Also makes the fork handlers known, the first time.
 void note_thread() noexcept;
 
+// Starts the thread that gives memory back, where it is asked for and not there: in the child of a fork. Allocates.
+void keep_helper() noexcept;
+
 }  // namespace loam::malloc

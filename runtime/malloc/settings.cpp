@@ -7,23 +7,41 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 
 namespace loam::malloc {
 namespace {
 
-constexpr std::string_view kPrefix = "LOAM_MALLOC_";
+constexpr std::string_view kPrefix = "LOAM_MALLOC_", kBare = "LOAM_MALLOC=";
 
 struct Known {
   std::string_view name;  // behind the prefix
-  bool Settings::* value;
+  bool Settings::* flag;
+  std::uint32_t Settings::* number = nullptr;  // where it is no flag
 };
 constexpr Known kKnown[] = {
+    {"BACKGROUND", &Settings::background},
     {"HARDENED", &Settings::hardened},
+    {"GUARD_MS", nullptr, &Settings::guard_ms},
     {"STATS", &Settings::statistics_at_exit},
 };
+constexpr std::uint32_t kNumberMax = 3'600'000;
+
+// returns false where it is no value of the setting
+bool set(Settings& settings, const Known& known, std::string_view value) noexcept {
+  if (known.number == nullptr) {
+    settings.*known.flag = value == "1";
+    return value == "0" || value == "1";
+  }
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+  settings.*known.number = number;
+  return read.ec == std::errc{} && read.ptr == value.data() + value.size() && number <= kNumberMax;
+}
 
 char* const* environment() noexcept {
   if (environ != nullptr) return environ;
@@ -40,7 +58,7 @@ void complain(const char* line, std::size_t length) noexcept { say(STDERR_FILENO
 
 }  // namespace
 
-constinit std::atomic<std::uint8_t> read_once{0};
+constinit std::atomic<std::uint64_t> read_once{0};
 
 Settings read_settings(char* const* variables, void (*complaint)(const char* line, std::size_t length)) noexcept {
   Settings found;
@@ -53,6 +71,11 @@ Settings read_settings(char* const* variables, void (*complaint)(const char* lin
   };
   for (; *variables != nullptr; ++variables) {
     std::string_view variable = *variables;
+    if (variable.starts_with(kBare)) {
+      tell("loam malloc: LOAM_MALLOC: there is no such setting; ignored. Settings have longer names, as {}{}\n",
+           kPrefix, kKnown[1].name);
+      continue;
+    }
     if (!variable.starts_with(kPrefix)) continue;
     variable.remove_prefix(kPrefix.size());
     const auto equals = variable.find('=');
@@ -67,26 +90,32 @@ Settings read_settings(char* const* variables, void (*complaint)(const char* lin
         tell("loam malloc: {}{}: there is no such setting; ignored\n", kPrefix, name);
       else
         tell("loam malloc: {}{}: there is no such setting; did you mean {}{}? Ignored\n", kPrefix, name, kPrefix, near);
-    } else if (value != "0" && value != "1") {
-      tell("loam malloc: {}{}={}: must be 0 or 1; ignored\n", kPrefix, name, value);
+    } else if (Settings one; !set(one, kKnown[at], value)) {
+      if (kKnown[at].number == nullptr)
+        tell("loam malloc: {}{}={}: must be 0 or 1; ignored\n", kPrefix, name, value);
+      else
+        tell("loam malloc: {}{}={}: must be a whole number from 0 to {}; ignored\n", kPrefix, name, value, kNumberMax);
     } else if (!seen[at]) {  // as getenv(): the first of two counts
       seen[at] = true;
-      found.*kKnown[at].value = value == "1";
+      set(found, kKnown[at], value);
     }
   }
   return found;
 }
 
 Settings settings() noexcept {
-  // relaxed: the byte is all there is; who finds it empty reads the same environment.
-  std::uint8_t now = read_once.load(std::memory_order_relaxed);
+  // relaxed: the word is all there is; who finds it empty reads the same environment.
+  std::uint64_t now = read_once.load(std::memory_order_relaxed);
   if (now == 0) [[unlikely]] {
     const Settings found = has_more_rights_than_its_user() ? Settings{} : read_settings(environment(), nullptr);
-    now = static_cast<std::uint8_t>(kRead | (found.statistics_at_exit ? kStatistics : 0) |
-                                    (found.hardened ? kHardened : 0));
+    now = kRead | (found.statistics_at_exit ? kStatistics : 0) | (found.hardened ? kHardened : 0) |
+          (found.background ? kBackground : 0) | std::uint64_t{found.guard_ms} << kGuardShift;
     read_once.store(now, std::memory_order_relaxed);
   }
-  return {.statistics_at_exit = (now & kStatistics) != 0, .hardened = (now & kHardened) != 0};
+  return {.statistics_at_exit = (now & kStatistics) != 0,
+          .hardened = (now & kHardened) != 0,
+          .background = (now & kBackground) != 0,
+          .guard_ms = static_cast<std::uint32_t>(now >> kGuardShift)};
 }
 
 void complain_about_settings() noexcept {

@@ -1,7 +1,9 @@
 // Settings of the library, from the environment, read once:
 //   LOAM_MALLOC_STATS=1       a summary on standard error when the process exits
 //   LOAM_MALLOC_HARDENED=1    checks that cost time: 0 unless asked for
-// Other names that begin with LOAM_MALLOC_ and other values are named on standard error and ignored. Programs that run
+//   LOAM_MALLOC_BACKGROUND=1  a thread that gives free memory back to the system while the others rest
+//   LOAM_MALLOC_GUARD_MS=N    every N ms the process puts a block between guard pages (heap/sampled.hpp); 0: none
+// LOAM_MALLOC, other names that begin with LOAM_MALLOC_ and other values are named on standard error and ignored. Programs that run
 // with more rights than their user (set-user-id) take no settings.
 #pragma once
 
@@ -19,22 +21,33 @@ namespace loam::malloc {
 struct Settings {
   bool statistics_at_exit = false;
   bool hardened = false;
+  bool background = false;
+  std::uint32_t guard_ms = 0;
 };
 
 // Answers from the first instruction of the process on, before any constructor has run and before libc knows the
 // environment. Allocates nothing.
 Settings settings() noexcept;
 
-// What was read, in one word, so that threads which ask at the same time both have all of it or none.
-enum : std::uint8_t { kRead = 1, kStatistics = 2, kHardened = 4 };
-extern constinit std::atomic<std::uint8_t> read_once;
+// What was read, in one word, so that threads which ask at the same time both have all of it or none: flags in the low
+// bits, guard_ms in the upper half.
+inline constexpr std::uint64_t kRead = 1, kStatistics = 2, kHardened = 4, kBackground = 8;
+inline constexpr unsigned kGuardShift = 32;
+extern constinit std::atomic<std::uint64_t> read_once;
+
+inline std::uint64_t settings_word() noexcept {
+  // relaxed: as in settings().
+  const std::uint64_t now = read_once.load(std::memory_order_relaxed);
+  if (now != 0) [[likely]]
+    return now;
+  settings();
+  return read_once.load(std::memory_order_relaxed);
+}
 
 // settings().hardened, which each call of a hardened process asks for.
-inline bool hardened() noexcept {
-  // relaxed: as in settings().
-  const std::uint8_t now = read_once.load(std::memory_order_relaxed);
-  return (now & kHardened) != 0 || (now == 0 && settings().hardened);
-}
+inline bool hardened() noexcept { return (settings_word() & kHardened) != 0; }
+// settings().guard_ms
+inline std::uint64_t sample_gap_ns() noexcept { return (settings_word() >> kGuardShift) * 1'000'000; }
 
 // Names every setting that is unknown or has a wrong value, once per process.
 void complain_about_settings() noexcept;

@@ -8,6 +8,7 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -80,6 +81,19 @@ void futex_wake(const std::atomic<std::uint32_t>& word, unsigned waiters) noexce
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, waiters > INT_MAX ? INT_MAX : waiters, nullptr, nullptr, 0);
 }
 
+int open_event_counter(std::uint32_t type, std::uint64_t config) noexcept {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = type;
+  attributes.config = config;
+  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  attributes.disabled = 1;
+  attributes.inherit = 1;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
 void random_bytes(std::span<std::byte> out) noexcept {
   while (!out.empty()) {
     const ssize_t got = getrandom(out.data(), out.size(), 0);
@@ -139,7 +153,12 @@ int run_attempt(Checkpoint& checkpoint, AttemptBody body, void* argument) {
   return code;
 }
 
-void restart(Checkpoint& checkpoint, int code) noexcept { std::longjmp(checkpoint.buffer, code); }
+void restart(Checkpoint& checkpoint, int code) noexcept {
+#ifdef LOAM_SIMULATED
+  loam_simulator_restart();
+#endif
+  std::longjmp(checkpoint.buffer, code);
+}
 #endif
 
 }  // namespace loam::platform

@@ -9,8 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+#ifdef LOAM_INSTRUMENTED
 #define LOAM_LIBC_CHECKPOINT 1
 #include <csetjmp>
 #include <cstring>
@@ -46,6 +47,14 @@ void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 std::uint64_t timeout_ns = ~0ULL) noexcept;
 void futex_wake(const std::atomic<std::uint32_t>& word, unsigned waiters) noexcept;
 
+// ---- counters of the processor
+// ---------------------------------------------------------------------------------------
+
+// A counter of the calling thread and those that it makes from now on, in user mode, stopped: prctl's
+// PR_TASK_PERF_EVENTS_ENABLE starts it. type, config: as struct perf_event_attr has them. Reading it gives its value
+// and two times in ns: how long it was to count, and how long it did. Negative where the kernel refuses.
+int open_event_counter(std::uint32_t type, std::uint64_t config) noexcept;
+
 // ---- randomness ----------------------------------------------------------------------------------------------------
 
 void random_bytes(std::span<std::byte> out) noexcept;  // from the kernel; for seeds only
@@ -55,11 +64,13 @@ void random_bytes(std::span<std::byte> out) noexcept;  // from the kernel; for s
 // announcements. Each must see the other (Dekker). The frequent side pays a plain store, the rare one a membarrier:
 //   announce_light(slot, v); ...loads...      pairs with      ...stores...; announce_heavy(); slot.load()
 // Without the pair both sides could miss each other, and a block could be freed under a reader. In builds with the
-// thread sanitizer, which cannot see membarrier, both are seq_cst exchanges.
+// thread sanitizer, which cannot see membarrier, both are seq_cst exchanges. The simulator charges membarrier's time and
+// needs no order: one of its cores runs at a time.
 
 void announce_heavy() noexcept;
 
-inline void announce_light(std::atomic<std::uint64_t>& slot, std::uint64_t value) noexcept {
+template <class Word>
+inline void announce_light(std::atomic<Word>& slot, std::type_identity_t<Word> value) noexcept {
 #ifdef LOAM_TSAN
   slot.exchange(value, std::memory_order_seq_cst);
 #else
@@ -145,9 +156,40 @@ inline bool returns_again(const Checkpoint& checkpoint) noexcept {
 
 // ---- hardware transactions -----------------------------------------------------------------------------------------
 
+#ifdef LOAM_SIMULATED
+[[gnu::always_inline]] inline unsigned transaction_begin() noexcept { return loam_simulator_transaction_begin(); }
+inline void transaction_commit() noexcept { loam_simulator_transaction_commit(); }
+template <std::uint8_t kCode>
+void transaction_abort() noexcept {
+  loam_simulator_transaction_abort(kCode);
+}
+inline bool in_transaction() noexcept { return loam_simulator_in_transaction() != 0; }
+#endif
+
 enum class RtmStatus { absent, listed_but_aborts, works };
+
+// A transaction of the processor (x86's RTM), or of the simulated one. transaction_begin() returns kTransactionStarted;
+// where the transaction aborts, memory and registers are as they were, and it returns why instead. They nest, and the
+// outermost commit counts. Only where rtm_status() says that they work; elsewhere begin returns 0, an abort that no retry
+// helps.
+inline constexpr unsigned kTransactionStarted = ~0U;
+inline constexpr unsigned kAbortExplicit = 1, kAbortRetry = 2, kAbortConflict = 4, kAbortCapacity = 8;
+constexpr unsigned explicit_code(unsigned status) noexcept { return status >> 24; }
 
 // Tries real transactions where the processor lists them: firmware and hypervisors leave the flag and disable the rest.
 RtmStatus rtm_status() noexcept;
+
+// Whether the functions above may be called at all: a processor without transactions ends a program that asks it. A
+// simulated machine answers for itself, whenever it is asked. In builds with the thread sanitizer, which cannot see what a
+// transaction orders, there are none.
+inline bool has_transactions() noexcept {
+#ifdef LOAM_SIMULATED
+  return true;
+#elif defined(LOAM_TSAN)
+  return false;
+#else
+  return rtm_status() == RtmStatus::works;
+#endif
+}
 
 }  // namespace loam::platform

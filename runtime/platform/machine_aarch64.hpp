@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace loam::platform {
 
@@ -11,6 +13,22 @@ inline void pause() noexcept { asm volatile("isb" ::: "memory"); }
 
 // Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
+
+// Below it nothing of the caller's lies.
+inline std::uintptr_t stack_pointer() noexcept {
+  std::uintptr_t value;
+  asm("mov %0, sp" : "=r"(value));
+  return value;
+}
+
+// Non-temporal stores of this architecture order nothing that drain_streaming() could use: plain ones do the work.
+inline void store_streaming(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  word.store(value, std::memory_order_seq_cst);
+}
+inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  std::memcpy(to, from, bytes);
+}
+inline void drain_streaming() noexcept {}
 
 // A counter of constant rate, for timing a few instructions: read when all before the call is done, and before anything
 // behind it begins. The loads and the arithmetic, that is; stores may still be on their way to the cache.
@@ -32,6 +50,15 @@ inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected
 
 // Whether taking a right from a page interrupts every core that runs this process (machine.cpp).
 inline constexpr bool kLostRightsInterrupt = false;  // tlbi is broadcast
+
+#ifndef LOAM_SIMULATED
+// The transactional memory extension is in no processor yet.
+inline unsigned transaction_begin() noexcept { return 0; }
+inline void transaction_commit() noexcept {}
+template <std::uint8_t kCode>
+void transaction_abort() noexcept {}
+inline bool in_transaction() noexcept { return false; }
+#endif
 
 #ifndef LOAM_LIBC_CHECKPOINT
 // What a function has to find again when a call of its returns once more. The assembly knows the offsets.

@@ -137,16 +137,19 @@ namespace {
 extern "C" const char loam_body_returned[];
 #endif
 
+#ifdef LOAM_SIMULATED
+bool rtm_listed() noexcept { return loam_simulator_has_transactions() != 0; }
+#else
 bool rtm_listed() noexcept {
   unsigned a, b, c, d;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & (1u << 11));
 }
+#endif
 
-// One empty transaction: xbegin falls through with the status register untouched, or jumps to 1 with a reason in it.
 bool empty_transaction_commits() noexcept {
-  unsigned status = ~0u;
-  asm volatile("xbegin 1f\n\txend\n1:" : "+a"(status) : : "memory");
-  return status == ~0u;
+  if (transaction_begin() != kTransactionStarted) return false;
+  transaction_commit();
+  return true;
 }
 
 }  // namespace

@@ -2,18 +2,70 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+
+#ifdef LOAM_SIMULATED
+#include "runtime/platform/machine_simulated.hpp"
+#endif
 
 namespace loam::platform {
 
+#ifdef LOAM_SIMULATED
+inline void pause() noexcept { loam_simulator_pause(); }
+#else
 inline void pause() noexcept { __builtin_ia32_pause(); }
+#endif
 
 // Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() noexcept { asm volatile("" ::: "memory"); }
 
+// Below it nothing of the caller's lies, but for the 128 bytes that a function that calls nothing may use.
+inline std::uintptr_t stack_pointer() noexcept {
+  std::uintptr_t value;
+  asm("mov %%rsp, %0" : "=r"(value));
+  return value;
+}
+
+// Stores that do not bring the line into the cache. They are ordered only by drain_streaming(): before it they may lie
+// in a buffer, in any order. Under the thread sanitizer they are stores that it sees. On a simulated machine they wait in
+// the core's store buffer as others do, and the core goes on; that the line leaves the caches is not modelled.
+inline void store_streaming(std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+#if defined(LOAM_SIMULATED)
+  word.store(value, std::memory_order_release);
+#elif defined(LOAM_INSTRUMENTED)
+  word.store(value, std::memory_order_seq_cst);
+#else
+  asm volatile("movnti %1, %0" : "=m"(word) : "r"(value));
+#endif
+}
+
+// bytes: rounded up to words of 8; both sides have room for them.
+inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+#ifdef LOAM_INSTRUMENTED
+  std::memcpy(to, from, bytes);
+#else
+  for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, from + at, sizeof word);
+    asm volatile("movnti %1, %0" : "=m"(*reinterpret_cast<std::uint64_t*>(to + at)) : "r"(word));
+  }
+#endif
+}
+
+inline void drain_streaming() noexcept {
+#ifndef LOAM_INSTRUMENTED
+  asm volatile("sfence" ::: "memory");
+#endif
+}
+
 // A counter of constant rate, for timing a few instructions: read when all before the call is done, and before anything
 // behind it begins. The loads and the arithmetic, that is; stores may still be on their way to the cache.
 inline std::uint64_t ordered_ticks() noexcept {
+#ifdef LOAM_SIMULATED
+  if (loam_simulator_active()) return loam_simulator_ticks();
+#endif
   __builtin_ia32_lfence();
   const std::uint64_t ticks = __builtin_ia32_rdtsc();
   __builtin_ia32_lfence();
@@ -23,13 +75,31 @@ inline std::uint64_t ordered_ticks() noexcept {
 // word |= 1 << 63, for a word that only the caller writes: a plain read-modify-write in one instruction, ordered as a
 // release store (x86 keeps stores in order).
 inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
   word.store(word.load(std::memory_order_relaxed) | 1ULL << 63, std::memory_order_release);
 #else
   auto& top_byte = reinterpret_cast<unsigned char*>(&word)[7];
   asm volatile("orb $0x80, %0" : "+m"(top_byte) : : "memory");
 #endif
 }
+
+#ifndef LOAM_SIMULATED
+[[gnu::always_inline]] inline unsigned transaction_begin() noexcept {
+  unsigned status = ~0U;
+  asm volatile("xbegin 1f\n1:" : "+a"(status) : : "memory");
+  return status;
+}
+inline void transaction_commit() noexcept { asm volatile("xend" : : : "memory"); }
+template <std::uint8_t kCode>
+void transaction_abort() noexcept {
+  asm volatile("xabort %0" : : "i"(kCode) : "memory");
+}
+inline bool in_transaction() noexcept {
+  bool in;
+  asm volatile("xtest" : "=@ccnz"(in));
+  return in;
+}
+#endif
 
 // Calls a function that must not throw. The code around it keeps its registers, so that a call which is hardly ever
 // made costs a fast path no saves. (The stack pointer moves past the red zone, which GCC takes for unused; and the call
@@ -38,7 +108,7 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", \
       "xmm14", "xmm15"
 inline void call_preserving(void (*function)()) noexcept {
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
   function();
 #else
   asm volatile("leaq -128(%%rsp), %%rsp\n\tcall *loam_call_preserving@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"
@@ -48,7 +118,7 @@ inline void call_preserving(void (*function)()) noexcept {
 #endif
 }
 inline void call_preserving(void (*function)(void*), void* argument) noexcept {
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
   function(argument);
 #else
   asm volatile("leaq -128(%%rsp), %%rsp\n\tcall *loam_call_preserving@GOTPCREL(%%rip)\n\tleaq 128(%%rsp), %%rsp"
@@ -61,7 +131,7 @@ inline void call_preserving(void (*function)(void*), void* argument) noexcept {
 
 // word.load(seq_cst) != 0, as one comparison with memory.
 inline bool is_set(const std::atomic<std::uint32_t>& word) noexcept {
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
   return word.load(std::memory_order_seq_cst) != 0;
 #else
   bool set;
@@ -73,7 +143,7 @@ inline bool is_set(const std::atomic<std::uint32_t>& word) noexcept {
 // word.load(relaxed) == expected, as one comparison with memory: GCC loads an atomic into a register first, which is an
 // instruction more for every transactional read.
 inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected) noexcept {
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
   return word.load(std::memory_order_relaxed) == expected;
 #else
   bool equal;
@@ -96,6 +166,21 @@ struct Caller {
 #endif
 
 }  // namespace loam::platform
+
+// Defines the function `entry(word)`: it calls target(word, Caller*), with its caller saved on the stack, and returns
+// what that returns. What is to last longer than the call has to be copied. Behind its return address lies the frame of
+// its caller, which is why it saves no more.
+#define LOAM_DEFINE_ENTRY_THAT_PASSES_ITS_CALLER(entry, target)                              \
+  asm(".text\n.p2align 4\n.globl " #entry "\n.type " #entry ", @function\n" #entry           \
+      ":\n"                                                                                  \
+      ".cfi_startproc\nendbr64\n"                                                            \
+      "subq $72, %rsp\n.cfi_adjust_cfa_offset 72\n"                                          \
+      "movq %rbx, 0(%rsp)\nmovq %rbp, 8(%rsp)\nmovq %r12, 16(%rsp)\nmovq %r13, 24(%rsp)\n"   \
+      "movq %r14, 32(%rsp)\nmovq %r15, 40(%rsp)\n"                                           \
+      "leaq 80(%rsp), %rax\nmovq %rax, 48(%rsp)\nmovq 72(%rsp), %rax\nmovq %rax, 56(%rsp)\n" \
+      "movq %rsp, %rsi\ncall " #target                                                       \
+      "\naddq $72, %rsp\n.cfi_adjust_cfa_offset -72\nret\n"                                  \
+      ".cfi_endproc\n.size " #entry ", . - " #entry "\n")
 
 // Defines the function `entry(Caller*, ...)`: it saves its caller and goes on in the function `target` with the same
 // arguments, which returns in its place.

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace loam::platform {
@@ -75,6 +76,13 @@ bool move_pages(void* from, std::size_t bytes, void* to) noexcept {
   return mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
 }
 
+void renew(void* start, std::size_t bytes, MapOptions options) noexcept {
+  void* const found =
+      mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  LOAM_CHECK(found == start, "the system refused {} bytes of memory in place of old ones (errno {})", bytes, errno);
+  if (!options.huge_pages) madvise(start, bytes, MADV_NOHUGEPAGE);
+}
+
 bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
   return mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
 }
@@ -117,6 +125,11 @@ void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept {
   const auto first = (reinterpret_cast<std::uintptr_t>(start) + kHugeBytes - 1) & ~(kHugeBytes - 1);
   const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kHugeBytes - 1);
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+std::size_t address_space_limit() noexcept {
+  rlimit limit;
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : ~std::size_t{0};
 }
 
 std::size_t resident_bytes(const void* start, std::size_t bytes) noexcept {

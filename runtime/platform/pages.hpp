@@ -48,8 +48,13 @@ void unmap(void* start, std::size_t bytes) noexcept;
 void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 
 // Moves the memory behind whole pages to `to`, mapped as they are, without copying it; the old addresses stay mapped
-// and read as zero. returns false where the kernel cannot (before Linux 5.7, valgrind): nothing has moved then
+// and read as zero. returns false where the kernel cannot (before Linux 5.7, valgrind): nothing has moved then, and
+// `to` may be unmapped
 bool move_pages(void* from, std::size_t bytes, void* to) noexcept;
+
+// Replaces mapped whole pages by new ones: nothing is behind them, they read as zero, and the kernel joins them with
+// their neighbours again, from which move_pages() had set them apart. `huge_pages` as in map_lazy.
+void renew(void* start, std::size_t bytes, MapOptions options) noexcept;
 
 // Makes whole pages inaccessible, or accessible again.
 // returns false where the kernel refuses (the process has too many mappings): they stay as they were
@@ -60,6 +65,9 @@ void purge(void* start, std::size_t bytes) noexcept;
 
 // Makes [start, start + bytes) zero. Longer runs of pages that are not backed stay so: to write there would back them.
 void zero(void* start, std::size_t bytes) noexcept;
+
+// Bytes of addresses that the process may map in all (RLIMIT_AS); ~0: no limit.
+std::size_t address_space_limit() noexcept;
 
 // Bytes of [start, start + bytes) that are resident. Walks the kernel's own account of the process; slow, not for hot
 // code. returns 0 where it cannot be read

@@ -131,6 +131,18 @@ void Domain::wait_for_idle(const Participant& self) const noexcept {
   });
 }
 
+void Domain::wait_for_older(const Participant& self) noexcept {
+  // epoch.A: as in scan(); who announces this epoch or a later one has begun after the advance.
+  const std::uint64_t now = global_.fetch_add(1, std::memory_order_seq_cst) + 1;
+  platform::announce_heavy();
+  LOAM_POINT("reclaim.advanced");
+  for_each_other(self, [now](const Participant& other) {
+    const auto is_older = [now](std::uint64_t value) { return !is_idle(value) && announced_epoch(value) < now; };
+    sync::Backoff backoff;
+    while (is_older(other.slot.load(std::memory_order_seq_cst))) backoff.wait();  // epoch.B
+  });
+}
+
 void Domain::adopt_orphans(Limbo& limbo) noexcept {
   if (!orphans_lock_.try_lock()) return;
   const std::lock_guard guard(orphans_lock_, std::adopt_lock);

@@ -197,6 +197,10 @@ class Domain {
   // word that they read after announcing themselves and that was written before announce_heavy().
   void wait_for_idle(const Participant& self) const noexcept;
 
+  // Returns once no other thread is inside that was inside at the call. Call outside of read sections, holding nothing
+  // that a reader may wait for. Costs a membarrier.
+  void wait_for_older(const Participant& self) noexcept;
+
   // call(slot) for every slot that may be in use.
   template <class Call>
   void for_each_slot(Call&& call) const {

@@ -7,9 +7,9 @@
 //   is still one value: the transaction is atomic.
 #pragma once
 
-#include "runtime/tm/explain.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/memory.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/attempts/memory.hpp"
+#include "runtime/tm/blame/explain.hpp"
 #include "runtime/tm/types.hpp"
 
 #include <bit>
@@ -110,6 +110,14 @@ class ReadAccess {
     }
   }
 
+  // What this transaction unlinks, or has learnt to be unlinked, may be used in any way once it has returned, also
+  // unmapped or freed plainly, in every mode of Config::privatization. Its commit waits until no attempt runs that ran
+  // beside it. object: says what, to who reads the code
+  template <class T>
+  void privatize([[maybe_unused]] const T* object) {
+    lifecycle::privatize(self().descriptor());
+  }
+
  private:
   Tx& self() noexcept { return static_cast<Tx&>(*this); }
 };
@@ -153,7 +161,7 @@ class UpdateAccess : public ReadAccess<Tx, kBlame> {
   template <class T>
   void destroy(T* object) {
     static_assert(std::is_trivially_destructible_v<T>, "destroy: the destructor could not be undone by an abort");
-    memory::release(self().descriptor(), object, sizeof(T));
+    memory::release(self().descriptor(), object, sizeof(T), memory::kDeleterOf<sizeof(T)>);
   }
 
   // Calls f() once the transaction has committed, or each time an attempt of it has aborted: after the fact, outside of

@@ -1,45 +1,59 @@
 // algorithm: what a file of algorithms/ provides, so that the driver can run bodies under it.
+//
 //   template <bool kBlame> struct NAME {
 //     static constexpr AlgorithmDescription kDescription;
 //     class ReadOnlyTx;   derives from ReadAccess: a handle of a few words, copied freely
 //     class UpdateTx;     derives from UpdateAccess
-//     class NestedTx;     as UpdateTx, and whatever it changes in the logs can be taken back to a savepoint
-//     struct Savepoint;
-//     static void attach(Descriptor&);             once per thread slot: reserves what State needs
-//     static void begin_read_only(Descriptor&);    begins with lifecycle::enter(), which also does this attempt's share
-//     static void begin_update(Descriptor&);       of privatization and of serial transactions
-//     static void commit_read_only(Descriptor&);   ends with lifecycle::committed(), or committed_special() if the
-//     static void commit_update(Descriptor&);      descriptor says so; does not return if the attempt fails
-//     static void rollback(Descriptor&, AbortCause);      takes back all effects; ends with lifecycle::aborted()
-//     static Savepoint save(Descriptor&);                 where the logs stand
-//     static void restore(Descriptor&, const Savepoint&); takes back the writes since; reads stay in the read set
-//     static bool unchanged(Descriptor&);          after rollback(): whether all that the attempt had read is still so;
-//   };                                             touches no memory of the user's, which may be gone
-// and, where it differs from what is usual:
-//     static constexpr bool kUsesRecords = false;        it has no ownership records: no mapping applies
-//     static constexpr std::size_t kReadEntryBytes;      what a read adds to the log; where it is no record's address
-//     static constexpr bool kKnowsHash = true;            its accesses go by HashMapped: any mapping applies
-//     static constexpr bool kExtends = false;            an attempt's snapshot stays that of its begin
-//     static constexpr bool kReadOnlyExtends = true;     a read-only attempt keeps a log and goes on where an update
-//     would
-//     static constexpr bool kReadersBlockWriters = true;  nobody can write what an attempt has read until it ends
-//     static constexpr bool kWritesInPlace = true;        memory holds what is not committed yet
-// An algorithm may provide besides; the driver does without what is not there:
-//     static bool has_read(Descriptor&);           after rollback(): whether the attempt had read anything. Without it,
-//                                                  retry() of an attempt that has read nothing is no error
-//     static void waits_for(Descriptor&, F);       after rollback(): calls F(record) for all that unchanged() looks at.
-//                                                  Without it any commit wakes who waits
-//     static void resume(Descriptor&, const Savepoint&);  after restore() to the same savepoint: drops the reads
-//                                                  since it and makes sure that all earlier ones are still valid
-//                                                  together, or ends the attempt. Who has it asks
-//                                                  lifecycle::restarts_part() before a conflict's rollback. Without it,
-//                                                  a conflict ends the whole attempt
-//     static void release_read(Descriptor&, const Word*);  drops one read of the word from the read set. Without it,
-//                                                  early release has no effect, which is always safe
-// Test points, at the same moments in all of them: tm.began (nothing is read yet), tm.reading (between a read's look at
-// its metadata and the data), tm.locked (a write owns its record), tm.extending (the new time is known, nothing is
-// validated), tm.committing, tm.validated (nothing is written yet), tm.written (before each release), tm.aborted.
-// tm.waiting, each time that an attempt looks again whether another one has ended.
+//     class NestedTx;     as UpdateTx; its changes to the logs can be taken back to a savepoint
+//     struct Savepoint;   where the logs stood
+//     static void attach(Descriptor&);                    once per thread slot: reserves what the algorithm keeps there
+//     static void begin_read_only(Descriptor&);           begins with lifecycle::enter(), which handles privatization
+//     static void begin_update(Descriptor&);              and serial transactions
+//     static void commit_read_only(Descriptor&);          ends with lifecycle::committed(), or committed_special() if
+//     static void commit_update(Descriptor&);             the descriptor says so; does not return if the attempt fails
+//     static void rollback(Descriptor&, AbortCause);      undoes all effects; ends with lifecycle::aborted()
+//     static Savepoint save(Descriptor&);
+//     static void restore(Descriptor&, const Savepoint&); undoes the writes since; reads stay in the read set
+//     static bool unchanged(Descriptor&);                 after rollback(): whether all that was read is still the
+//                                                         same; touches no user memory, which may be gone
+//   };
+//
+// Where it differs from the usual:
+//   static constexpr bool kUsesRecords = false;           it has no ownership records: no mapping applies
+//   static constexpr std::size_t kReadEntryBytes;         bytes that a read adds to the log, if not a record's address
+//   static constexpr bool kKnowsHash = true;              its accesses use HashMapped: any mapping applies
+//   static constexpr bool kExtends = false;               an attempt keeps the snapshot of its begin
+//   static constexpr bool kReadOnlyExtends = true;        a read-only attempt keeps a log, and extends as an update
+//                                                         does
+//   static constexpr bool kReadersBlockWriters = true;    nobody can write what an attempt has read until it ends
+//   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
+//   static constexpr bool kPrivatizesSafely = true;       what a commit has unlinked may be used plainly at once:
+//                                                         nothing is published, and no commit waits
+//
+// Optional functions. The driver works without them:
+//   static bool has_read(Descriptor&);                    after rollback(): whether the attempt had read anything.
+//                                                         Without it, retry() of an attempt that has read nothing is no
+//                                                         error
+//   static void waits_for(Descriptor&, F);                after rollback(): calls F(record) for all that unchanged()
+//                                                         looks at. Without it, any commit wakes a waiter
+//   static void resume(Descriptor&, const Savepoint&);    after restore() to the same savepoint: drops the reads since
+//                                                         it and checks that all earlier ones are still valid together,
+//                                                         or ends the attempt. An algorithm with it asks
+//                                                         lifecycle::restarts_part() before the rollback of a conflict.
+//                                                         Without it, a conflict ends the whole attempt
+//   static void release_read(Descriptor&, const Word*);   drops one read of the word from the read set. Without it,
+//                                                         early release has no effect, which is always safe
+//
+// Test points, at the same moments in all algorithms:
+//   tm.began       nothing has been read yet
+//   tm.reading     between a read's look at its metadata and the data
+//   tm.locked      a write owns its record
+//   tm.extending   the new time is known, nothing has been validated
+//   tm.committing  a commit that writes begins
+//   tm.validated   nothing has been written yet
+//   tm.written     before each release
+//   tm.aborted     all effects are undone
+//   tm.waiting     each time that an attempt looks again whether another one has ended
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -109,8 +123,24 @@ consteval bool writes_in_place() {
   return false;
 }
 template <class A>
+consteval bool privatizes_safely() {
+  if constexpr (requires { A::kPrivatizesSafely; }) return A::kPrivatizesSafely;
+  return false;
+}
+template <class A>
 consteval bool any_commit_wakes() {
   return !requires(Descriptor& d, void (*f)(const Orec&)) { A::waits_for(d, f); };
+}
+
+// What a thread that attaches needs to know of an algorithm.
+template <Algorithm A>
+consteval Hooks hooks_of() {
+  return {.description = &A::kDescription,
+          .attach = &A::attach,
+          .rollback = &A::rollback,
+          .uses_records = uses_records<A>(),
+          .knows_hash = knows_hash<A>(),
+          .privatizes_safely = privatizes_safely<A>()};
 }
 
 }  // namespace loam::tm

@@ -5,9 +5,10 @@
 #include "runtime/base/random.hpp"
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
+#include "runtime/platform/stock.hpp"
 #include "runtime/reclaim/epoch.hpp"
-#include "runtime/tm/log.hpp"
-#include "runtime/tm/mapping.hpp"
+#include "runtime/tm/logs/log.hpp"
+#include "runtime/tm/records/mapping.hpp"
 #include "runtime/tm/types.hpp"
 
 #include <atomic>
@@ -34,8 +35,9 @@ inline WriteEntry* first_entry(std::uint64_t locked) noexcept {
 
 // Where the transactional part of a thread stands.
 // nested: in an update, within a part that can be taken back; serial: alone, cannot abort; detached: the descriptor of
-// a thread without one.
-enum class Mode : std::uint8_t { idle, read_only, update, nested, serial, detached };
+// a thread without one. In this order one comparison tells whether an attempt of an algorithm runs, or one that writes:
+// accesses of C that are inlined make no other (include/loam/tm_norec.h).
+enum class Mode : std::uint8_t { update, nested, read_only, serial, idle, detached };
 
 struct AlgorithmDescription;
 struct Descriptor;
@@ -45,12 +47,14 @@ struct Part;
 struct Hooks {
   const AlgorithmDescription* description;
   void (*attach)(Descriptor&);
-  bool uses_records, knows_hash;
+  void (*rollback)(Descriptor&, AbortCause);
+  bool uses_records, knows_hash, privatizes_safely;
 };
 
-// A function to call once a transaction's outcome is known. of: the outcome
+// A function to call once a transaction's outcome is known. of: the outcome; restore: whenever something is taken back, at
+// once
 struct Handler {
-  enum class Of : std::uint8_t { commit, abort };
+  enum class Of : std::uint8_t { commit, abort, restore };
   static constexpr std::size_t kArgumentBytes = 48;
 
   void (*call)(void* argument);
@@ -81,15 +85,24 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   WriteEntry* write_limit = nullptr;  // of its log
   std::uint64_t locked_word = 0;      // what this thread puts into a record, less the entry
   std::uint64_t allocated_count = 0;
+  const platform::Stocks* stocks = &platform::no_stocks;  // what its attempts allocate from (memory.hpp)
   Mode mode;
   // The attempt has released memory or written a part of a word: its commit has more to do than to write words and
   // release their records.
   bool special = false;
+  bool quiesces = false;  // its commit returns once no attempt runs that ran beside it (lifecycle::privatize)
   unsigned slot = 0;
   Orec no_record{0};  // of write entries behind the first of their stripe
 
   reclaim::Participant participant;  // on lines of its own: others look at it
 
+ private:
+  friend struct InlinedLayout;  // c/inlined.cpp
+  static constexpr std::size_t kStateBytes = 1024;
+  // At a place that nothing behind it moves: inlined accesses of C know it.
+  alignas(platform::kApartBytes) std::byte state_[kStateBytes]{};
+
+ public:
   // -- once per attempt -----------------------------------------------------------------------------------------------
   // Written by the owner alone, with plain increments; read by whoever sums up, after the owner has stopped.
   Statistics statistics;
@@ -97,8 +110,10 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each
   Log<WriteEntry> writes;
-  Log<void*> allocated;             // the attempt's new blocks
+  Log<void*> allocated;             // the attempt's new blocks that came from no stock
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
+
+  std::uint64_t stocks_taken = 0;  // a bit for each size that an attempt since the last abort has taken from a stock
 
   Contention contention;
   Part* part = nullptr;                   // the innermost part that can be taken back
@@ -111,7 +126,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   reclaim::Limbo limbo;
 
   // What commits of others that may have to wait for this thread look at (lifecycle.hpp). Only under
-  // Privatization::commit.
+  // Privatization::commit, and algorithms that need it.
   alignas(platform::kApartBytes) std::atomic<std::uint64_t> published{0};
   // What the thread's limbo holds back, as of its last commit that freed something. Read by whoever sums up.
   std::atomic<std::uint64_t> held_blocks{0}, held_bytes{0};
@@ -144,9 +159,6 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
 
  private:
   friend void thread_exit() noexcept;
-
-  static constexpr std::size_t kStateBytes = 512;
-  alignas(platform::kApartBytes) std::byte state_[kStateBytes]{};
 
   static Descriptor nobody_;  // detached, and never changed
   static thread_local constinit Descriptor* current_;

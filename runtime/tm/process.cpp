@@ -1,9 +1,9 @@
 #include "runtime/tm/process.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/runtime.hpp"
-#include "runtime/tm/serial.hpp"
 
 #include <cstdlib>
 

@@ -1,12 +1,12 @@
-// process: what happens to the whole process while transactions run.
-//   fork   by any thread outside of transactions: it waits until no attempt runs, as a serial transaction does. The
-//          child has the forking thread alone: slots, records and freed memory of the others are as if they had exited;
-//          what they held back is lost to the child. No thread attaches meanwhile. In an irrevocable transaction nobody
-//          else runs anyway: both processes go on with it. In any other: an error, for the child would hold a copy of
-//          its locks.
-//   exit   in a transaction that is not irrevocable: an error, since destructors of static objects would run inside it,
-//          and what it wrote would be lost.
-//   vfork, posix_spawn, _exit and exec are not seen.
+// process: fork and exit while transactions run.
+//   fork   by any thread outside of transactions: waits until no attempt runs, as a serial transaction does, and keeps
+//          threads from attaching meanwhile. The child has only the forking thread. Slots, records and freed memory of
+//          the other threads are handled as if these had exited; the memory that they held back is lost to the child.
+//          Inside an irrevocable transaction nobody else runs anyway, and both processes continue with it. Inside any
+//          other transaction fork is an error: the child would hold a copy of its locks.
+//   exit   inside a transaction that is not irrevocable is an error: destructors of static objects would run inside it,
+//          and its writes would be lost.
+//   vfork, posix_spawn, _exit and exec are not noticed.
 #pragma once
 
 namespace loam::tm::process {

@@ -5,12 +5,12 @@
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
+#include "runtime/tm/attempts/memory.hpp"
+#include "runtime/tm/attempts/serial.hpp"
+#include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
-#include "runtime/tm/memory.hpp"
 #include "runtime/tm/process.hpp"
-#include "runtime/tm/serial.hpp"
-#include "runtime/tm/tuning.hpp"
+#include "runtime/tm/records/tuning.hpp"
 
 #include <mutex>
 
@@ -110,8 +110,11 @@ void agree_on(const Hooks& algorithm) noexcept {
   const Hooks* first = nullptr;
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
+    // relaxed: the lock orders this before the first attempt
+    if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
     exit_key();  // made now: a fork must not find another thread in the middle of it
     process::watch();
+    memory::watch_attempts();
     if (shared.config.adaptive && algorithm.uses_records && !shared.map.is_sparse()) tuning::start();
     return;
   }
@@ -158,6 +161,7 @@ Descriptor& Descriptor::attach_thread(const Hooks& algorithm) noexcept {
   // it.
   current_->snapshot = version_clock.now.load(std::memory_order_acquire);
   domain.attach(slot, current_->participant);
+  memory::begin_loan(*current_);
   pthread_setspecific(exit_key(), current_);
   return *current_;
 }
@@ -170,6 +174,7 @@ void Descriptor::set_aside(void (*work)(Descriptor&) noexcept) noexcept {
   work(*own);
   thread_exit();
   current_ = own;
+  memory::begin_loan(*own);
   asides = aside.around;
 }
 
@@ -197,6 +202,7 @@ void thread_exit() noexcept {
   LOAM_CHECK(d->mode == Mode::idle, "tm: a thread ended, or called thread_exit(), inside a transaction");
   // What the limbo holds back is counted as nobody's from here on. Said before the slot may be another thread's.
   memory::count_none(*d);
+  memory::end_loan(*d);
   domain.release_slot(d->slot, d->limbo);
   Descriptor::current_ = &Descriptor::nobody_;
 }
@@ -234,6 +240,7 @@ Statistics statistics_of_all() noexcept {
     for (std::size_t c = 0; c < kAbortCauses; ++c) sum.aborts[c] += d->statistics.aborts[c];
     for (std::size_t b = 0; b < kAbortsBounds.size(); ++b)
       sum.commits_after_aborts[b] += d->statistics.commits_after_aborts[b];
+    sum.hardware += d->statistics.hardware;
     sum.serialised += d->statistics.serialised;
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;

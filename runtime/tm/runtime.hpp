@@ -3,7 +3,7 @@
 
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/reclaim/epoch.hpp"
-#include "runtime/tm/mapping.hpp"
+#include "runtime/tm/records/mapping.hpp"
 #include "runtime/tm/types.hpp"
 
 #include <atomic>

@@ -9,32 +9,35 @@
 //
 //   tx.read(field), tx.write(field, value)   any trivially copyable type
 //   tx.create<T>(arguments...), tx.destroy(pointer)   memory that follows the outcome of the transaction
+//   tx.privatize(pointer)   what was unlinked may even be unmapped once the transaction has returned
 //   tx.on_commit(f), tx.on_abort(f)   what follows the outcome
 //   tm::retry(tx), tm::or_else(tx, f, g), tm::closed(tx, f), tm::cancel(tx)   waiting, and parts that can be taken back
+//   tm::restart(tx)   gives the attempt up and runs the transaction again at once
 //   tm::atomically(tm::read_only | tm::irrevocable | tm::commit_on_throw, f)
 //   tm::release_read(tx, field)   early release: unsafe unless the program knows why it is right
 //   Var<T>   a variable that can only be reached through a transaction
 //
-// Caveats   The body may run several times: it must have no effect but through tx. An attempt that aborts runs no
-//           destructors. Nested transactions join the outer one, unless run by closed(). While data is shared everybody
-//           accesses it through tx; what a transaction has unlinked may be used plainly once it has returned, since it
-//           waits for older attempts (Config::privatization; `none` is cheaper and leaves that to the program). So a
-//           body must not wait for another thread's transaction. docs/transactions.md has it all.
-// Speed     a transaction is a handle of four words. A body too large for GCC to inline had better take it by value
-//           (auto tx): a copy stays in registers, what lies behind a reference is loaded again at every access.
-// When not  long critical sections that nearly always conflict: a lock waits more cheaply. I/O.
-// Threads   any thread may run transactions, at any time before its exit; up to 1024 at once.
+// Caveats   The body may run several times: it must have no effect except through tx. An attempt that aborts runs no
+//           destructors. Nested transactions join the outer one, unless run by closed(). Shared data must be accessed
+//           through tx by everybody. What a transaction has unlinked may be used plainly once it has returned
+//           (Config::privatization), and unmapped after tx.privatize(). A body must not wait for another thread's
+//           transaction. Full text: docs/transactions.md.
+// Speed     A transaction is a handle of four words. A body that is too large for GCC to inline should take it by value
+//           (auto tx): a copy stays in registers; a reference is loaded again at every access.
+// When not  Long critical sections that nearly always conflict: a lock waits more cheaply. I/O.
+// Threads   Any thread may run transactions, at any time before its exit; up to 1024 at once.
 #pragma once
 
 #include "runtime/tm/algorithms/etl_wb.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/driver.hpp"
+#include "runtime/tm/algorithms/norec.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/runtime.hpp"
 
 namespace loam::tm {
 
-// The algorithm of programs that do not choose one.
-using DefaultAlgorithm = EtlWb<false>;
+// The algorithm of programs that do not choose one: safe for privatization without waiting (docs/adr/0024).
+using DefaultAlgorithm = Norec<false>;
 using Transactions = Driver<DefaultAlgorithm>;
 
 struct ReadOnly {};
@@ -77,6 +80,13 @@ auto atomically(Irrevocable, F&& body) {
 template <class Tx>
 [[noreturn]] void retry(Tx&) {
   Transactions::wait_for_change();
+}
+
+// Inside a transaction: gives up, parts and all, and runs it again at once, as after a conflict. For a body that finds
+// its own work out of date. To wait for a change take retry(), which sleeps.
+template <class Tx>
+[[noreturn]] void restart(Tx&) {
+  Transactions::begin_again();
 }
 
 // Inside a transaction: runs first(tx); if that retries, takes its writes back and runs second(tx); if that retries as

@@ -1,12 +1,13 @@
 // The words of the transactional memory: ownership records, abort causes, statistics, configuration.
 #pragma once
 
+#include "runtime/tm/abort_cause.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <string_view>
 
 namespace loam::tm {
 
@@ -42,26 +43,13 @@ static_assert(is_locked_by(locked_word(1023, 5), 1023) && entry_of(locked_word(1
 
 // The codes with which an attempt, or a part of one, comes back to the driver.
 //   restart  it aborted      update  it has to write       wait    until something that it has read changes
-//   cancel   without effect  serial  it has to run alone
+//   cancel   without effect  serial  it has to run alone     again   the body asked for it while it ran alone
+//   provide  an allocation needs memory that is provided outside of attempts (platform/provision.hpp)
 // A part that comes back with `restart` has met a conflict that may concern it alone (algorithm.hpp: resume).
-inline constexpr int kRestart = 1, kUpdate = 2, kWait = 3, kCancel = 4, kSerial = 5;
+inline constexpr int kRestart = 1, kUpdate = 2, kWait = 3, kCancel = 4, kSerial = 5, kAgain = 6, kProvide = 7;
 
 // Thrown to the caller of a transaction that was cancelled as a whole.
 struct Cancelled {};
-
-// Why an attempt did not commit. `unknown` is what could not be told apart: outside of blame runs every failed
-// validation, since a version tells that a stripe was written, not which word of it.
-enum class AbortCause : unsigned {
-  same_word,     // the word itself was written: a conflict of the program's
-  same_block,    // another word of the same block
-  other_block,   // another block in the same stripe: placed there by the allocator
-  other_stripe,  // another stripe that shares the record: made by the mapping
-  explicit_,     // asked for: cancelled by the user, or restarted with a log or in update mode
-  unknown,
-};
-inline constexpr std::size_t kAbortCauses = 6;
-inline constexpr std::array<std::string_view, kAbortCauses> kAbortCauseNames{
-    "same_word", "same_block", "other_block", "other_stripe", "explicit", "unknown"};
 
 // How often transactions aborted before they committed: bucket i counts those with kAbortsBounds[i] aborts or more, but
 // fewer than kAbortsBounds[i + 1].
@@ -74,6 +62,7 @@ struct Statistics {
   std::array<std::uint64_t, kAbortCauses> aborts{};
   // Buckets from one abort on; the first is kept at 0 and follows from commits (see Statistics::histogram).
   std::array<std::uint64_t, kAbortsBounds.size()> commits_after_aborts{};
+  std::uint64_t hardware = 0;          // of the commits those of hardware attempts
   std::uint64_t serialised = 0;        // transactions that ran alone because they had aborted too often
   std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
   std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included

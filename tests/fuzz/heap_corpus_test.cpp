@@ -1,7 +1,7 @@
 // HeapOperations with the compiler of all tests, on both heaps: over the inputs of corpus/heap, over changed ones, and
 // over random ones. LOAM_FUZZ_SEED and LOAM_TEST_ALL=1 give others and more.
 #include "tests/fuzz/heap_operations.hpp"
-#include "tests/harness/sanitizer.hpp"
+#include "tests/harness/instrumented.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -25,7 +25,7 @@ std::uint64_t seed() {
   const char* const asked = std::getenv("LOAM_FUZZ_SEED");
   return asked != nullptr ? std::strtoull(asked, nullptr, 10) : 1;
 }
-constexpr unsigned kMany = tests::kUnderSanitizer ? 2000 : 20000;
+constexpr unsigned kMany = tests::kInstrumented ? 2000 : 20000;
 // The guarded heap takes several times as long for one.
 template <class Heap>
 unsigned inputs() {

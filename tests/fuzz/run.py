@@ -1,10 +1,10 @@
 """Fuzzing of the heap: clang's libFuzzer looks for a sequence of calls that breaks it (heap_operations.hpp).
 
-There are two, the open heap and the guarded one; --heap NAME takes one alone.
+There are two, the open heap and the guarded one, fuzzed side by side; --heap NAME takes one alone.
 
     run.py                   CI: some seconds over each as it is, then over each with a planted fault, which must be found
     run.py --seconds 3600    an hour, half of it over each as it is; what it learns stays in build/fuzz/corpus
-    run.py --planted NAME    over the heap with the fault of tests/mutants/NAME.toml: how long until it is found
+    run.py --planted NAME    over the heap with the fault of the mutant NAME: how long until it is found
     run.py INPUT             one input again, as it was written to build/fuzz/found/HEAP; the guarded heap draws places for
                              freed blocks, so that it gets the input many times
 
@@ -20,14 +20,13 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mutants"))
-from edits import Broken, apply
+from mutant import Broken, find
 
 ROOT = Path(__file__).resolve().parents[2]
-MUTANTS = ROOT / "tests" / "mutants"
 BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
@@ -71,11 +70,10 @@ def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
 
 def plant(name: str) -> tuple[Path, str]:
     """The headers that a mutant changes, changed, in a folder of their own; and the heap that they are of."""
-    mutant = tomllib.loads((MUTANTS / f"{name}.toml").read_text())
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
     try:
-        touched = apply(mutant["edit"], ROOT, overlay)
+        touched = find(name).apply(overlay)
     except Broken as problem:
         sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
     return overlay, "guarded" if "runtime/heap/guarded.hpp" in touched else "open"
@@ -103,9 +101,8 @@ def fuzz(program: Path, heap: str, seconds: int, corpora: list[Path], found: Pat
     return done.returncode == 0, done.stderr, time.monotonic() - begun
 
 
-def as_it_is(clang: tuple[str, str], heap: str, seconds: int) -> bool:
+def as_it_is(program: Path, heap: str, seconds: int) -> bool:
     """Fuzz a heap of the tree. Whether it held."""
-    program = build(clang, "heap_fuzz", None)
     good, said, elapsed_s = fuzz(program, heap, seconds, [BUILD / "corpus" / heap, SEEDS], BUILD / "found" / heap)
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
@@ -159,7 +156,9 @@ def main() -> int:
     elif options.planted:
         results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
     else:
-        results = [as_it_is(clang, heap, seconds) for heap in heaps]
+        program = build(clang, "heap_fuzz", None)
+        with ThreadPoolExecutor(len(heaps) if len(os.sched_getaffinity(0)) > 1 else 1) as pool:
+            results = list(pool.map(lambda heap: as_it_is(program, heap, seconds), heaps))
         if not options.seconds:
             results += [planted(clang, PLANTED[heap], PLANTED_SECONDS) for heap in heaps]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")

@@ -1,4 +1,4 @@
-# Instruction counts of the transactional memory's steps, and of malloc and free; run by the tests here under valgrind.
+# Instruction counts of the transactional memory's steps, of its C interface, of malloc and free, of delegation, of the managed heap; run by the tests here under valgrind.
 include(CheckIncludeFile)
 check_include_file(valgrind/callgrind.h LOAM_HAVE_CALLGRIND)
 if(LOAM_HAVE_CALLGRIND)
@@ -6,8 +6,25 @@ if(LOAM_HAVE_CALLGRIND)
   target_link_libraries(loam-golden-tm-paths PRIVATE loam-tm)
   target_compile_options(loam-golden-tm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
 
+  add_executable(loam-golden-c-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/c_paths.cpp")
+  target_link_libraries(loam-golden-c-paths PRIVATE loam-tm)
+  target_compile_options(loam-golden-c-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
+
   # Linked to no allocator: what is counted is preloaded.
+  add_executable(loam-golden-stock-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/stock_paths.cpp")
+  target_link_libraries(loam-golden-stock-paths PRIVATE loam-tm)
+  target_compile_options(loam-golden-stock-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
+
   add_executable(loam-golden-malloc-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/malloc_paths.c")
   target_link_libraries(loam-golden-malloc-paths PRIVATE loam-flags)
   target_compile_options(loam-golden-malloc-paths PRIVATE -O2 -fno-builtin)
+endif()
+if(LOAM_HAVE_CALLGRIND)
+  add_executable(loam-golden-delegation-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/delegation_paths.cpp")
+  target_link_libraries(loam-golden-delegation-paths PRIVATE loam-delegation)
+  target_compile_options(loam-golden-delegation-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
+
+  add_executable(loam-golden-gc-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/gc_paths.cpp")
+  target_link_libraries(loam-golden-gc-paths PRIVATE loam-gc)
+  target_compile_options(loam-golden-gc-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
 endif()

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tomllib
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,14 @@ def page_of(golden: dict[str, Any]) -> str:
     lines = [
         "# Instruction counts of the transactional memory",
         "",
-        "Written by `./loam test --golden-update`; kept by `tests/golden/test_instruction_counts.py`.",
+        "```",
+        ".venv/bin/python -m pytest tests/golden/test_instruction_counts.py     counts, and compares with this page",
+        "./loam test --golden-update                                            accepts new counts and writes this page",
+        "```",
         "",
-        f"Algorithm etl-wb, table or shadow records (one formula), built as workloads are (`-O3`), {golden['compiler']},",
-        "counted exactly by callgrind: the same transaction with a few and with more of one step, and the difference.",
-        "A count takes in computing the record's address and, for writes, the step's share of the commit.",
+        f"Algorithm etl-wb with a table or shadow records (one formula), built like workloads (`-O3`), {golden['compiler']}.",
+        "A count is exact: callgrind runs the same transaction with a few and with more of one step, and the difference is",
+        "divided. It includes computing the record's address and, for writes, the step's share of the commit.",
         "",
         "| step | instructions | budget | upper bound |",
         "| --- | ---: | ---: | ---: |",
@@ -120,12 +124,13 @@ def page_of(golden: dict[str, Any]) -> str:
         lines.append(f"| {name}{over} | {number(step['count'])} | {budget} | {number(step['upper_bound'])} |")
     lines += [
         "",
-        "`allocation and free` is a block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and",
-        "`free` and the block's share of reclamation.",
+        "*Budget*: what the design aims at. *Upper bound*: what the test never lets a count exceed. `allocation and free` is a",
+        "block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and `free` and its share of",
+        "reclamation.",
         "",
         "## Every algorithm",
         "",
-        "Instructions, and in brackets nanoseconds of one thread on the machine of the last update, everything in its cache.",
+        "Instructions. In brackets: nanoseconds of one thread on the machine of the last update, with all data in the cache.",
         "",
     ]
     algorithms = read_each()["algorithms"]
@@ -169,7 +174,10 @@ def test_instruction_counts_of_every_algorithm(counted: Counted) -> None:
         write_each(counted.steps, {name: times(counted.program, name) for name in counted.steps}, counted.compiler)
         PAGE.write_text(page_of(read_golden()))
     golden = read_each()
-    assert sorted(golden["algorithms"]) == sorted(counted.steps), "./loam test --golden-update takes a new algorithm in"
+    gone = golden["algorithms"].keys() - counted.steps.keys()
+    assert not gone, f"./loam test --golden-update takes out {', '.join(sorted(gone))}"
+    for name in sorted(counted.steps.keys() - golden["algorithms"].keys()):
+        warnings.warn(f"{name} has no accepted counts; ./loam test --golden-update takes it in", stacklevel=1)
     same_compiler = counted.compiler == golden["compiler"]
     found = [
         f"{name}, {text}"

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+from steps_table import compiler
 
-from loam_lab.allocators.instructions import WHATS, Counts, build_program, count
+from loam_lab.pages.malloc_instructions import WHATS, Counts, build_program, count
 from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,11 +31,6 @@ def counted() -> Counts:
         pytest.skip("valgrind is not installed")
     build_program()
     return count([ROOT / "build" / "release" / "libloam-malloc.so"], {})
-
-
-def compiler() -> str:
-    done = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True)
-    return f"GCC {done.stdout.strip()}"
 
 
 def number(value: float) -> str:
@@ -60,11 +55,20 @@ def page() -> str:
     lines = [
         "# Instruction counts of malloc and free",
         "",
-        "Written by `./loam test --golden-update`; kept by `tests/golden/test_malloc_counts.py`.",
+        "```",
+        ".venv/bin/python -m pytest tests/golden/test_malloc_counts.py     counts, and compares with this page",
+        "./loam test --golden-update                                       accepts new counts and writes this page",
+        "```",
         "",
-        f"`libloam-malloc.so`, {golden['compiler']}, counted exactly by callgrind, without the call itself. `malloc` and `free`:",
-        "the mean over 1000 blocks of a size that are allocated, then freed in order. `pair`: both, one block at a time.",
-        "`remote`: as `free`, by another thread than the one that allocated the blocks. In brackets the upper bounds.",
+        f"Instructions per call of `libloam-malloc.so`, {golden['compiler']}, exact (callgrind), without the call instruction.",
+        "In brackets: upper bounds, which the test never lets a count exceed. Other allocators:",
+        "[malloc-instructions](performance/malloc-instructions.md).",
+        "",
+        "| column | is |",
+        "| --- | --- |",
+        "| malloc, free | the mean over 1000 blocks that are allocated, then freed in order; refills of the list included |",
+        "| pair | both, one block at a time |",
+        "| remote | as free, by another thread than the one that allocated the blocks |",
         "",
         "| bytes | " + " | ".join(WHATS) + " |",
         "| ---: |" + " ---: |" * len(WHATS),

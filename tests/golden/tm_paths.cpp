@@ -59,7 +59,7 @@ void main_steps() {
 
 // What only the default algorithm is watched for.
 void further_steps() {
-  using Txs = tm::Driver<tm::DefaultAlgorithm>;
+  using Txs = tm::Driver<tm::EtlWb<false>>;
   // The first read of a pair logs the stripe, the second finds it logged: only the second is counted.
   compare<kFew, kMore>("read, logged, same stripe as the one before", [](auto n) {
     Txs::update([&](auto& tx) LOAM_STEP {
@@ -108,7 +108,7 @@ int main(int count, char** arguments) {
   timed = count > 2 && std::string_view(arguments[2]) == "time";
   if (!tm::Algorithms::with<false>(arguments[1], []<class Algorithm>() {
         main_steps<Algorithm>();
-        if constexpr (std::is_same_v<Algorithm, tm::DefaultAlgorithm>) further_steps();
+        if constexpr (std::is_same_v<Algorithm, tm::EtlWb<false>>) further_steps();
       })) {
     std::fprintf(stderr, "no algorithm %s\n", arguments[1]);
     return 2;

@@ -4,7 +4,6 @@
 #include "runtime/base/check.hpp"
 #include "runtime/heap/fault.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -45,8 +44,10 @@ void free_all(const std::vector<std::byte*>& blocks) {
   for (std::byte* const block : blocks) Heap::deallocate(block);
 }
 
+// The first byte is right, and each is as the one before it: memcmp, because a loop over 80 MiB takes a minute with the
+// thread sanitizer.
 inline bool holds(const std::byte* block, std::size_t bytes, unsigned char value) {
-  return std::all_of(block, block + bytes, [value](std::byte b) { return b == std::byte{value}; });
+  return bytes == 0 || (block[0] == std::byte{value} && std::memcmp(block, block + 1, bytes - 1) == 0);
 }
 
 // "", or the name of an invariant that does not hold. Only while no other thread allocates or frees.

@@ -33,9 +33,9 @@ class RefusingPages {
 
   // ---- a page source (page_source.hpp)
 
-  static heap::Reservation area() noexcept {
+  static heap::Reservation area(std::size_t bytes_max) noexcept {
     if (is_refused()) return {nullptr, 0};
-    const heap::Reservation found = Inner::area();
+    const heap::Reservation found = Inner::area(bytes_max);
     return {found.base, std::min(found.bytes, kAreaBytesMax)};
   }
   static std::byte* mapping(std::size_t bytes) noexcept {
@@ -51,8 +51,10 @@ class RefusingPages {
   static bool move(void* from, std::size_t bytes, void* to) noexcept {
     return !is_refused() && Inner::move(from, bytes, to);
   }
+  static void renew(void* start, std::size_t bytes) noexcept { Inner::renew(start, bytes); }
   static void purge(void* start, std::size_t bytes) noexcept { Inner::purge(start, bytes); }
   static void zero(void* start, std::size_t bytes) noexcept { Inner::zero(start, bytes); }
+  static std::uint64_t now_ns() noexcept { return Inner::now_ns(); }
   // Closing pages may be refused, as it is where the system has no more mappings.
   static bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
     return (accessible || !is_refused()) && Inner::protect(start, bytes, accessible);

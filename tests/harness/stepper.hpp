@@ -1,16 +1,16 @@
 // Stepper: a thread that runs one transaction, one operation at a time, as the test says.
 //   Stepper<Driver> a(Kind::update), b(Kind::update);
 //   a.begin(); a.write(x, 1); b.begin(); b.read(x); a.commit(); b.commit();
-//   Each call returns once the operation has ended, the attempt has aborted at it, or nothing has happened for
-//   kPatience: then the operation waits, and goes on waiting while the test steps other threads. After an abort, and
+//   Each call returns once the operation has ended, the attempt has aborted at it, or its thread has had its chance
+//   (chance.hpp): then the operation waits, and goes on waiting while the test steps other threads. After an abort, and
 //   after a wait that has ended, the transaction is given up without effect; further calls do nothing.
 #pragma once
 
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/types.hpp"
+#include "tests/harness/chance.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -30,9 +30,6 @@ constexpr const char* name_of(Step step) {
 template <class Driver>
 class Stepper {
  public:
-  // Long enough that a thread that is ready to run on a busy machine has run by then.
-  static constexpr std::chrono::milliseconds kPatience{400};
-
   explicit Stepper(Kind kind) : kind_(kind), thread_([this] { run(); }) {}
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
@@ -72,7 +69,11 @@ class Stepper {
     std::unique_lock lock(mutex_);
     wanted_ = step, word_ = word, operand_ = value;
     changed_.notify_all();
-    const bool ended = changed_.wait_for(lock, kPatience, [&] { return wanted_ == Step::none || gone_; });
+    const auto is_over = [&] { return wanted_ == Step::none || gone_; };
+    Chance chance(thread_.native_handle(), number_);
+    bool ended = false;
+    do ended = changed_.wait_for(lock, Chance::kSlice, is_over);
+    while (!ended && !chance.had());
     at_ = step;
     if (!ended) {
       fate_ = Fate::waits;
@@ -99,6 +100,7 @@ class Stepper {
   }
 
   void run() {
+    number_ = platform::thread_id();
     if (next() == Step::begin) {
       bool again = false;
       const auto body = [&](auto& tx) {
@@ -154,6 +156,7 @@ class Stepper {
   tm::Word* word_ = nullptr;
   tm::Word operand_ = 0, result_ = 0;
   bool give_up_ = false, aborted_ = false, gone_ = false;
+  std::atomic<long> number_{0};
   std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/tm/algorithms.hpp"
 #include "runtime/tm/tm.hpp"
 #include "tests/harness/child.hpp"
+#include "tests/harness/erased_driver.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,33 +15,57 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace loam::tests {
 
+// Whether an algorithm is another one with records that are found by a hash.
+template <class Algorithm>
+inline constexpr bool kIsOfTheHash = tm::uses_records<Algorithm>() && tm::knows_hash<Algorithm>();
+
 // A test is compiled for each algorithm, which is most of the time that tests take. LOAM_TEST_ALGORITHMS names fewer
 // (the sanitizers' builds, and mutants, of which each concerns one); LOAM_TEST_BLAME those to be compiled with blame.
-// etl-wb-hash differs from etl-wb by the formula of its records alone: those tests see it that define LOAM_TEST_HASH.
+// One that is another's with a hash differs from it by the formula of its records alone: those tests see it that define
+// LOAM_TEST_HASH.
 #ifdef LOAM_TEST_ALGORITHMS
 using Tested = tm::AlgorithmList<LOAM_TEST_ALGORITHMS>;
 #elif defined(LOAM_TEST_HASH)
 using Tested = tm::Algorithms;
 #else
-using Tested = tm::AlgorithmList<tm::EtlWb, tm::EtlWt, tm::Dctl, tm::Tl2, tm::Norec, tm::SwissTm, tm::TwoPhase,
-                                 tm::GlobalLock, tm::Sequential>;
+template <class Kept, template <bool> class... Rest>
+struct WithoutHashOf {
+  using type = Kept;
+};
+template <template <bool> class... Kept, template <bool> class First, template <bool> class... Rest>
+struct WithoutHashOf<tm::AlgorithmList<Kept...>, First, Rest...>
+    : std::conditional_t<kIsOfTheHash<First<false>>, WithoutHashOf<tm::AlgorithmList<Kept...>, Rest...>,
+                         WithoutHashOf<tm::AlgorithmList<Kept..., First>, Rest...>> {};
+template <template <bool> class... All>
+auto without_hash(tm::AlgorithmList<All...>) -> typename WithoutHashOf<tm::AlgorithmList<>, All...>::type;
+using Tested = decltype(without_hash(tm::Algorithms{}));
 #endif
 #ifndef LOAM_TEST_BLAME
 #define LOAM_TEST_BLAME tm::EtlWb
 #endif
 using TestedWithBlame = tm::AlgorithmList<LOAM_TEST_BLAME>;
 
+// What the body of a test gets. Where the accesses are meant to be inlined into it, LOAM_TEST_DIRECT is defined.
+#ifdef LOAM_TEST_DIRECT
+template <tm::Algorithm A>
+using DriverOf = tm::Driver<A>;
+#else
+template <tm::Algorithm A>
+using DriverOf = ErasedDriver<A>;
+#endif
+
 struct Variant {
   std::string_view algorithm;
   std::string_view mapping;  // and with it the rest of the configuration
   tm::Config config;
   // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
-  // would wait. What waits for older attempts has tests of its own (tests/unit/tm/privatization_test.cpp).
+  // would wait. What waits for older attempts has tests of its own (tests/unit/tm/attempts/privatization_test.cpp).
   tm::Privatization privatization = tm::Privatization::none;
 
   std::string name() const {
@@ -97,8 +122,9 @@ inline std::vector<Variant> variants_for(unsigned threads,
         continue;
       if (each.config.blame && std::find(blamed.begin(), blamed.end(), algorithm.name) == blamed.end()) continue;
       // A mapping of its own, and its algorithm.
-      if ((each.config.mapping == tm::Mapping::hash) != (algorithm.name == tm::EtlWbHash<false>::kDescription.name))
-        continue;
+      bool of_the_hash = false;
+      Tested::with<false>(algorithm.name, [&]<class Algorithm>() { of_the_hash = kIsOfTheHash<Algorithm>; });
+      if ((each.config.mapping == tm::Mapping::hash) != of_the_hash) continue;
       if (!algorithm.overlaps && std::exchange(seen[each.config.blame], true)) continue;
       all.push_back({.algorithm = algorithm.name, .mapping = each.name, .config = each.config});
     }
@@ -133,8 +159,9 @@ void with_variant(const Variant& variant, Body&& body) {
   tm::Config config = variant.config;
   config.privatization = variant.privatization;
   tm::configure(config);
-  const auto run = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
-  const bool found = variant.config.blame ? TestedWithBlame::with<true>(variant.algorithm, run)
+  const auto direct = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
+  const auto run = [&]<class Algorithm>() { body.template operator()<DriverOf<Algorithm>>(); };
+  const bool found = variant.config.blame ? TestedWithBlame::with<true>(variant.algorithm, direct)
                                           : Tested::with<false>(variant.algorithm, run);
   ASSERT_TRUE(found) << variant.algorithm;
 }

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from loam_lab import machines
 from loam_lab.allocators.probe import Proof
 from loam_lab.allocators.registry import Allocator
+from loam_lab.bench import target
 from loam_lab.errors import LoamError
+from loam_lab.machines import Machine
+from loam_lab.measure import execution
 from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Campaign, Ended
+from loam_lab.measure.campaign import Ended, Runner
 from loam_lab.measure.disturbance import Disturbance, Load
-from loam_lab.measure.execute import Outcome
-from loam_lab.model.study import Study
-from loam_lab.statistics import summarise
+from loam_lab.model.study import SCHEMA, Study
+from loam_lab.process.execute import Outcome, execute
+from loam_lab.result import summarise
 
 FAKES = Path(__file__).parent / "fakes"
 STM = str(FAKES / "fake-stm")
@@ -43,7 +50,7 @@ class FakeInstruments:
     disturbed: Callable[[int], bool] = lambda number: False
     runs: int = 0
 
-    def allocator(self, name: str) -> Allocator:
+    def allocator(self, name: str, preset: str | None = None) -> Allocator:
         if name == "missing":
             raise LoamError("--allocator", name, "is not installed")
         return Allocator(
@@ -59,45 +66,63 @@ class FakeInstruments:
             return Proof("unproven", ["made up"], [], [], 0.0)
         return Proof("proven", [], [], [], 1.0)
 
-    def machine(self) -> dict[str, Any]:
-        return {"cpu": "made up", "cores": self.cores, "fingerprint": "0", "aslr": 2}
+    def machine(self, name: str) -> Machine:
+        facts = {"cpu": "made up", "cores": self.cores, "fingerprint": "0", "aslr": 2}
+        return replace(machines.find(name), facts=lambda: facts)
 
     def load(self) -> Load:
         return Load(0.0, 0.0)
 
     def disturbance(
-        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
-    ) -> Disturbance:
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
+        cores: int,
+    ) -> Disturbance:  # fmt: skip
         self.runs += 1
         if self.disturbed(self.runs - 1):
             return Disturbance(0.5 * outcome.wall_s, 0.0, 0.0, 0.5, ("run_delay",))
         return Disturbance(0.0, 0.0, 0.0, 0.0, ())
 
 
+def told_times(patched: pytest.MonkeyPatch) -> None:
+    """Let a command have taken as long as it says, `took SECONDS` on standard error, and up to 2 % more.
+
+    So a test that compares commands holds on the busiest machine.
+    """
+    noise = random.Random(1)
+
+    def told(*arguments: Any, **options: Any) -> Outcome:
+        outcome = execute(*arguments, **options)
+        said = re.search(r"^took ([\d.]+)$", outcome.stderr_tail, re.MULTILINE)
+        return outcome if said is None else replace(outcome, wall_s=float(said[1]) * noise.uniform(1, 1.02))
+
+    for module in (execution, target):
+        patched.setattr(module, "execute", told)
+
+
 def study(**changed: Any) -> Study:
     """A tiny study: two allocators, one structure, four blocks.  Keys of the group: sync, threads, parameters."""
     group = {"name": "one", "workload": "intset", "sync": [STM], "threads": [1], "parameters": {"structure": "list"}}
-    for key in ("sync", "threads", "parameters", "role", "warmup_ms"):
+    for key in ("sync", "threads", "machines", "parameters", "role", "warmup_ms", "oversubscribe"):
         if key in changed:
             group[key] = changed.pop(key)
     content = {
-        "schema": 1, "name": "tiny", "title": "tiny", "question": "?", "baseline": "plain",
+        "schema": SCHEMA, "name": "tiny", "title": "tiny", "question": "?", "baseline": "plain",
         "allocators": ["plain", "fast"], "blocks": 4, "warmup_ms": 0, "groups": [group],
     }  # fmt: skip
     return Study.model_validate({**content, **changed})
 
 
-def campaign(made: Study, folder: Path, instruments: FakeInstruments | None = None, **options: Any) -> Campaign:
-    """A campaign of a study into a folder, with made-up instruments."""
+def runner(made: Study, folder: Path, instruments: FakeInstruments | None = None, **options: Any) -> Runner:
+    """What runs a study into a folder, with made-up instruments."""
     plan = plans.make(made, oversubscribe=options.pop("oversubscribe", False))
-    return Campaign(made, plan, folder, instruments or FakeInstruments(), "./loam study run tiny", **options)
+    return Runner(made, plan, folder, instruments or FakeInstruments(), "./loam study run tiny", **options)
 
 
 def measure(
     made: Study, folder: Path, instruments: FakeInstruments | None = None, **options: Any
 ) -> tuple[Ended, dict[str, Any]]:
     """Run a study and summarise it: how it ended, and its Result."""
-    ended = campaign(made, folder, instruments, **options).run()
+    ended = runner(made, folder, instruments, **options).run()
     return ended, summarise.write(folder, elapsed_s=0.0)
 
 

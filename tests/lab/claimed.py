@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Description
+from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Study
-from loam_lab.statistics.data import PROCESS_METRICS, Campaign, Run
+from loam_lab.statistics.data import Campaign, Run
+from loam_lab.statistics.reader import Reader
 
 DESCRIPTION = Description.model_validate({
-    "schema": 1,
-    "sync": {"name": "stm", "threads_max": 64, "blame": True, "parameters": [
+    "schema": SCHEMA,
+    "sync": {"name": "stm", "kind": "transactional", "threads_max": 64, "blame": True, "parameters": [
         {"name": "shift", "type": "integer", "min": 3, "max": 12, "default": 5},
     ]},
-    "workloads": [{"name": "intset", "metrics": [
+    "workloads": [{"name": "intset", "kinds": ["transactional"], "metrics": [
         {"name": "ops_per_s", "unit": "1/s", "better": "higher", "kind": "ratio", "of": ["operations", "elapsed_s"]},
         {"name": "elapsed_s", "unit": "s", "kind": "time"},
         {"name": "aborts", "kind": "count"}, {"name": "attempts", "kind": "count"},
@@ -33,7 +35,7 @@ Values = Callable[[Cell, int], dict[str, float] | None]
 def study(claims: Sequence[dict[str, Any]], **changed: Any) -> Study:
     """A study of one group "list" over two shifts, two allocators and the threads given, with claims."""
     content: dict[str, Any] = {
-        "schema": 1, "name": "tiny", "title": "tiny", "question": "?", "baseline": "a", "allocators": ["a", "b"],
+        "schema": 2, "name": "tiny", "title": "tiny", "question": "?", "baseline": "a", "allocators": ["a", "b"],
         "groups": [{"name": "list", "workload": "intset", "sync": ["stm"], "threads": [1, 2],
                     "parameters": {"shift": [5, 4]}}],
         "claims": list(claims),
@@ -52,8 +54,8 @@ def campaign(made: Study, values: Values, *, blocks: int = 10, **machine: Any) -
         for allocator in made.allocators_of(group)
     ]
     found = Campaign(
-        folder=Path(), manifest={"machine": {"cores": 2, "rtm": "absent", "fingerprint": "f", **machine}}, study=made,
-        cells=cells, descriptions={"stm": DESCRIPTION},
+        folder=Path(), manifest={"machines": {"host": {"cores": 2, "rtm": "absent", "fingerprint": "f", **machine}}},
+        study=made, cells=cells, descriptions={"stm": DESCRIPTION},
     )  # fmt: skip
     for cell in cells:
         runs = [_run(cell, block, values(cell, block)) for block in range(blocks)]
@@ -62,14 +64,12 @@ def campaign(made: Study, values: Values, *, blocks: int = 10, **machine: Any) -
 
 
 def _run(cell: Cell, block: int, values: dict[str, float] | None) -> Run:
-    known: dict[str, Any] = {
+    return Reader(Path()).run(json.dumps({
         "cell": cell.key, "block": block, "copy": 0, "attempt": 0, "order": block, "purpose": "timing",
         "state": "ok" if values is not None else "failed", "failure": "" if values is not None else "exit",
-        "detail": "" if values is not None else "gave up", "identity": "{}", "started_utc": "", "proof": {},
-        "records": [{"kind": "iteration", "index": 0, "elapsed_s": 1.0, **(values or {})}], "warnings": [],
-        "disturbance": {}, "observed": {}, "process": {metric.name: None for metric in PROCESS_METRICS},
-    }  # fmt: skip
-    return Run(**{field.name: known.get(field.name) for field in dataclasses.fields(Run)})
+        "detail": "" if values is not None else "gave up",
+        "records": [{"kind": "iteration", "index": 0, "elapsed_s": 1.0, **(values or {})}],
+    }).encode())  # fmt: skip
 
 
 def entries(made: Campaign) -> dict[str, dict[str, Any]]:

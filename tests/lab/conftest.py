@@ -8,6 +8,16 @@ import pytest
 
 from loam_lab import console
 
+# Folders of tests that only read results: they neither measure nor run what is built, so that another suite may run
+# beside them (loam_lab/testing.py).
+BESIDE = ("across", "claims", "compare", "model", "report", "result", "statistics", "store")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent.name in BESIDE:
+            item.add_marker(pytest.mark.beside)
+
 
 @pytest.fixture(autouse=True)
 def fresh_consoles() -> Iterator[None]:

@@ -11,11 +11,15 @@ import random
 import statistics
 from typing import Any
 
+from loam_lab.model.schema import SCHEMA
+
 ALLOCATORS = ("glibc", "glibc:tcache=0", "jemalloc", "tcmalloc", "tbb", "mimalloc")
-CAUSES = (
-    "aborts_same_word", "aborts_same_block", "aborts_other_block", "aborts_other_stripe", "aborts_capacity",
-    "aborts_reprovision", "aborts_interrupt", "aborts_explicit", "aborts_unknown",
-)  # fmt: skip
+WORDS = {
+    "same_word": "same word", "same_block": "same block, another word", "other_block": "another block, same stripe",
+    "other_stripe": "another stripe, same record", "capacity": "too large for the hardware", "unknown": "not told apart",
+}  # fmt: skip
+CAUSES = tuple(f"aborts_{name}" for name in WORDS)
+KINDS = {"etl-wb": "transactional", "sequential": "none", "none": "none"}
 
 # Operations per second of the baseline, and what each allocator makes of it (in the order of ALLOCATORS).
 SPEED = {
@@ -49,9 +53,11 @@ def _ratio(values: list[float], base: list[float]) -> dict[str, float]:
 def _verdict(ratio: dict[str, float]) -> str:
     if ratio["low"] >= 0.98 and ratio["high"] <= 1.02:
         return "equivalent"
-    if ratio["high"] / ratio["low"] - 1 > 0.05:
-        return "inconclusive"
     return "better" if ratio["low"] > 1 else "worse" if ratio["high"] < 1 else "inconclusive"
+
+
+def _rough(ratio: dict[str, float] | None) -> bool:
+    return ratio is not None and ratio["high"] / ratio["low"] - 1 > 0.05
 
 
 def _blame(rng: random.Random, structure: str, mapping: str, index: int) -> dict[str, Any]:
@@ -111,7 +117,7 @@ class Maker:
                 "factors": {"workload": workload, "allocator": name, "sync": sync, "machine": "host", "threads": threads},
                 "parameters": parameters, "copy": copy, "runs": self.blocks, "failed": 0, "state": "ok", "metrics": metrics,
                 "ratio_to_baseline": ratio, "verdict": "baseline" if ratio is None else _verdict(ratio), "blame": blame,
-                "warnings": [],
+                "rough": _rough(_ratio(values, baseline)) and not first, "warnings": [],
             })  # fmt: skip
         self.cells += made
         return made
@@ -127,9 +133,10 @@ def _headline(cells: list[dict[str, Any]], metric: str) -> dict[str, Any]:
     return {
         "workload": factors["workload"], "sync": factors["sync"], "threads": factors["threads"],
         "parameters": {k: v for k, v in best["parameters"].items() if k in ("structure", "mapping", "size")},
-        "best": names[0], "worst": names[1], "ratio": ratio, "verdict": verdict, "p_holm": 0.001, "comparisons": 15,
+        "best": names[0], "worst": names[1], "ratio": ratio, "verdict": verdict, "rough": _rough(ratio),
+        "p_holm": 0.001, "comparisons": 8,
         "text": f"{factors['workload']}, some case, 2 threads: {names[0]} is best, {ratio['estimate']:.2f} times "
-                f"[{ratio['low']:.2f}, {ratio['high']:.2f}] as good as {names[1]}, the worst.",
+                f"as fast as {names[1]}, the worst [{ratio['low']:.2f}, {ratio['high']:.2f}].",
     }  # fmt: skip
 
 
@@ -146,6 +153,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     "what": "shadow against table", "factor": "mapping", "workload": "intset", "sync": "etl-wb", "threads": 2,
                     "parameters": {"structure": wanted["structure"]},
                     "allocator": shadow["factors"]["allocator"], "metric": "ops_per_s", **ratio,
+                    "verdict": _verdict(ratio), "rough": _rough(ratio),
                 })  # fmt: skip
     for cell in cells:
         if (
@@ -164,7 +172,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "schema": 1, "study": "tour", "title": "A tour of six allocators under transactions",
+        "schema": SCHEMA, "study": "tour", "title": "A tour of six allocators under transactions",
         "question": "Does the choice of allocator change the speed and the abort rate of transactional data structures?",
         "created_utc": "2026-11-21T10:12:13Z", "folder": "results/tour-20261121T101213Z-5f3a", "baseline": "glibc",
         "primary_metrics": {"intset": "ops_per_s", "threadtest": "pairs_per_s"}, "command": "./loam tour",
@@ -193,9 +201,12 @@ def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
                 strict=True,
             ))
         ],
+        "syncs": [{"name": name, "kind": kind} for name, kind in KINDS.items()],
+        "abort_causes": [{"name": name, "words": words, "meaning": words} for name, words in WORDS.items()],
         "cells": maker.cells, "contrasts": _contrasts(maker.cells), "headlines": [], "warnings": [], "failures": [],
     }  # fmt: skip
     result.update(changes)
+    result.setdefault("machines", {"host": result["machine"]})
     return result
 
 
@@ -222,7 +233,7 @@ def tour(seed: int = 7) -> dict[str, Any]:
         )
     for size, (base, effects) in PAIRS.items():
         cells = maker.group(
-            "threadtest", "sequential", 2, {"size": size, "duration_ms": 100}, "pairs_per_s", base, effects, noise=0.02
+            "threadtest", "none", 2, {"size": size, "duration_ms": 100}, "pairs_per_s", base, effects, noise=0.02
         )
         headlines.append(_headline(cells, "pairs_per_s"))
     thp = "transparent huge pages are on request only; allocators that ask for them gain; compare with ./loam doctor"
@@ -268,6 +279,7 @@ def bench(seed: int = 9) -> dict[str, Any]:
             cell["ratio_to_baseline"] = {"metric": "wall_s", **ratio, "n": 10}
             verdict = _verdict(ratio)
             cell["verdict"] = {"better": "worse", "worse": "better"}.get(verdict, verdict)
+            cell["rough"] = _rough(ratio)
     return _result(
         maker, study="bench", title="python3 -c pass", question="", primary_metrics={"command": "wall_s"},
         command="./loam bench -- python3 -c pass", commands=[],

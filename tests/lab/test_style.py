@@ -16,13 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = {".git", ".venv", ".loam", "build", "results", "__pycache__"}
 CPP = {".hpp", ".cpp", ".h", ".c"}
 
-# From top to bottom: a folder may include only those before it. The same order as in ARCHITECTURE.md.
-LAYERS = [
-    "runtime/base", "runtime/platform", "runtime/sync", "runtime/reclaim", "runtime/heap", "runtime/malloc", "runtime/tm",
-    "runtime/delegation", "runtime/gc", "structures", "workloads",
-]  # fmt: skip
-NEVER_INCLUDED = {"runtime/malloc"}
-FORBIDDEN = {("runtime/tm", "runtime/delegation")}
+# Each layer, and the layers that its files may include.
+LAYERS = {
+    layer: allowed.split()
+    for layer, allowed in (
+        line.split(":")
+        for line in (ROOT / "runtime" / "layers.txt").read_text().splitlines()
+        if line[:1] not in ("", "#")
+    )
+}
 
 LINES_MAX, LINES_ASK = 500, 400
 
@@ -67,7 +69,10 @@ def show(found: list[str]) -> str:
 
 
 def layer_of(name: str) -> str | None:
-    return next((layer for layer in LAYERS if name.startswith(layer + "/")), None)
+    """The layer of a file; of one below runtime/ that belongs to no layer, its folder."""
+    parts = name.split("/")
+    folder = "/".join(parts[:2]) if parts[0] == "runtime" else parts[0]
+    return folder if folder in LAYERS or parts[0] == "runtime" else None
 
 
 def wrong_includes(name: str, text: str) -> Iterator[tuple[int, str]]:
@@ -79,17 +84,26 @@ def wrong_includes(name: str, text: str) -> Iterator[tuple[int, str]]:
         other = layer_of(match[1])
         if other is None or other == own:
             continue
-        allowed = [
-            layer
-            for layer in LAYERS[: LAYERS.index(own)]
-            if layer not in NEVER_INCLUDED and (own, layer) not in FORBIDDEN
-        ]
+        allowed = LAYERS.get(own, [])
         if other not in allowed:
-            yield number, f"{own} includes {match[1]}; allowed are {', '.join(allowed) or 'no other layers'}"
+            yield (
+                number,
+                f"{own} includes {match[1]}; by runtime/layers.txt it may include {', '.join(allowed) or 'no other layer'}",
+            )
+
+
+def test_layers_point_one_way_and_are_there() -> None:
+    above: list[str] = []
+    for layer, allowed in LAYERS.items():
+        assert (ROOT / layer).is_dir(), f"runtime/layers.txt: {layer} is no folder"
+        assert set(allowed) <= set(above), f"runtime/layers.txt: {layer} may include only what stands above it"
+        above.append(layer)
+    folders = {f"runtime/{path.name}" for path in (ROOT / "runtime").iterdir() if path.is_dir()}
+    assert folders <= set(LAYERS), f"runtime/layers.txt has no line for {', '.join(sorted(folders - set(LAYERS)))}"
 
 
 def test_includes_follow_the_layers() -> None:
-    found = complaints(wrong_includes, "runtime", "structures", "workloads", suffixes=CPP)
+    found = complaints(wrong_includes, "runtime", "simulator", "structures", "workloads", suffixes=CPP)
     assert not found, show(found)
 
 

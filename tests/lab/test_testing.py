@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from loam_lab import testing
 
 OUTPUT = """Running main() from ./googletest/src/gtest_main.cc
@@ -57,3 +61,42 @@ def test_a_suite_whose_tests_were_all_skipped_has_not_failed() -> None:
     outcome = testing.Outcome("golden")
     testing.carry_out(skips, outcome, "./loam test")
     assert not outcome.failed
+
+
+def test_what_passes_when_run_again_is_unsteady_and_what_fails_again_has_failed(tmp_path: Path) -> None:
+    (tmp_path / "build" / "test").mkdir(parents=True)
+    outcome = testing.Outcome("lab", passed=3)
+    outcome.fail("once", "true")
+    outcome.fail("always", "sh -c 'echo still wrong; exit 1'")
+    testing.try_again(outcome, tmp_path)
+    assert (outcome.passed, outcome.failed) == (4, 1)
+    assert [test for test, _ in outcome.unsteady] == ["once"]
+    assert [test for test, _ in outcome.failures] == ["always"]
+    assert "still wrong" in (tmp_path / "build" / "test" / "lab-again.log").read_text()
+
+
+def test_many_failures_are_no_accident(tmp_path: Path) -> None:
+    outcome = testing.Outcome("lab")
+    for number in range(6):
+        outcome.fail(str(number), "true")
+    testing.try_again(outcome, tmp_path)
+    assert outcome.failed == len(outcome.failures) == 6
+
+
+@pytest.mark.parametrize(
+    ("script", "good", "said"),
+    [
+        ("""echo '{"kind":"start"}'; echo '{"verified":true}'""", True, "start"),
+        ("""echo '{"verified":false}'""", False, "false"),
+        ("""echo '{"verified":true}'; exit 1""", False, "true"),
+        ("""echo '{"verified":true'""", False, "true"),
+        ("echo nothing", False, "nothing"),
+        ("exec sleep 60", False, "did not end within 0.2 s"),
+    ],
+)
+def test_a_run_that_does_not_verify_or_does_not_end_is_a_failure_and_no_traceback(
+    script: str, good: bool, said: str
+) -> None:
+    verified, output = testing.verifies(["sh", "-c", script], 0.2 if "sleep" in script else 60)
+    assert verified is good
+    assert said in output

@@ -1,6 +1,8 @@
 // Litmus tests: what may commit, and what an abort leaves behind.
 #include "tests/model/litmus.hpp"
 
+#include <string_view>
+
 namespace loam::tm {
 namespace {
 
@@ -128,6 +130,75 @@ TEST_P(LitmusTest, WriteSkewAgainstALockedRecord) {
       other.join();
       EXPECT_EQ(x + y, 1u) << parked_at;
     });
+}
+
+// One of two transactions that each read one word and write the other's: y = x + 1 and x = y + 1. Both from 0 is skew.
+template <class Driver>
+auto writes_from(Word& to, Word& from) {
+  return [&to, &from](auto& tx) { tx.write(to, tx.read(from) + 1); };
+}
+
+TEST_P(LitmusTest, WriteSkewWithOneReadEachAgainstAFinishedCommit) {
+  LOAM_NEEDS_POINTS();
+  // The other commits behind the only read, or when all is written and only validation is left. The snapshot may be the
+  // clock's of now, or older by commits that concern neither.
+  for (const bool at_commit : {false, true})
+    for (const int unrelated : {0, 1, 2})
+      tests::in_variant(GetParam(), [&]<class Driver>() {
+        bool committed = false;
+        const auto other = [&] {
+          std::thread([&] {
+            for (int i = 0; i < unrelated; ++i)
+              Driver::update([&](auto& tx) { tx.write(words[48], tx.read(words[48]) + 1); });
+            committed = tests::attempt_update<Driver>(2, writes_from<Driver>(x, y));
+          }).join();
+        };
+        tests::Interpose step("tm.committing", at_commit ? 0 : ~0u, other);
+        int attempts = 0;
+        Driver::update([&](auto& tx) {
+          const Word seen = tx.read(x);
+          if (attempts++ == 0 && !at_commit) other();
+          tx.write(y, seen + 1);
+        });
+        const auto what = [&] {
+          return testing::Message() << "at commit " << at_commit << ", unrelated " << unrelated;
+        };
+        // Who locks as it writes, or what it reads, keeps the other out; that one has given up then.
+        EXPECT_EQ(x, committed ? 1u : 0u) << what();
+        EXPECT_EQ(y, committed ? 2u : 1u) << what();
+        EXPECT_EQ(attempts, committed ? 2 : 1) << what();
+      });
+}
+
+TEST_P(LitmusTest, WriteSkewWithOneReadEachAgainstALockedRecord) {
+  LOAM_NEEDS_POINTS();
+  for (const std::string_view parked_at : {"tm.locked", "tm.committing", "tm.validated", "tm.written"}) {
+    // Where readers keep writers out one of the two waits for the other, wherever that stands: once is enough.
+    if (tests::readers_block_writers(GetParam()) && parked_at != "tm.locked") continue;
+    tests::in_variant(GetParam(), [&]<class Driver>() {
+      Gate parked, ended;
+      std::thread other;
+      int attempts = 0;
+      tests::Interpose on_abort("tm.aborted", 0, [&] { ended.open(); });
+      Driver::update([&](auto& tx) {
+        const Word seen = tx.read(x);
+        if (attempts++ == 0) {
+          other = std::thread([&] {
+            tests::Interpose step(parked_at, 0, [&] {
+              parked.open();
+              ended.wait();
+            });
+            Driver::update(writes_from<Driver>(x, y));
+          });
+          parked.wait();
+        }
+        tx.write(y, seen + 1);
+      });
+      ended.open();
+      other.join();
+      EXPECT_TRUE((x == 1 && y == 2) || (x == 2 && y == 1)) << parked_at << ": x is " << x << ", y is " << y;
+    });
+  }
 }
 
 TEST_P(LitmusTest, AReadOnlyTransactionOfTwoSeesOneOrder) {

@@ -2,9 +2,11 @@
 //   LOAM_HISTORIES=N   runs per variant (4000; 1000 under sanitizers); LOAM_TEST_ALL=1 makes it twenty times as many
 //   LOAM_SEED=S        another set of runs (1);  LOAM_HISTORY=I  run I alone (with its seed: the same schedule again)
 #include "tests/model/opacity.hpp"
+#define LOAM_TEST_DIRECT 1  // races of the code that programs run
 #define LOAM_TEST_HASH
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
+#include "tests/harness/watchdog.hpp"
 #include "tests/model/history_run.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +21,7 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-#if defined(LOAM_TSAN) || defined(LOAM_ASAN)
+#ifdef LOAM_INSTRUMENTED
 constexpr std::uint64_t kHistories = 1000;
 #else
 constexpr std::uint64_t kHistories = 4000;
@@ -65,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpacityTest,
                          variant_name);
 
 TEST_P(OpacityTest, SmallRunsAreOpaque) {
+  may_take(60);
   LOAM_NEEDS_POINTS();
   in_variant(GetParam(), [overlaps = description_of(GetParam()).overlaps]<class Driver>() {
     const std::uint64_t seed = number_from("LOAM_SEED", 1);

@@ -1,20 +1,19 @@
 """Mutants: can the tests fail? Each drops one check, order or lock of the runtime; a named test must catch it.
 
-A mutant is a file <name>.toml:
-    what       the fault, in words
-    killed_by  ["TEST", "GTEST FILTER"]: the test executable (its source is found by name) and the tests that must fail
-    preset     "checked" (default) or "asan": the flags to compile with
-    edit       one or more of {file, old, new}: exact text replacements; `old` must occur exactly once
+mutant.py says what a mutant is, and its file how it names its place. They lie in folders as the sources do that they change.
 
 Tests run over every transactional algorithm; here they are compiled for those alone whose file an edit touches or whose
-name the filter holds (etl-wb where there is none).
+name the filter holds (etl-wb where there is none), and with blame where the filter lets such a variant in. Those of the
+lab are run by pytest (in_python.py), those of memory orders under the schedule checker (in_simulator.py).
 
-The edits are applied to a copy of runtime/; what they touch is compiled again, the rest is shared. A mutant is killed if
-its test fails, crashes or does not end. The same test on the unmutated copy must pass.
+The edits are applied to a copy of runtime/, structures/, include/ and what is pure in the simulator; what
+they touch is compiled again, the rest is
+shared. A mutant is killed if its test fails, crashes or does not end. The same test on the unmutated copy must pass.
 
     run.py [NAME...]      all mutants, or some; with LOAM_MUTANTS_SHARE=N in the environment one in N, another lot with
                           each change of runtime/
-    run.py --repeat N     each mutant N times (all must kill it), the unmutated tests 4 N times (all must pass)
+    run.py --repeat N     each mutant N times (all must kill it), the unmutated tests 4 N times (all must pass); without it
+                          a mutant has three runs, of which one must kill it
 """
 
 from __future__ import annotations
@@ -26,50 +25,71 @@ import signal
 import subprocess
 import sys
 import tempfile
-import tomllib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
-from edits import Broken, apply
+import in_python
+import in_simulator
+from mutant import ROOT, Broken, Mutant, class_of, files, find, read, source_of_test
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = Path(__file__).resolve().parent
-LAYERS = ("base", "platform", "sync", "reclaim", "heap", "tm")
+# The layer that serves the whole process: linked with its own tests alone, in tests/unit/malloc.
+MALLOC = "malloc"
+# The library behind -fgnu-tm: linked with its own tests alone, in tests/unit/itm, which are compiled with that.
+ITM = "itm"
+ITM_TESTS = ROOT / "tests" / "unit" / ITM
+GNU_TM = ("-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting")
+# What of the simulator needs no engine, linked with its own tests alone, in tests/unit/simulator.
+SIMULATOR = Path("simulator")
+PURE = (SIMULATOR / "model", SIMULATOR / "orders")
+# Headers alone.
+STRUCTURES = Path("structures")
+INCLUDE = Path("include")
+TRIES = 3
 TIMEOUT_S = 30
-# Files of runtime/tm/algorithms/, and the algorithm's class.
-ALGORITHMS = {
-    "etl_wb": "EtlWb", "etl_wt": "EtlWt", "dctl": "Dctl", "tl2": "Tl2", "norec": "Norec", "swisstm": "SwissTm",
-    "two_phase": "TwoPhase", "global_lock": "GlobalLock", "sequential": "Sequential",
-}  # fmt: skip
+DEFAULT = "etl_wb"
+# The variants with blame (tests/harness/tm_variants.hpp).
+BLAMED = tuple(f"etl_wb_{mapping}_blame" for mapping in ("table", "small_table", "shadow"))
 COMPILER = os.environ.get("CXX") or "g++"
+HARNESS = ROOT / "tests" / "harness"
 
-COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread"]
+COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread",
+          '-DLOAM_MALLOC_VERSION="0"',
+          f'-DLOAM_DESIGN_PRESETS="{ROOT / "allocators" / "design"}"']  # fmt: skip
+INSTRUMENTED = ["-DLOAM_INSTRUMENTED=1", "-DLOAM_ASAN=1"]
 # As the presets, but not optimised: the tests that kill force their interleavings, and compiling is most of the time.
 FLAGS = {
     "checked": ["-O0", *COMMON],
-    "asan": ["-O0", "-g1", *COMMON, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DLOAM_ASAN=1"],
+    "asan": ["-O0", "-g1", *COMMON, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", *INSTRUMENTED],
 }
 ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1"}
 
 
-@dataclass
-class Mutant:
-    name: str
-    what: str
-    test: str
-    filter: str
-    preset: str
-    edits: list[dict[str, str]]
+def algorithms_of(mutant: Mutant) -> tuple[str, ...]:
+    """The classes that its test is compiled for: those of the files that it changes, and those that the filter names."""
+    folder = ROOT / "runtime" / "tm" / "algorithms"
+    known = {file.stem: file.read_text() for file in folder.glob("*.hpp")}
+    touched = {edit["file"] for edit in mutant.edits}
+    changed = {name for name in known if f"runtime/tm/algorithms/{name}.hpp" in touched}
+    named = {name for name in known if name in mutant.filter}
+    # Of a part, one of those that it is a part of.
+    parts = {file for file in touched if "/parts/" in file}
+    whole = {name for name, text in known.items() if any(f'"{part}"' in text for part in parts)}
+    chosen = changed | named or ({min(whole)} if whole and DEFAULT not in whole else {DEFAULT})
+    return tuple(sorted(map(class_of, chosen)))
 
-    @property
-    def algorithms(self) -> tuple[str, ...]:
-        """The classes that its test is compiled for."""
-        touched = {Path(edit["file"]).stem for edit in self.edits if "tm/algorithms/" in edit["file"]}
-        named = {name for name in ALGORITHMS if name in self.filter}
-        return tuple(sorted(ALGORITHMS[name] for name in touched | named)) or ("EtlWb",)
+
+def defines_of(mutant: Mutant) -> tuple[str, ...]:
+    """What its test is compiled with: the algorithms, and no variant with blame where the filter excludes them all."""
+    algorithms = algorithms_of(mutant)
+    chosen = (f"-DLOAM_TEST_ALGORITHMS={','.join(f'::loam::tm::{name}' for name in algorithms)}",)
+    _, slash, variant = mutant.filter.rpartition("/")
+    if not slash or ("EtlWb" in algorithms and any(fnmatch(each, variant) for each in BLAMED)):
+        return chosen
+    return (*chosen, "-DLOAM_TEST_BLAME=")
 
 
 @dataclass
@@ -81,24 +101,21 @@ class Base:
     objects: dict[Path, Path] = field(default_factory=dict)
     headers: dict[Path, set[str]] = field(default_factory=dict)
 
-    def test(self, name: str, algorithms: Sequence[str]) -> Path:
-        """Where a test is that was compiled for some algorithms; its object has the suffix .o."""
-        return self.folder / f"{name}-{'-'.join(algorithms)}"
+    def test(self, name: str, defines: Sequence[str]) -> Path:
+        """Where a test is that was compiled with some definitions; its objects have suffixes."""
+        return self.folder / f"{name}-{zlib.crc32(' '.join(defines).encode()):08x}"
 
 
 def read_mutants(names: list[str]) -> list[Mutant]:
-    mutants = []
-    for file in sorted(HERE.glob("*.toml")):
-        data = tomllib.loads(file.read_text())
-        test, wanted = data["killed_by"]
-        mutants.append(Mutant(file.stem, data["what"], test, wanted, data.get("preset", "checked"), data["edit"]))
-    unknown = set(names) - {mutant.name for mutant in mutants}
-    if unknown:
-        sys.exit(f"error: no such mutant: {', '.join(sorted(unknown))} (tests/mutants/*.toml)")
-    if names:
-        return [mutant for mutant in mutants if mutant.name in names]
+    try:
+        if names:
+            return [find(name) for name in names]
+        mutants = [read(file) for file in files()]
+    except Broken as problem:
+        sys.exit(f"error: {problem}\n0 passed, 1 failed")
     share = int(os.environ.get("LOAM_MUTANTS_SHARE", "1"))
-    sources = sorted((ROOT / "runtime").rglob("*.[ch]pp"))
+    trees = [*(source for tree in ("runtime", STRUCTURES, *PURE) for source in (ROOT / tree).rglob("*.[ch]pp"))]
+    sources = sorted([*trees, *(ROOT / "lab" / "loam_lab").rglob("*.py")])
     return mutants[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
 
 
@@ -119,24 +136,16 @@ def call(command: list[str]) -> None:
         raise Broken(f"{' '.join(command)}\n{done.stderr[-3000:]}")
 
 
-def source_of_test(test: str) -> Path:
-    found = list((ROOT / "tests").rglob(f"{test}.cpp"))
-    if len(found) != 1:
-        raise Broken(f"{test}: {len(found)} files of that name in tests/, one is expected")
-    return found[0]
-
-
 def flags(preset: str, base: Path) -> list[str]:
     """Compiler flags; the headers of GoogleTest come precompiled."""
     return [*FLAGS[preset], "-include", str(base / "gtest_first.hpp")]
 
 
-def compile_one(
-    preset: str, base: Path, copy: Path, source: Path, target: Path, algorithms: Sequence[str] = ()
-) -> None:
-    chosen = [f"-DLOAM_TEST_ALGORITHMS={','.join(f'::loam::tm::{name}' for name in algorithms)}"] if algorithms else []
+def compile_one(preset: str, base: Path, copy: Path, source: Path, target: Path, defines: Sequence[str] = ()) -> None:
+    folders = [f"-I{folder}" for folder in (copy, ROOT, base / "generated")]
+    own = GNU_TM if source.parent == ITM_TESTS and source.stem.endswith("_test") else ()
     call([
-        COMPILER, *flags(preset, base), *chosen, f"-I{copy}", f"-I{ROOT}", "-MMD", "-c", str(source), "-o", str(target)
+        COMPILER, *flags(preset, base), *own, *defines, *folders, "-MMD", "-c", str(source), "-o", str(target),
     ])  # fmt: skip
 
 
@@ -146,16 +155,34 @@ def depends_on(target: Path, copy: Path) -> set[str]:
     return {os.path.relpath(word, copy) for word in words[1:] if word.startswith(str(copy))}
 
 
-def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor) -> Base:
+def copy_sources(target: Path) -> None:
+    for tree in (Path("runtime"), STRUCTURES, INCLUDE, *PURE):
+        shutil.copytree(ROOT / tree, target / tree)
+
+
+def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor, layers: Collection[str] | None = None) -> Base:
+    """The unmutated objects. layers: of the runtime, where tests need no more and nothing else of the tree"""
     folder.mkdir()
-    shutil.copytree(ROOT / "runtime", folder / "copy" / "runtime")
+    copy_sources(folder / "copy")
+    generated = f"-DLOAM_GENERATED={folder / 'generated'}"
+    call(["cmake", f"-DLOAM_SOURCE={ROOT}", generated, "-P", str(ROOT / "cmake" / "LoamSchemes.cmake")])
     header = folder / "gtest_first.hpp"
     header.write_text("#include <gtest/gtest.h>\n#include <thread>\n#include <vector>\n#include <functional>\n")
     call([COMPILER, *FLAGS[preset], "-x", "c++-header", str(header), "-o", f"{header}.gch"])
     base = Base(preset, folder)
-    sources = [source for layer in LAYERS for source in sorted((folder / "copy/runtime" / layer).glob("*.cpp"))]
+    runtime, simulator = folder / "copy/runtime", folder / "copy" / SIMULATOR
+    # Sanitizers bring a malloc of their own.
+    sources = [s for s in sorted(runtime.rglob("*.cpp")) if preset == "checked" or s.parent.name not in (MALLOC, ITM)]
+    if layers is None:
+        helpers = [file for file in sorted(ITM_TESTS.glob("*.cpp")) if not file.stem.endswith("_test")]
+        sources += [*sorted(simulator.rglob("*.cpp")), *helpers]
+    else:
+        sources = [source for source in sources if source.relative_to(runtime).parts[0] in layers]
+    sources.append(HARNESS / "main.cpp")
     for source in sources:
-        base.objects[source] = folder / f"{source.parent.name}-{source.stem}.o"
+        top = next(top for top in (runtime, folder / "copy", HARNESS.parent) if source.is_relative_to(top))
+        parts = source.with_suffix("").relative_to(top).parts
+        base.objects[source] = folder / f"{'-'.join(parts)}.o"
     list(pool.map(lambda s: compile_one(preset, folder, folder / "copy", s, base.objects[s]), sources))
     for source, target in base.objects.items():
         base.headers[source] = depends_on(target, folder / "copy")
@@ -163,35 +190,66 @@ def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor) -> Base:
 
 
 def link(preset: str, objects: list[Path], target: Path) -> Path:
-    call([COMPILER, *FLAGS[preset], *map(str, objects), "-lgtest_main", "-lgtest", "-ldl", "-o", str(target)])
+    call([COMPILER, *FLAGS[preset], *map(str, objects), "-lgtest", "-ldl", "-o", str(target)])
     return target
 
 
-def build_unmutated(base: Base, test: str, algorithms: Sequence[str]) -> Path:
-    program = base.test(test, algorithms)
-    target = program.with_name(f"{program.name}.o")
-    compile_one(base.preset, base.folder, base.folder / "copy", source_of_test(test), target, algorithms)
-    return link(base.preset, [target, *base.objects.values()], program)
+def belongs(source: Path, test: str) -> bool:
+    """Whether a source is linked with a test."""
+    own = source_of_test(test).parent.name
+    if any(source.parts[-3:-1] == tree.parts for tree in PURE):
+        return own == SIMULATOR.name
+    return source.parent.name not in (MALLOC, ITM) or own == source.parent.name
+
+
+def objects_of_test(base: Base, test: str, defines: Sequence[str]) -> dict[Path, Path]:
+    """The objects of an unmutated test by source: its own, and the algorithms for tests (tests/harness)."""
+    program = base.test(test, defines)
+    return {source_of_test(test): program.with_name(f"{program.name}.o"), **drivers_of(base, defines)}
+
+
+def drivers_of(base: Base, defines: Sequence[str]) -> dict[Path, Path]:
+    """The object that tests of transactions call in place of the driver's templates, by source."""
+    return {HARNESS / "erased_driver.cpp": Path(f"{base.test('erased_driver', defines[:1])}.o")}
+
+
+def build_drivers(base: Base, defines: Sequence[str]) -> None:
+    for source, target in drivers_of(base, defines).items():
+        compile_one(base.preset, base.folder, base.folder / "copy", source, target, defines[:1])
+
+
+def build_unmutated(base: Base, test: str, defines: Sequence[str]) -> Path:
+    objects = objects_of_test(base, test, defines)
+    source = source_of_test(test)
+    compile_one(base.preset, base.folder, base.folder / "copy", source, objects[source], defines)
+    shared = [built for source, built in base.objects.items() if belongs(source, test)]
+    return link(base.preset, [*objects.values(), *shared], base.test(test, defines))
 
 
 def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
     copy = folder / "copy"
-    shutil.copytree(ROOT / "runtime", copy / "runtime")
-    touched = apply(mutant.edits, ROOT, copy)
+    copy_sources(copy)
+    touched = mutant.apply(copy)
     objects = []
     for source, unmutated in base.objects.items():
+        if not belongs(source, mutant.test):
+            continue
         if base.headers[source].isdisjoint(touched):
             objects.append(unmutated)
             continue
         target = folder / unmutated.name
-        compile_one(base.preset, base.folder, copy, copy / source.relative_to(base.folder / "copy"), target)
+        mutated = copy / source.relative_to(base.folder / "copy") if source.is_relative_to(base.folder) else source
+        compile_one(base.preset, base.folder, copy, mutated, target)
         objects.append(target)
-    program = base.test(mutant.test, mutant.algorithms)
-    test = program.with_name(f"{program.name}.o")
-    if not depends_on(test, base.folder / "copy").isdisjoint(touched):
-        test = folder / f"{mutant.test}.o"
-        compile_one(base.preset, base.folder, copy, source_of_test(mutant.test), test, mutant.algorithms)
-    return link(base.preset, [test, *objects], folder / mutant.test)
+    tests = []
+    for source, unmutated in objects_of_test(base, mutant.test, defines_of(mutant)).items():
+        if depends_on(unmutated, base.folder / "copy").isdisjoint(touched):
+            tests.append(unmutated)
+            continue
+        target = folder / unmutated.name
+        compile_one(base.preset, base.folder, copy, source, target, defines_of(mutant))
+        tests.append(target)
+    return link(base.preset, [*tests, *objects], folder / mutant.test)
 
 
 def passes(program: Path, wanted: str) -> tuple[bool, str]:
@@ -221,13 +279,16 @@ def unmutated_passes(program: Path, wanted: str, repeat: int) -> str:
 
 
 def examine(base: Base, mutant: Mutant, folder: Path, repeat: int) -> str:
-    """Nothing ("") if the mutant was killed each time, else why not."""
+    """Nothing ("") if the mutant was killed each time, else why not.
+
+    Where chance decides what threads meet, a test may miss a fault once: without --repeat a mutant has TRIES runs.
+    """
     folder.mkdir()
     program = build_mutant(base, mutant, folder)
+    tries = TRIES if repeat == 1 else 1
     for turn in range(repeat):
-        good, _ = passes(program, mutant.filter)
-        if good:
-            return f"survived (run {turn + 1} of {repeat})"
+        if all(passes(program, mutant.filter)[0] for _ in range(tries)):
+            return f"survived (run {turn + 1} of {repeat}, {tries} tries)"
     return ""
 
 
@@ -236,7 +297,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
-    mutants = read_mutants(options.names)
+    all_mutants = read_mutants(options.names)
+    mutants = [mutant for mutant in all_mutants if not mutant.in_python and not mutant.in_simulator]
+    if under_checker := [mutant for mutant in all_mutants if mutant.in_simulator]:
+        in_simulator.ensure_built(under_checker)
     failures = 0
     passed = 0
     with (
@@ -245,21 +309,30 @@ def main() -> int:
     ):
         top = Path(temporary)
         bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in mutants})}
-        tests = sorted({(mutant.preset, mutant.test, mutant.algorithms) for mutant in mutants})
+        tests = sorted({(mutant.preset, mutant.test, defines_of(mutant)) for mutant in mutants})
+        drivers = sorted({(mutant.preset, defines_of(mutant)[:1]) for mutant in mutants})
+        list(pool.map(lambda driver: build_drivers(bases[driver[0]], driver[1]), drivers))
         list(pool.map(lambda test: build_unmutated(bases[test[0]], *test[1:]), tests))
 
         def guarded(work: str, mutant: Mutant) -> str:
+            turns = 4 * options.repeat if options.repeat > 1 else 1
             try:
+                if mutant.in_python or mutant.in_simulator:
+                    elsewhere = in_python if mutant.in_python else in_simulator
+                    if work == "unmutated":
+                        return elsewhere.unmutated_passes(mutant, turns)
+                    return elsewhere.examine(mutant, top / f"mutant-{mutant.name}", options.repeat)
                 if work == "unmutated":
-                    turns = 4 * options.repeat if options.repeat > 1 else 1
-                    program = bases[mutant.preset].test(mutant.test, mutant.algorithms)
+                    program = bases[mutant.preset].test(mutant.test, defines_of(mutant))
                     return unmutated_passes(program, mutant.filter, turns)
                 return examine(bases[mutant.preset], mutant, top / f"mutant-{mutant.name}", options.repeat)
             except Broken as problem:
                 return str(problem)
 
-        kinds = {(mutant.preset, mutant.test, mutant.filter, mutant.algorithms): mutant for mutant in mutants}
-        jobs = [("unmutated", mutant) for mutant in kinds.values()] + [("mutant", mutant) for mutant in mutants]
+        kinds = {
+            (m.preset, m.test, m.filter, () if m.in_python or m.in_simulator else defines_of(m)): m for m in all_mutants
+        }  # fmt: skip
+        jobs = [("unmutated", mutant) for mutant in kinds.values()] + [("mutant", mutant) for mutant in all_mutants]
         for (work, mutant), problem in zip(jobs, pool.map(lambda job: guarded(*job), jobs), strict=True):
             killer = f"{mutant.test} {mutant.filter}"
             if not problem:

@@ -1,5 +1,5 @@
 // planted: an allocator with a known fault. Forwards to glibc and adds work, so that the lab's verdict on it can be
-// checked against an independent calibration (tests/lab/test_planted.py).
+// checked against an independent calibration (tests/lab/measure/test_planted.py).
 //   Work    A chain of multiplications that starts from a block's address and ends in it: nothing that uses the block
 //           can begin earlier. Work beside the address would vanish in the out-of-order core.
 //   Where   In malloc, on the address it returns. The 10 % library has it in free, on the address that the thread cache

@@ -13,11 +13,11 @@
 enum { kBatch = 100, kChain = 100, kBytes = 64 };
 
 static const char* const kDescription =
-    "{\"schema\":1,\"sync\":{\"name\":\"planted\",\"summary\":\"work with a known "
-    "slow-down\",\"threads_max\":1,\"paper\":\"\","
+    "{\"schema\":2,\"sync\":{\"name\":\"planted\",\"summary\":\"work with a known "
+    "slow-down\",\"kind\":\"none\",\"threads_max\":1,\"paper\":\"\","
     "\"blame\":false,\"parameters\":[]},\"build\":{\"compiler\":\"cc\",\"preset\":\"release\",\"flags\":\"\","
     "\"revision\":\"\"},"
-    "\"workloads\":[{\"name\":\"units\",\"summary\":\"allocate, multiply, free\",\"parameters\":["
+    "\"workloads\":[{\"name\":\"units\",\"summary\":\"allocate, multiply, free\",\"kinds\":[\"none\"],\"parameters\":["
     "{\"name\":\"duration_ms\",\"type\":\"integer\",\"min\":1,\"max\":60000,\"default\":30,\"unit\":\"ms\",\"help\":"
     "\"timed part\"}],"
     "\"metrics\":[{\"name\":\"units_per_s\",\"unit\":\"1/"
@@ -74,11 +74,9 @@ int main(int count, char** arguments) {
   const double cpu_s = now_s(CLOCK_THREAD_CPUTIME_ID);
   const uint64_t done = batches(duration_ms / 1e3, units, &elapsed_s);
   dprintf(out,
-          "{\"kind\":\"begin\",\"schema\":1,\"workload\":\"units\",\"sync\":\"planted\",\"threads\":1,\"seed\":%s,"
+          "{\"kind\":\"begin\",\"schema\":2,\"workload\":\"units\",\"sync\":\"planted\",\"threads\":1,\"seed\":%s,"
           "\"blame\":false,"
-          "\"parameters\":{},\"preset\":\"release\",\"compiler\":\"cc\",\"build_id\":\"\",\"cpus\":[0],\"records_"
-          "mapping\":\"none\","
-          "\"read_set_entry_bytes\":0}\n"
+          "\"parameters\":{},\"preset\":\"release\",\"compiler\":\"cc\",\"build_id\":\"\",\"cpus\":[0]}\n"
           "{\"kind\":\"iteration\",\"index\":0,\"elapsed_s\":%.9f,\"units\":%llu,\"thread_cpu_s\":%.9f}\n"
           "{\"kind\":\"end\",\"verified\":true,\"message\":\"\",\"live_blocks_delta\":0}\n",
           seed, elapsed_s, (unsigned long long)(done * kBatch), now_s(CLOCK_THREAD_CPUTIME_ID) - cpu_s);

@@ -4,7 +4,7 @@
 #include "runtime/heap/compositions/loam.hpp"
 #include "tests/harness/checked_blocks.hpp"
 #include "tests/harness/heaps.hpp"
-#include "tests/harness/sanitizer.hpp"
+#include "tests/harness/instrumented.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
-constexpr unsigned kRounds = tests::kUnderSanitizer ? 6 : 60;
+constexpr unsigned kRounds = tests::kInstrumented ? 6 : 60;
 constexpr unsigned kLines = 4, kLives = 3, kSteps = 1500;
 constexpr std::size_t kHeldBytesMax = std::size_t{24} << 20;
 constexpr unsigned kChildSeconds = 60;
@@ -108,7 +108,7 @@ void live(Exchange& exchange, base::Random random) {
 // In the child of a fork beside threads that go on in the parent: it has a copy of the blocks, no other thread, and a
 // heap that serves. returns its exit status
 int go_on_alone(Blocks& own, base::Random random) {
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+#ifdef LOAM_INSTRUMENTED
   // The bookkeeping is the sanitizer's memory, whose locks a child may find taken by threads that it has not.
   static_cast<void>(own);
   void* blocks[100] = {};
@@ -128,14 +128,12 @@ int go_on_alone(Blocks& own, base::Random random) {
 }
 
 void fork_now(Blocks& own, std::uint64_t number) {
-  TestHeap::before_fork();
   const pid_t pid = fork();
   if (pid == 0) {
     TestHeap::after_fork_in_child();
     alarm(kChildSeconds);
     _exit(go_on_alone(own, base::Random(seed(), number)));
   }
-  TestHeap::after_fork_in_parent();
   int status = -1;
   EXPECT_EQ(waitpid(pid, &status, 0), pid);
   EXPECT_EQ(status, 0) << "the child of fork " << number;

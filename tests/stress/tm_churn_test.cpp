@@ -1,5 +1,6 @@
 // Insert and delete for ever in constant memory: what is freed comes back, whatever the allocator.
 //   LOAM_TEST_ALL=1 runs 10^8 transactions per algorithm instead of 10^6: minutes.
+#define LOAM_TEST_DIRECT 1  // races of the code that programs run
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ constexpr std::size_t kHeldBlockBytes = sizeof(Node) + sizeof(reclaim::Retired);
 TEST_P(ChurnTest, InsertsAndDeletesRunInConstantMemory) {
   tests::in_variant(GetParam(), []<class Driver>() {
     constexpr unsigned kThreads = 2;
-#if defined(LOAM_ASAN) || defined(LOAM_TSAN)
+#ifdef LOAM_INSTRUMENTED
     const std::uint64_t transactions = 40'000;  // the allocators of sanitizers keep what is freed
     constexpr std::size_t kSlackBytes = 512 << 20;
 #else

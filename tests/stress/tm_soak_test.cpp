@@ -3,7 +3,8 @@
 //   LOAM_TEST_ALL=1 makes each twenty times as long.
 #include "runtime/base/random.hpp"
 #include "structures/sorted_list.hpp"
-#include "tests/harness/sanitizer.hpp"
+#define LOAM_TEST_DIRECT 1  // races of the code that programs run
+#include "tests/harness/instrumented.hpp"
 #include "tests/harness/tm_variants.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 namespace loam::tm {
 namespace {
 
-constexpr int kEffort = tests::kUnderSanitizer ? 25 : 200;
+constexpr int kEffort = tests::kInstrumented ? 25 : 200;
 
 int rounds(int few) {
   static const bool all = std::getenv("LOAM_TEST_ALL") != nullptr;

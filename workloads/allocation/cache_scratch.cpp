@@ -3,7 +3,7 @@
 //   share cache lines, and hands them to the threads in turn. Each thread frees what it was handed, and from then on
 //   allocates, writes and frees blocks of its own (cache_lines.hpp). An allocator that gives a freed block to the
 //   thread that freed it keeps the lines shared for ever. Metric: blocks per second.
-#include "workloads/allocation/cache_lines.hpp"
+#include "workloads/allocation/shared/cache_lines.hpp"
 
 namespace loam::workloads::allocation {
 namespace {

@@ -2,7 +2,7 @@
 //   Source Berger et al., "Hoard", ASPLOS 2000.   Each thread allocates small blocks, writes them many times, and frees
 //   them (cache_lines.hpp); threads exchange nothing. Metric: blocks per second.
 //   Beside one thread's rate it shows what sharing lines costs: without sharing, n threads do n times as much.
-#include "workloads/allocation/cache_lines.hpp"
+#include "workloads/allocation/shared/cache_lines.hpp"
 
 namespace loam::workloads::allocation {
 namespace {

@@ -18,7 +18,7 @@
 #include "runtime/base/bits.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/sync/barrier.hpp"
-#include "workloads/shared/allocation.hpp"
+#include "workloads/allocation/shared/allocation.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,13 +40,14 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::integer("rounds", 12, 1, kRoundsMax, "1", "how often the sizes change and change back"),
 };
 
-constexpr auto kOwnMetrics = joined(
-    {{"fragmentation", "1", MetricSpec::Better::lower, MetricSpec::Kind::ratio, "resident_peak_bytes", "live_bytes"},
-     {"resident_peak_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
-     {"live_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
-     {"resident_end_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
-     {"live_end_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes}},
-    kMetrics);
+constexpr MetricSpec kFragmentation[] = {
+    {"fragmentation", "1", MetricSpec::Better::lower, MetricSpec::Kind::ratio, "resident_peak_bytes", "live_bytes"},
+    {"resident_peak_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
+    {"live_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
+    {"resident_end_bytes", "B", MetricSpec::Better::lower, MetricSpec::Kind::bytes},
+    {"live_end_bytes", "B", MetricSpec::Better::neither, MetricSpec::Kind::bytes},
+};
+constexpr auto kOwnMetrics = joined(kFragmentation, kMetrics);
 
 struct Settings {
   explicit Settings(const ParameterValues& values)
@@ -187,18 +188,18 @@ void work(const Settings& settings, Holder& holder, Course& course, sync::Barrie
   member.wait_for_start();
   if (member.index() == 0) course.begin();
   barrier.arrive_and_wait();
-  member.begin_timed();
-  for (unsigned round = 0; round < settings.rounds; ++round) {
-    holder.fill(1);
-    end_of_step();
-    holder.thin(100 - kFreedPercent, 100);
-    end_of_step();
-    holder.fill(settings.growth);
-    end_of_step();
-    holder.thin(1, kKeptOneIn);
-    end_of_step();
-  }
-  member.end_timed();
+  member.timed([&](Pace&) {
+    for (unsigned round = 0; round < settings.rounds; ++round) {
+      holder.fill(1);
+      end_of_step();
+      holder.thin(100 - kFreedPercent, 100);
+      end_of_step();
+      holder.fill(settings.growth);
+      end_of_step();
+      holder.thin(1, kKeptOneIn);
+      end_of_step();
+    }
+  });
   holder.thin(0, 1);
 }
 
@@ -212,7 +213,7 @@ bool conclude(const Course& course, std::span<const Ledger> ledgers, const Team&
     line.field("resident_peak_bytes", resident)
         .field("resident_end_bytes", steps.back().resident)
         .field("fragmentation", static_cast<double>(resident) / static_cast<double>(live));
-  recorder.write();
+  write_report(recorder, team);
 
   static constexpr std::string_view kColumns[] = {"round", "step", "live_bytes", "resident_bytes"};
   auto& rows = recorder.series("steps", kColumns);
@@ -245,6 +246,7 @@ bool run(const Options& options, Recorder& recorder) {
 const base::Registration<Workload> registration{
     Workload{.name = "fragmentation",
              .summary = "memory taken over memory used, after the sizes of blocks have changed",
+             .kinds = {SyncKind::none},
              .parameters = kParameters,
              .metrics = kOwnMetrics,
              .check = check,

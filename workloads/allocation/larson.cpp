@@ -9,8 +9,8 @@
 //   waiting for anybody else.
 #include "runtime/base/check.hpp"
 #include "runtime/base/random.hpp"
+#include "workloads/allocation/shared/allocation.hpp"
 #include "workloads/harness/run_delay.hpp"
-#include "workloads/shared/allocation.hpp"
 
 #include <pthread.h>
 #include <algorithm>
@@ -52,7 +52,8 @@ struct alignas(platform::kApartBytes) Heritage {
   std::span<Held> blocks;
   base::Random random{0};
   Ledger* ledger = nullptr;
-  OtherThreads used;  // by the threads before
+  OtherThreads used;            // by the threads before
+  std::uint64_t waited_ns = 0;  // by them, but for their makers
   std::uint64_t threads = 0;
 };
 
@@ -85,17 +86,20 @@ void* thread_of_a_round(void* argument) {
   auto& round = *static_cast<Round*>(argument);
   const auto behind_its_maker = this_thread_run_delay_ns();
   replace(round);
-  round.heritage.used += {platform::thread_cpu_ns(), this_thread_run_delay_ns(), behind_its_maker};
+  const auto waited = this_thread_run_delay_ns();
+  round.heritage.used += {platform::thread_cpu_ns(), waited, behind_its_maker};
+  if (waited && behind_its_maker) round.heritage.waited_ns += *waited - *behind_its_maker;
   return nullptr;
 }
 
 // returns how many were replaced by all threads of the chain
-std::uint64_t operate(const Settings& settings, Heritage& heritage, const std::atomic<Phase>& now, Phase phase,
-                      std::uint64_t limit) {
+std::uint64_t operate(const Settings& settings, Heritage& heritage, const std::atomic<Phase>& now, Pace& pace) {
   std::uint64_t replaced = 0;
+  pace.waits_are(heritage.waited_ns);
   const auto before = this_thread_run_delay_ns();
-  while (replaced < limit && in(now, phase)) {
-    Round round{settings, heritage, now, phase, std::min(settings.round, limit - replaced)};
+  // A round that begins as the phase ends replaces nothing: the count stands still, so the pace has to look up itself.
+  while (pace.goes_on_idle(replaced)) {
+    Round round{settings, heritage, now, pace.phase(), std::min(settings.round, pace.limit() - replaced)};
     pthread_t thread;
     const int failure = ::pthread_create(&thread, nullptr, thread_of_a_round, &round);
     LOAM_CHECK(failure == 0, "a thread cannot be made: {}", std::string_view(std::strerror(failure)));
@@ -116,16 +120,14 @@ bool run(const Options& options, Recorder& recorder) {
   const PageArray<Heritage> heritages(options.threads, "the threads of larson");
   for (unsigned i = 0; i < options.threads; ++i) {
     Heritage& heritage = heritages[i];
-    heritage = {blocks.part(i, settings.blocks), base::Random(options.seed, i), &ledgers[i], {}, 0};
+    heritage = {blocks.part(i, settings.blocks), base::Random(options.seed, i), &ledgers[i], {}, 0, 0};
     for (Held& held : heritage.blocks) held = ledgers[i].allocate(settings.sizes.drawn(heritage.random));
   }
 
   Team team(options, settings.length.duration_ms);
   auto body = [&](Team::Member& member) {
     Heritage& heritage = heritages[member.index()];
-    const auto chain = [&](Phase phase, std::uint64_t limit) {
-      return operate(settings, heritage, member.phase(), phase, limit);
-    };
+    const auto chain = [&](Pace& pace) { return operate(settings, heritage, member.phase(), pace); };
     work(member, *heritage.ledger, settings.length.operations, chain, [&] {
       heritage.used = {};
       heritage.threads = 0;
@@ -144,13 +146,14 @@ bool run(const Options& options, Recorder& recorder) {
   const Totals totals(ledgers);
   auto& line = open_report(recorder, team, totals, used).field("live_bytes", live).field("threads_made", threads);
   if (used.handover_ns) line.field("handover_delay_s", static_cast<double>(*used.handover_ns) * kSecondsPerNs);
-  recorder.write();
+  write_report(recorder, team);
   return close_report(recorder, totals);
 }
 
 const base::Registration<Workload> registration{
     Workload{.name = "larson",
              .summary = "random replacement of blocks that threads inherit from threads",
+             .kinds = {SyncKind::none},
              .parameters = kParameters,
              .metrics = kOwnMetrics,
              .check = check_sizes,

@@ -14,9 +14,9 @@
 //   malloc for small blocks, as far as these are slower than the large ones' way; the longest call may be of either.
 //   Caveats: the tag of a block is written between the calls, so the page faults of fresh memory are in no call's time;
 //   and it is read before the block is freed, so free() finds the block in the cache.
-#include "workloads/allocation/call_times.hpp"
-#include "workloads/allocation/exchange.hpp"
-#include "workloads/shared/allocation.hpp"
+#include "workloads/allocation/shared/allocation.hpp"
+#include "workloads/allocation/shared/call_times.hpp"
+#include "workloads/allocation/shared/exchange.hpp"
 
 namespace loam::workloads::allocation {
 namespace {
@@ -101,9 +101,9 @@ class Worker {
     for (std::size_t i = 0; i < blocks.size(); ++i) *(window[i] = &blocks[i]) = ledger.allocate(settings.size(random_));
   }
 
-  [[gnu::noinline]] std::uint64_t replace(const std::atomic<Phase>& now, Phase phase, std::uint64_t limit) {
+  [[gnu::noinline]] std::uint64_t replace(Pace& pace) {
     std::uint64_t replaced = 0;
-    for (; replaced < limit && in(now, phase); ++replaced) {
+    for (; pace.goes_on(replaced); ++replaced) {
       Held*& held = window_[random_.below(settings_.window)];
       if (random_.below(100) < settings_.exchanged_percent) held = exchange.leave(turn_++, held);
       release(*held);
@@ -174,7 +174,7 @@ bool run(const Options& options, Recorder& recorder) {
     const unsigned thread = member.index();
     Worker worker(settings, clock, ledgers[thread], times[thread], windows.part(thread, settings.window),
                   blocks.part(thread, settings.window), options.seed, thread);
-    const auto replace = [&](Phase phase, std::uint64_t limit) { return worker.replace(member.phase(), phase, limit); };
+    const auto replace = [&](Pace& pace) { return worker.replace(pace); };
     work(member, ledgers[thread], settings.length.operations, replace, [&] { worker.forget_times(); });
   };
   team.run(body);
@@ -199,13 +199,14 @@ bool run(const Options& options, Recorder& recorder) {
       .field("live_bytes", live)
       .field("clock_cost_ns", clock_cost_ns(clock))
       .field("clock_step_ns", clock.step_ns);
-  recorder.write();
+  write_report(recorder, team);
   return close_report(recorder, totals);
 }
 
 const base::Registration<Workload> registration{
     Workload{.name = "malloc-latency",
              .summary = "the time of single calls of malloc and free, of skewed sizes, half of them exchanged",
+             .kinds = {SyncKind::none},
              .parameters = kParameters,
              .metrics = kOwnMetrics,
              .check = nullptr,

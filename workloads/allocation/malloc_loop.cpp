@@ -8,7 +8,7 @@
 //   Why 1000 blocks: a cache of a few blocks per size (glibc keeps 7) would hide what lies behind it. -p blocks=1 shows
 //   the cache alone.
 #include "runtime/base/random.hpp"
-#include "workloads/shared/allocation.hpp"
+#include "workloads/allocation/shared/allocation.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -45,12 +45,11 @@ struct Settings {
 
 // order: all places of `blocks`. All patterns go through this one loop, so that they cost the same beside the calls.
 [[gnu::noinline]] std::uint64_t operate(std::size_t size, std::span<Held> blocks, const std::uint32_t* order,
-                                        Ledger& ledger, const std::atomic<Phase>& now, Phase phase,
-                                        std::uint64_t limit) {
+                                        Ledger& ledger, Pace& pace) {
   std::uint64_t pairs = 0;
-  while (pairs < limit && in(now, phase)) {
+  while (pace.goes_on(pairs)) {
     // Of the last ones, which may be fewer, each is still freed once: the others' places are empty.
-    const std::uint64_t count = std::min<std::uint64_t>(blocks.size(), limit - pairs);
+    const std::uint64_t count = std::min<std::uint64_t>(blocks.size(), pace.limit() - pairs);
     for (Held& held : blocks.first(count)) held = ledger.allocate(size);
     for (Held& held : blocks.subspan(count)) held = {};
     for (std::size_t i = 0; i < blocks.size(); ++i) ledger.release(blocks[order[i]]);
@@ -80,9 +79,8 @@ bool run(const Options& options, Recorder& recorder) {
   auto body = [&](Team::Member& member) {
     Ledger& ledger = ledgers[member.index()];
     const auto own = blocks.part(member.index(), settings.blocks);
-    work(member, ledger, settings.length.operations, [&](Phase phase, std::uint64_t limit) {
-      return operate(settings.size, own, order.span().data(), ledger, member.phase(), phase, limit);
-    });
+    work(member, ledger, settings.length.operations,
+         [&](Pace& pace) { return operate(settings.size, own, order.span().data(), ledger, pace); });
   };
   team.run(body);
   return report(recorder, team, Totals(ledgers),
@@ -92,6 +90,7 @@ bool run(const Options& options, Recorder& recorder) {
 const base::Registration<Workload> registration{
     Workload{.name = "malloc-loop",
              .summary = "pairs of malloc and free of one size, freed in one order",
+             .kinds = {SyncKind::none},
              .parameters = kParameters,
              .metrics = kMetrics,
              .check = nullptr,

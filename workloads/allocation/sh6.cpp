@@ -2,7 +2,7 @@
 //   Source: the idea of MicroQuill's sh6bench (the benchmark of SmartHeap 6); the code and the distributions are ours.
 //   Each thread holds a window of runs of blocks, of skewed sizes, freed in three orders (runs.hpp).
 //   Metric: blocks per second.
-#include "workloads/allocation/runs.hpp"
+#include "workloads/allocation/shared/runs.hpp"
 
 namespace loam::workloads::allocation {
 namespace {
@@ -30,6 +30,7 @@ bool run(const Options& options, Recorder& recorder) {
 const base::Registration<Workload> registration{
     Workload{.name = "sh6",
              .summary = "runs of blocks of skewed sizes, freed in three orders by the thread that made them",
+             .kinds = {SyncKind::none},
              .parameters = kParameters.all,
              .metrics = kMetrics,
              .check = check_runs,

@@ -4,8 +4,8 @@
 //   freed (exchange.hpp).
 //   Metric: blocks per second. freed_remotely: blocks that another thread freed than the one that allocated them, about
 //   half of them where two threads run at the same time, few where they take turns on a processor.
-#include "workloads/allocation/exchange.hpp"
-#include "workloads/allocation/runs.hpp"
+#include "workloads/allocation/shared/exchange.hpp"
+#include "workloads/allocation/shared/runs.hpp"
 
 namespace loam::workloads::allocation {
 namespace {
@@ -39,6 +39,7 @@ bool run(const Options& options, Recorder& recorder) {
 const base::Registration<Workload> registration{
     Workload{.name = "sh8",
              .summary = "runs of blocks of skewed sizes, freed in three orders, many by another thread",
+             .kinds = {SyncKind::none},
              .parameters = kParameters.all,
              .metrics = kOwnMetrics,
              .check = check_runs,

@@ -9,7 +9,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/sync/spin_lock.hpp"
-#include "workloads/shared/allocation.hpp"
+#include "workloads/allocation/shared/allocation.hpp"
 
 #include <algorithm>
 #include <mutex>
@@ -116,30 +116,32 @@ struct Worker {
     return count;
   }
 
-  void run_producer(Phase phase, std::uint64_t limit) {
+  void run_producer(Pace& pace) {
     sync::Backoff backoff;
-    for (std::uint64_t made = 0; made < limit && in(now, phase);) {
-      const std::uint64_t count = produce(limit - made);
+    std::uint64_t made = 0, count = 1;
+    while (count == 0 ? pace.goes_on_idle(made) : pace.goes_on(made)) {
+      count = produce(pace.limit() - made);
       made += count;
       count == 0 ? backoff.wait() : backoff.reset();
     }
-    if (phase == Phase::timed) queue.producer_ends();
+    if (pace.phase() == Phase::timed) queue.producer_ends();
   }
   // returns how many blocks were freed; in the timed part until nothing is left
-  std::uint64_t run_consumer(Phase phase) {
+  std::uint64_t run_consumer(Pace& pace) {
     sync::Backoff backoff;
-    std::uint64_t freed = 0;
-    while (phase == Phase::timed ? !queue.drained() : in(now, phase)) {
-      const std::uint64_t count = consume();
+    std::uint64_t freed = 0, count = 1;
+    while ((count == 0 ? pace.goes_on_idle(freed) : pace.goes_on(freed)) ||
+           (pace.phase() == Phase::timed && !queue.drained())) {
+      count = consume();
       freed += count;
       count == 0 ? backoff.wait() : backoff.reset();
     }
     return freed;
   }
-  std::uint64_t run_both(Phase phase, std::uint64_t limit) {
+  std::uint64_t run_both(Pace& pace) {
     std::uint64_t made = 0, freed = 0;
-    while (made < limit && in(now, phase)) {
-      while (const std::uint64_t count = produce(limit - made)) made += count;
+    while (pace.goes_on(made)) {
+      while (const std::uint64_t count = produce(pace.limit() - made)) made += count;
       while (const std::uint64_t count = consume()) freed += count;
     }
     return freed;
@@ -148,7 +150,6 @@ struct Worker {
   const Settings& settings;
   Ledger& ledger;
   base::Random random;
-  const std::atomic<Phase>& now;
 };
 
 // What producer `index` of `producers` makes so that all together make `total`.
@@ -171,11 +172,11 @@ bool run(const Options& options, Recorder& recorder) {
     const unsigned index = member.index();
     const std::uint64_t limit =
         limited ? share(settings.length.operations * options.threads, producers, index) : ~std::uint64_t{0};
-    Worker worker{settings, ledgers[index], base::Random(options.seed, index), member.phase()};
-    work(member, worker.ledger, limit, [&](Phase phase, std::uint64_t at_most) -> std::uint64_t {
-      if (options.threads == 1) return worker.run_both(phase, at_most);
-      if (index >= producers) return worker.run_consumer(phase);
-      worker.run_producer(phase, at_most);
+    Worker worker{settings, ledgers[index], base::Random(options.seed, index)};
+    work(member, worker.ledger, limit, [&](Pace& pace) -> std::uint64_t {
+      if (options.threads == 1) return worker.run_both(pace);
+      if (index >= producers) return worker.run_consumer(pace);
+      worker.run_producer(pace);
       return 0;
     });
   };
@@ -187,6 +188,7 @@ bool run(const Options& options, Recorder& recorder) {
 const base::Registration<Workload> registration{
     Workload{.name = "xmalloc",
              .summary = "remote frees: producers pass batches of blocks to consumers",
+             .kinds = {SyncKind::none},
              .parameters = kParameters,
              .metrics = kOwnMetrics,
              .check = check_sizes,

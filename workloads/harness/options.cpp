@@ -28,12 +28,24 @@ Number number_of(std::string_view flag, std::string_view text, Number min, Numbe
   return value;
 }
 
-const Workload* workload_of(std::string_view name) {
-  if (const auto* found = base::find_registered<Workload>(name)) return found;
+const Workload* workload_of(std::string_view name, const SyncDescription& sync) {
   char limit[256], hint[96];
   base::TextWriter text(limit);
+  if (const auto* found = base::find_registered<Workload>(name)) {
+    if (found->kinds.contains(sync.kind)) return found;
+    text.put("runs on synchronisations of kind");
+    const char* before = " ";
+    for (std::size_t i = 0; i < kSyncKindNames.size(); ++i) {
+      if (!found->kinds.contains(static_cast<SyncKind>(i))) continue;
+      text.put(before);
+      text.put(kSyncKindNames[i]);
+      before = " or ";
+    }
+    reject("WORKLOAD", name, text.text(), base::format_to(hint, "{} is of kind {}", sync.name, name_of(sync.kind)));
+  }
   text.put("no such workload; known:");
   for (const auto& workload : base::registered<Workload>()) {
+    if (!workload.kinds.contains(sync.kind)) continue;
     text.put(' ');
     text.put(workload.name);
   }
@@ -50,7 +62,7 @@ void parse_threads(std::string_view text, const SyncDescription& sync, Options& 
   reject("--threads", text,
          base::format_to(limit, "{} runs at most {} thread{}", sync.name, sync.threads_max,
                          sync.threads_max == 1 ? "" : "s"),
-         "another synchronisation runs more, for example global-lock");
+         "another synchronisation may run more");
 }
 
 void parse_cpus(std::string_view text, Options& options) {
@@ -68,6 +80,16 @@ void parse_cpus(std::string_view text, Options& options) {
     }
     reject("--cpus", text, base::format_to(limit, "this process may not run on processor {}", number), usable.text());
   }
+}
+
+void reserve_cpus(const SyncDescription& sync, Options& options) {
+  options.cpus_reserved = sync.cpus_reserved;
+  if (options.cpu_count > sync.cpus_reserved) return;
+  char limit[160];
+  reject("--cpus", "",
+         base::format_to(limit, "{} keeps {} of them for itself, and there are {}", sync.name, sync.cpus_reserved,
+                         options.cpu_count),
+         "its threads need at least one more");
 }
 
 void parse_records(const char* text, Options& options) {
@@ -124,7 +146,7 @@ void parse_options(std::span<char* const> arguments, const SyncDescription& sync
     if (arguments.size() > 1) reject("--describe", "", "takes nothing else", arguments[1]);
     return;
   }
-  options.workload = workload_of(arguments[0]);
+  options.workload = workload_of(arguments[0], sync);
   options.parameters.add(options.workload->parameters);
   options.parameters.add(sync.parameters);
 
@@ -167,6 +189,7 @@ void parse_options(std::span<char* const> arguments, const SyncDescription& sync
   if (options.workload->check != nullptr) options.workload->check(options.parameters);
   if (options.cpu_count == 0)
     for (const auto& cpu : platform::topology().cpus()) options.cpu_list[options.cpu_count++] = cpu.number;
+  reserve_cpus(sync, options);
 }
 
 }  // namespace loam::workloads

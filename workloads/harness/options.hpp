@@ -30,10 +30,14 @@ struct Options {
   ParameterValues parameters;  // the workload's and the synchronisation's
 
   // Thread i is placed on processor cpus()[i % cpus().size()].
-  std::span<const unsigned> cpus() const noexcept { return {cpu_list.data(), cpu_count}; }
+  std::span<const unsigned> cpus() const noexcept { return {cpu_list.data(), cpu_count - cpus_reserved}; }
+  // The synchronisation's own (SyncDescription::cpus_reserved): the last ones of --cpus.
+  std::span<const unsigned> reserved_cpus() const noexcept {
+    return {cpu_list.data() + cpu_count - cpus_reserved, cpus_reserved};
+  }
 
   std::array<unsigned, platform::kCpusMax> cpu_list{};
-  std::size_t cpu_count = 0;
+  std::size_t cpu_count = 0, cpus_reserved = 0;
 };
 
 // Ends the program with exit status 2 and "error: subject=value: limit (hint)"; an empty value or hint is left out.

@@ -4,7 +4,12 @@
 #include "runtime/base/format.hpp"
 #include "runtime/base/nearest.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 namespace loam::workloads {
 namespace {
@@ -26,6 +31,22 @@ std::string_view join(std::span<char> out, const Names& names, NameOf name_of) n
     first = false;
   }
   return text.text();
+}
+
+bool is_readable_file(std::string_view path, Refusal& refusal) noexcept {
+  if (path.empty()) {
+    say(refusal.limit, "must be the path of a file");
+    return false;
+  }
+  const int descriptor = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+  struct stat status{};
+  if (descriptor < 0 || ::fstat(descriptor, &status) != 0) {
+    say(refusal.limit, "cannot be read: {}", std::strerror(errno));
+  } else if (!S_ISREG(status.st_mode)) {
+    say(refusal.limit, "is no regular file");
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  return refusal.limit[0] == '\0';
 }
 
 }  // namespace
@@ -56,6 +77,11 @@ bool ParameterValues::set(std::string_view name, std::string_view text, Refusal&
       const auto near = base::nearest(text, spec.choices, self);
       if (!near.empty()) say(refusal.hint, "did you mean {}?", near);
       return false;
+    }
+    if (spec.type == ParameterSpec::Type::file) {
+      if (!is_readable_file(text, refusal)) return false;
+      item.path = text;
+      return true;
     }
     std::int64_t value = 0;
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -10,8 +10,15 @@
 
 namespace loam::workloads {
 
+// How long a timed part lasts where nothing else is asked for. A simulated machine takes a minute for 50 ms of its time.
+#ifdef LOAM_SIMULATED
+inline constexpr std::int64_t kDurationMs = 10;
+#else
+inline constexpr std::int64_t kDurationMs = 250;
+#endif
+
 struct ParameterSpec {
-  enum class Type { integer, choice };
+  enum class Type { integer, choice, file };
 
   std::string_view name;
   Type type;
@@ -23,6 +30,10 @@ struct ParameterSpec {
   static constexpr ParameterSpec integer(std::string_view name, std::int64_t fallback, std::int64_t min,
                                          std::int64_t max, std::string_view unit, std::string_view help) {
     return {name, Type::integer, min, max, {}, fallback, unit, help};
+  }
+  // A file that the workload reads; none unless it is given. The lab identifies it by its contents.
+  static constexpr ParameterSpec file(std::string_view name, std::string_view help) {
+    return {name, Type::file, 0, 0, {}, 0, "", help};
   }
   // The first choice is the default. `choices` must outlive the description: a constant array.
   static constexpr ParameterSpec choice(std::string_view name, std::span<const std::string_view> choices,
@@ -42,16 +53,20 @@ class ParameterValues {
   // Takes the defaults of `specs` (which must outlive this object). Several calls share one namespace.
   void add(std::span<const ParameterSpec> specs) noexcept;
 
+  // text: ends with a zero byte and outlives this object, as an argument of main() does
   // returns false, and fills `refusal`, if the name is unknown or the text is no permitted value
   bool set(std::string_view name, std::string_view text, Refusal& refusal) noexcept;
 
   // The value of a described parameter; ends the program on a name that nobody described.
   std::int64_t integer(std::string_view name) const noexcept { return at(name).value; }
   std::string_view choice(std::string_view name) const noexcept;
+  // The path, which ends with a zero byte; empty if none was given.
+  std::string_view file(std::string_view name) const noexcept { return at(name).path; }
 
   struct Item {
     const ParameterSpec* spec;
-    std::int64_t value;  // choice: index
+    std::int64_t value;          // choice: index
+    std::string_view path = "";  // of a file
   };
   std::span<const Item> items() const noexcept { return {items_.data(), count_}; }
 

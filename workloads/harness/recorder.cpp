@@ -1,5 +1,6 @@
 #include "workloads/harness/recorder.hpp"
 
+#include "runtime/platform/machine.hpp"
 #include "workloads/harness/build_info.hpp"
 
 #include <cerrno>
@@ -7,8 +8,6 @@
 
 namespace loam::workloads {
 namespace {
-
-constexpr int kSchema = 1;
 
 // The longest record, begin with 1024 processors and 64 parameters, stays under half of it.
 constinit char line_buffer[32 * 1024];
@@ -20,9 +19,9 @@ base::JsonLine& Recorder::start(std::string_view kind) {
   return line_.object().field("kind", kind);
 }
 
-void Recorder::begin(const RecordsInfo& records) {
+void Recorder::begin(const std::optional<TmRecords>& tm) {
   auto& line = start("begin");
-  line.field("schema", kSchema)
+  line.field("schema", kRecordSchema)
       .field("workload", options_.workload->name)
       .field("sync", sync_.name)
       .field("threads", options_.threads)
@@ -33,39 +32,59 @@ void Recorder::begin(const RecordsInfo& records) {
   for (const auto& item : options_.parameters.items()) {
     if (item.spec->type == ParameterSpec::Type::choice) {
       line.field(item.spec->name, item.spec->choices[static_cast<std::size_t>(item.value)]);
+    } else if (item.spec->type == ParameterSpec::Type::file) {
+      line.field(item.spec->name, item.path);
     } else {
       line.field(item.spec->name, item.value);
     }
   }
   line.end().field("preset", kPreset).field("compiler", kCompiler).field("build_id", build_id()).array("cpus");
   for (const unsigned cpu : options_.cpus()) line.value(cpu);
-  line.end().field("records_mapping", records.mapping).field("read_set_entry_bytes", records.read_set_entry_bytes);
+  line.end();
+  if (!options_.reserved_cpus().empty()) {
+    line.array("reserved_cpus");
+    for (const unsigned cpu : options_.reserved_cpus()) line.value(cpu);
+    line.end();
+  }
+#ifdef LOAM_SIMULATED
+  if (loam_simulator_active())
+    line.object("simulated")
+        .field("machine", std::string_view(loam_simulator_machine()))
+        .field("seed", loam_simulator_seed())
+        .field("costs", std::string_view(loam_simulator_costs()))
+        .field("addresses_vary", loam_simulator_addresses_vary() != 0)
+        .end();
+#endif
+  if (tm)
+    line.object("tm")
+        .field("records_mapping", tm->mapping)
+        .field("read_set_entry_bytes", tm->read_set_entry_bytes)
+        .end();
   write();
 }
 
 base::JsonLine& Recorder::iteration(unsigned index) { return start("iteration").field("index", index); }
 
-base::JsonLine& Recorder::add_attempts(const Counters& counters, std::uint64_t operations) {
-  if (sync_.aborts == SyncDescription::Aborts::unknown) return line_;
-  Counters known = counters;
-  if (sync_.aborts == SyncDescription::Aborts::never) known.commits = known.attempts = operations;
-  const auto aborts = known.aborts();
-  line_.field("commits", known.commits)
-      .field("attempts", known.attempts)
-      .field("aborts", aborts)
-      .field("aborts_same_word", known.aborts_same_word)
-      .field("aborts_same_block", known.aborts_same_block)
-      .field("aborts_other_block", known.aborts_other_block)
-      .field("aborts_other_stripe", known.aborts_other_stripe)
-      .field("aborts_capacity", known.aborts_capacity)
-      .field("aborts_reprovision", known.aborts_reprovision)
-      .field("aborts_interrupt", known.aborts_interrupt)
-      .field("aborts_explicit", known.aborts_explicit)
-      .field("aborts_unknown", known.aborts_unknown)
-      .field("serialised", known.serialised);
-  if (known.attempts != 0)
-    line_.field("aborts_per_attempt", static_cast<double>(aborts) / static_cast<double>(known.attempts));
-  return line_;
+base::JsonLine& Recorder::add_tm(const TmCounters& counters, const std::optional<TmRecords>& records) {
+  if (!records) return line_;
+  const auto aborts = counters.aborts_total();
+  line_.object("tm").field("commits", counters.commits).field("attempts", counters.attempts).field("aborts", aborts);
+  for (std::size_t i = 0; i < counters.aborts.size(); ++i)
+    line_.field(tm::kAbortCauseTable[i].counter, counters.aborts[i]);
+  line_.field("serialised", counters.serialised);
+  if (counters.attempts != 0)
+    line_.field("aborts_per_attempt", static_cast<double>(aborts) / static_cast<double>(counters.attempts));
+  if (records->hardware) {
+    line_.field("hardware_commits", counters.hardware);
+    if (counters.commits != 0)
+      line_.field("hardware_per_commit",
+                  static_cast<double>(counters.hardware) / static_cast<double>(counters.commits));
+  }
+  return line_.field("records_rss_bytes", records->rss_bytes).end();
+}
+
+void Recorder::abort_histogram(const TmCounters& counters, const std::optional<TmRecords>& records) {
+  if (records) histogram("aborts_per_commit", kAbortsBounds, counters.commits_after_aborts);
 }
 
 void Recorder::write() {

@@ -6,6 +6,7 @@
 #include "runtime/base/json_lines.hpp"
 #include "workloads/harness/options.hpp"
 #include "workloads/harness/sync.hpp"
+#include "workloads/harness/tm_counters.hpp"
 
 #include <cstdint>
 #include <span>
@@ -13,24 +14,30 @@
 
 namespace loam::workloads {
 
+// Of the records and of the answer to --describe. The lab reads this one and no other.
+inline constexpr int kRecordSchema = 2;
+
 class Recorder {
  public:
   Recorder(const Options& options, const SyncDescription& sync) noexcept : options_(options), sync_(sync) {}
 
-  void begin(const RecordsInfo& records);
+  // tm: of a transactional memory that counts what it does
+  void begin(const std::optional<TmRecords>& tm);
 
   // Opens an iteration record; the caller adds its metrics and calls write().
   base::JsonLine& iteration(unsigned index);
 
-  // Adds commits, attempts, aborts by cause and their ratio, as far as the synchronisation knows them.
-  // operations: what counts as commits where every attempt commits
-  base::JsonLine& add_attempts(const Counters& counters, std::uint64_t operations);
+  // Adds to an iteration what only a transactional memory has; nothing without `records`.
+  base::JsonLine& add_tm(const TmCounters& counters, const std::optional<TmRecords>& records);
 
   // Ends the program with exit status 2 if the descriptor does not take the line.
   void write();
 
   // counts[i]: values in [bounds[i], bounds[i + 1]), the last without upper bound.
   void histogram(std::string_view name, std::span<const std::uint64_t> bounds, std::span<const std::uint64_t> counts);
+
+  // How often transactions aborted before they committed; nothing without `records`.
+  void abort_histogram(const TmCounters& counters, const std::optional<TmRecords>& records);
 
   // Opens a series record inside of its rows; the caller adds one array per row, end()s the rows, and calls write().
   base::JsonLine& series(std::string_view name, std::span<const std::string_view> columns);
@@ -54,6 +61,7 @@ class Recorder {
 };
 
 // The answer to --describe: one JSON object on standard output.
-void describe(const SyncDescription& sync);
+// counts_aborts: whether it is a transactional memory that counts what it does
+void describe(const SyncDescription& sync, bool counts_aborts);
 
 }  // namespace loam::workloads

@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/platform/affinity.hpp"
+#include "runtime/platform/pages.hpp"
 #include "workloads/harness/run_delay.hpp"
 
 #include <alloca.h>
@@ -38,19 +39,52 @@ std::size_t stack_offset() noexcept {
 
 }  // namespace
 
+[[gnu::noipa]] void loam_counted_work(void (*work)(void* context, Pace& pace), void* context, Pace& pace) {
+  work(context, pace);
+  platform::compiler_barrier();  // the call stays a call: the function ends after the work
+}
+
 Team::Team(const Options& options, std::uint64_t duration_ms) noexcept
     : options_(options),
       duration_ms_(duration_ms),
+      slice_ns_(duration_ms == 0 ? 0 : slice_ns_of(duration_ms * kNsPerMs)),
       start_(options.threads + 1),
       phase_(duration_ms == 0 || options.warmup_ms == 0 ? Phase::timed : Phase::warmup) {}
 
-void Team::Member::begin_timed() noexcept {
+Team::~Team() {
+  if (segments_ != nullptr) platform::unmap(segments_, all_segments_bytes());
+}
+
+std::size_t Team::all_segments_bytes() const noexcept {
+  return options_.threads * segments_max(duration_ms_ * kNsPerMs) * sizeof(Segment);
+}
+
+std::span<Segment> Team::room(unsigned index) const noexcept {
+  const std::size_t count = segments_max(duration_ms_ * kNsPerMs);
+  return {segments_ + index * count, count};
+}
+
+Team::Member::Member(Team& team, unsigned index) noexcept
+    : team_(team), index_(index), pace_(team.phase_, team.slice_ns_) {}
+
+Pace& Team::Member::warm_up() noexcept {
+  pace_.begin(Phase::warmup, ~std::uint64_t{0}, nullptr);
+  return pace_;
+}
+
+void Team::Member::begin_timed(std::uint64_t limit) noexcept {
+  const bool sliced = team_.duration_ms_ != 0 && delay_.counts();
+  pace_.begin(Phase::timed, limit, sliced ? &segments_ : nullptr);
+  times[index_] = {};
   times[index_].run_delay_ns = this_thread_run_delay_ns();
   times[index_].cpu_ns = platform::thread_cpu_ns();
   times[index_].started_ns = platform::monotonic_ns();
+  if (sliced) segments_.begin(team_.room(index_), team_.slice_ns_, delay_, times[index_].started_ns);
+  events_.begin();
 }
 
 void Team::Member::end_timed() noexcept {
+  events_.end();
   times[index_].ended_ns = platform::monotonic_ns();
   times[index_].cpu_ns = platform::thread_cpu_ns() - times[index_].cpu_ns;
   auto& delay = times[index_].run_delay_ns;
@@ -58,6 +92,8 @@ void Team::Member::end_timed() noexcept {
     *delay = *now - *delay;
   else
     delay.reset();
+  times[index_].segments = segments_.closed();
+  times[index_].events = events_.read();
 }
 
 void* Team::thread_main(void* argument) {
@@ -77,6 +113,9 @@ void Team::run(void* context, Call call) {
   context_ = context;
   stack_offset_ = stack_offset();
   call_ = call;
+  // From the operating system, and touched only as segments are closed.
+  if (duration_ms_ != 0)
+    segments_ = static_cast<Segment*>(platform::map_lazy_or_die(all_segments_bytes(), "the slices of a run"));
   for (unsigned i = 0; i < options_.threads; ++i) {
     arguments[i] = {this, i};
     const int failure = ::pthread_create(&threads[i], nullptr, thread_main, &arguments[i]);
@@ -117,6 +156,61 @@ double Team::thread_cpu_s() const noexcept {
   std::uint64_t sum = 0;
   for (const auto& time : std::span(times).first(options_.threads)) sum += time.cpu_ns;
   return static_cast<double>(sum) * kSecondsPerNs;
+}
+
+Team::Rate Team::rate(std::uint64_t operations) const {
+  Rate rate{static_cast<double>(operations), elapsed_s()};
+  if (segments_ == nullptr) return rate;
+  std::span<const Segment> threads_segments[kThreadsMax];
+  for (unsigned i = 0; i < options_.threads; ++i) threads_segments[i] = times[i].segments;
+  const auto sliced = rate_of(std::span(threads_segments).first(options_.threads), slice_ns_);
+  if (sliced.is_enough()) {
+    rate.operations = static_cast<double>(sliced.operations);
+    rate.s = sliced.thread_s / options_.threads;
+    rate.by = Rate::By::slices;
+  } else if (sliced.is_enough_by_own()) {
+    rate.s = sliced.own_thread_s / options_.threads;
+    rate.operations = sliced.own_per_s * rate.s;
+    rate.by = Rate::By::own_slices;
+  }
+  rate.sliced = sliced;
+  return rate;
+}
+
+void Team::add_to(base::JsonLine& line, const Rate& rate) const {
+  static constexpr std::string_view kWords[] = {"slices", "own slices", "run"};
+  line.field("rated_operations", rate.operations)
+      .field("rated_s", rate.s)
+      .field("rated_by", kWords[static_cast<std::size_t>(rate.by)]);
+  if (const auto& sliced = rate.sliced) {
+    line.field("slice_ms", slice_ns_ / kNsPerMs).field("slices", sliced->slices).field("slices_kept", sliced->kept);
+    if (rate.by == Rate::By::slices && options_.threads > 1) line.field("fairness", sliced->fairness);
+  }
+  EventSums sums;
+  for (const auto& time : std::span(times).first(options_.threads)) sums += time.events;
+  sums.add_to(line);
+}
+
+void Team::record_slices(Recorder& recorder) const {
+  if (segments_ == nullptr || std::getenv("LOAM_SLICES") == nullptr) return;
+  static constexpr std::string_view kColumns[] = {"slice", "kept", "operations", "waited_ns"};
+  // A record holds some hundred rows: its line has a limit.
+  constexpr std::size_t kRowsPerRecord = 256;
+  std::span<const Segment> threads_segments[kThreadsMax];
+  for (unsigned i = 0; i < options_.threads; ++i) threads_segments[i] = times[i].segments;
+  const auto threads_all = std::span(threads_segments).first(options_.threads);
+  const std::size_t room_bytes = segments_max(duration_ms_ * kNsPerMs) * sizeof(SliceRow);
+  auto* const memory = static_cast<SliceRow*>(platform::map_lazy_or_die(room_bytes, "the slices of a run"));
+  const std::span<SliceRow> rows(memory, segments_max(duration_ms_ * kNsPerMs));
+  const std::size_t count = std::min(rows.size(), rate_of(threads_all, slice_ns_, rows).slices);
+  for (std::size_t first = 0; first < count; first += kRowsPerRecord) {
+    auto& line = recorder.series("slices", kColumns);
+    for (std::size_t i = first; i < std::min(count, first + kRowsPerRecord); ++i)
+      line.array().value(i).value(rows[i].kept ? 1 : 0).value(rows[i].operations).value(rows[i].waited_ns).end();
+    line.end();
+    recorder.write();
+  }
+  platform::unmap(memory, room_bytes);
 }
 
 }  // namespace loam::workloads

@@ -2,8 +2,11 @@
 // meanwhile.
 //   Main sleeps also beside one worker: the first blocks come from main, all later ones from a worker, and several
 //   allocators keep an arena per thread.
-//   Phases: warmup -> timed -> done. A worker sees a change at its next operation and stamps the time itself, so
-//   nothing is read while it is being counted. No allocation but pthread_create's own.
+//   Phases: warmup -> timed -> done. A worker's loop asks its Pace whether it goes on, and so sees a change some 30 us
+//   later; it stamps the time itself, and keeps its own segments of the timed part (slices.hpp), so nothing is read
+//   while it is being counted. No allocation but pthread_create's own.
+//   The timed part is one call of loam_counted_work() per worker: what counts instructions, from inside (event_counts)
+//   or from outside (valgrind's --toggle-collect), counts the work and no waiting for its start.
 //   LOAM_STACK_OFFSET in the environment (bytes) moves the workers' stacks: address space randomisation moves them by
 //   whole pages only, so that without it all runs would share one accident of alignment between stacks and blocks.
 #pragma once
@@ -11,22 +14,21 @@
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/sync/barrier.hpp"
+#include "workloads/harness/event_counts.hpp"
 #include "workloads/harness/options.hpp"
+#include "workloads/harness/pace.hpp"
+#include "workloads/harness/recorder.hpp"
+#include "workloads/harness/slices.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <type_traits>
 
 namespace loam::workloads {
 
 inline constexpr double kSecondsPerNs = 1e-9;
-
-enum class Phase : std::uint32_t { warmup, timed, done };
-
-inline bool in(const std::atomic<Phase>& now, Phase phase) noexcept {
-  // relaxed: the phase carries no data; results are read after joining.
-  return now.load(std::memory_order_relaxed) == phase;
-}
 
 class Team {
  public:
@@ -34,31 +36,46 @@ class Team {
   struct alignas(platform::kApartBytes) Times {
     std::uint64_t started_ns = 0, ended_ns = 0, cpu_ns = 0;
     std::optional<std::uint64_t> run_delay_ns;  // nothing where the kernel does not count it
+    std::span<const Segment> segments;
+    EventSums events;
   };
 
   class Member {
    public:
-    Member(Team& team, unsigned index) noexcept : team_(team), index_(index) {}
+    Member(Team& team, unsigned index) noexcept;
 
     unsigned index() const noexcept { return index_; }
     // Called once, after the worker's own set-up.
     void wait_for_start() noexcept { team_.start_.arrive_and_wait(); }
-    // The hot loop's condition, to be kept in a local variable; see in().
+    // The pace of the loop that warms up; it ends at once where nothing is to be warmed up.
+    Pace& warm_up() noexcept;
+    // The timed phase, once: work(pace), with a pace of at most `limit` operations.
+    template <class Work>
+    void timed(Work&& work, std::uint64_t limit = ~std::uint64_t{0});
+
+    // For a loop whose work threads of its own do, who have to see the phase.
     const std::atomic<Phase>& phase() const noexcept { return team_.phase_; }
-    // Around the timed phase.
-    void begin_timed() noexcept;
-    void end_timed() noexcept;
 
    private:
+    void begin_timed(std::uint64_t limit) noexcept;
+    void end_timed() noexcept;
+
     Team& team_;
-    unsigned index_;
+    const unsigned index_;
+    RunDelay delay_;
+    EventCounters events_;
+    SegmentLog segments_;
+    Pace pace_;
   };
 
   // duration_ms 0: the timed phase has no end but the workers' own, and there is no warm-up.
   Team(const Options& options, std::uint64_t duration_ms) noexcept;
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
 
-  // Runs work(member) in every thread; returns when all have ended. A worker must call wait_for_start(), begin_timed()
-  // and end_timed() once each. Ends the program if a thread cannot be made or placed.
+  // Runs work(member) in every thread; returns when all have ended. A worker must call wait_for_start() and timed()
+  // once each. Ends the program if a thread cannot be made or placed.
   template <class Work>
   void run(Work& work) {
     run(&work, [](void* context, Member& member) { (*static_cast<Work*>(context))(member); });
@@ -70,19 +87,52 @@ class Team {
   // How long the workers together waited for a processor in the timed phase; nothing where the kernel does not say.
   std::optional<double> run_delay_s() const noexcept;
 
+  // The rate of the run, and what it is of (slices.hpp).
+  struct Rate {
+    enum class By { slices, own_slices, run };
+
+    double operations, s;  // over one another the rate
+    By by = By::run;
+    std::optional<SlicedRate> sliced = {};
+
+    double per_s() const noexcept { return operations / s; }
+  };
+  // operations: of all workers in the timed phase
+  Rate rate(std::uint64_t operations) const;
+
+  // Adds to an iteration's record what the rate is made of, and what the processor counted.
+  void add_to(base::JsonLine& line, const Rate& rate) const;
+  // Records the slices, one row each, where LOAM_SLICES is in the environment: an answer for whoever doubts a rate.
+  void record_slices(Recorder& recorder) const;
+
  private:
   using Call = void (*)(void* context, Member& member);
 
   void run(void* context, Call call);
   static void* thread_main(void* argument);
 
+  std::span<Segment> room(unsigned index) const noexcept;
+  std::size_t all_segments_bytes() const noexcept;
+
   const Options& options_;
-  const std::uint64_t duration_ms_;
+  const std::uint64_t duration_ms_, slice_ns_;
+  Segment* segments_ = nullptr;
   void* context_ = nullptr;
   std::size_t stack_offset_ = 0;
   Call call_ = nullptr;
   sync::Barrier start_;
   alignas(platform::kApartBytes) std::atomic<Phase> phase_;
 };
+
+// Calls the work of a timed part. A function of its own, and the only one of this name: valgrind counts within it.
+extern "C" void loam_counted_work(void (*work)(void* context, Pace& pace), void* context, Pace& pace);
+
+template <class Work>
+void Team::Member::timed(Work&& work, std::uint64_t limit) {
+  begin_timed(limit);
+  loam_counted_work([](void* context, Pace& pace) { (*static_cast<std::remove_reference_t<Work>*>(context))(pace); },
+                    &work, pace_);
+  end_timed();
+}
 
 }  // namespace loam::workloads

@@ -1,11 +1,12 @@
-// What a workload tells the harness about itself. One file of workloads/ registers one:
+// What a workload tells the harness about itself. One file of a folder of workloads/ registers one:
 //   const base::Registration<Workload> registration{Workload{.name = "intset", ...}};
 #pragma once
 
 #include "runtime/base/registry.hpp"
+#include "workloads/harness/metric.hpp"
 #include "workloads/harness/parameters.hpp"
+#include "workloads/harness/sync.hpp"
 
-#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -14,18 +15,9 @@ namespace loam::workloads {
 struct Options;
 class Recorder;
 
-struct MetricSpec {
-  enum class Better { higher, lower, neither };
-  enum class Kind { count, time, bytes, ratio };
-
-  std::string_view name, unit;
-  Better better;
-  Kind kind;
-  std::string_view numerator = {}, denominator = {};  // of a ratio: the metrics to pool by sums
-};
-
 struct Workload {
   std::string_view name, summary;
+  SyncKinds kinds;  // that it can run on; an executable of another kind does not offer it
   std::span<const ParameterSpec> parameters;
   std::span<const MetricSpec> metrics;
   // Rejects parameters that contradict each other, before anything is recorded; may be null.

@@ -16,11 +16,12 @@ struct Sync {
     static constexpr SyncDescription kDescription{.name = "global-lock",
                                                   .summary = "one mutex around every operation",
                                                   .paper = "",
+                                                  .kind = SyncKind::lock,
                                                   .guarantees = "mutual exclusion; nothing is taken back"};
     return kDescription;
   }
 
-  static void configure(const ParameterValues&, bool) {}
+  static void configure(const Options&) {}
 
   template <class F>
   static auto read_only(F&& f) {
@@ -33,7 +34,6 @@ struct Sync {
     return f(access);
   }
 
-  static Counters counters() { return {}; }
   static void note_block(const void*, std::size_t) {}
   static void thread_exit() { structures::PlainAccess::hand_over_counts(); }
   static void quiesce() {}

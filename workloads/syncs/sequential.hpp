@@ -8,16 +8,19 @@
 namespace loam::workloads {
 
 struct Sync {
+  static constexpr bool kAlone = true;
+
   static const SyncDescription& description() {
     static constexpr SyncDescription kDescription{.name = "sequential",
                                                   .summary = "one thread, plain accesses",
                                                   .paper = "",
+                                                  .kind = SyncKind::none,
                                                   .guarantees = "none",
                                                   .threads_max = 1};
     return kDescription;
   }
 
-  static void configure(const ParameterValues&, bool) {}
+  static void configure(const Options&) {}
 
   template <class F>
   [[gnu::always_inline]] static auto read_only(F&& f) {
@@ -30,7 +33,6 @@ struct Sync {
     return f(access);
   }
 
-  static Counters counters() { return {}; }
   static void note_block(const void*, std::size_t) {}
   static void thread_exit() { structures::PlainAccess::hand_over_counts(); }
   static void quiesce() {}

@@ -25,13 +25,13 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
 
     names: without settings; none: all but those on request; again: build even what is up to date
     returns: 0, 1 if one could not be built (the others are)
-    raises: LoamError for a name that is no allocator, or one that needs no building
+    raises: LoamError for a name that is no allocator, or one that is not built from sources
     """
     known = buildable()
     for name in names:
         if name not in known:
             if name in registry.definitions():
-                raise LoamError("NAME", name, "needs no building", f"it can be built: {', '.join(known)}")
+                raise LoamError("NAME", name, "is not built from sources", f"it can be built: {', '.join(known)}")
             raise unknown("NAME", name, known, "allocator that is built")
     chosen = list(names) or [n for n, d in known.items() if d.recipe is not None and not d.recipe.on_request]
     todo = [name for name in chosen if again or not _is_current(known[name])]
@@ -59,7 +59,7 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
         errors = [{"name": name, **failure.as_json()} for name, failure in failures]
         console.print_json({"schema": 1, "allocators": entries, "errors": errors})
     elif todo and not failures:
-        console.note(f"prove one: ./loam allocators verify {todo[0]}")
+        console.note(f"prove that one works: ./loam allocators verify {todo[0]}")
     elif not todo:
         console.note(f"up to date: {', '.join(chosen)}")
     return 1 if failures else 0
@@ -83,11 +83,11 @@ def ensure(names: Sequence[str]) -> None:
         making.make(definition.name, definition.recipe, definition.source)
 
 
-def ensure_own(names: Sequence[str]) -> None:
+def ensure_own(names: Sequence[str], preset: str = "release") -> None:
     """Build those of the named allocators that this checkout makes itself, where they are missing or out of date.
 
     Like a workload's executable: under --no-setup, too.
-    names: as for ensure; raises: LoamError as build.ensure_built does
+    names: as for ensure; preset: the build; raises: LoamError as build.ensure_built does
     """
     from loam_lab.setup import build as cmake
 
@@ -95,7 +95,7 @@ def ensure_own(names: Sequence[str]) -> None:
     bases = dict.fromkeys(name.partition(":")[0] for name in names)
     targets = [target for base in bases if base in known for target in known[base].targets]
     if targets:
-        cmake.ensure_built(targets)
+        cmake.ensure_built(targets, preset)
 
 
 def _is_current(definition: Definition) -> bool:

@@ -117,6 +117,7 @@ def listing(*, as_json: bool) -> int:
         entry: dict[str, object] = {
             "name": name, "summary": definition.summary, "default": definition.default, "package": definition.package,
             "forwards": definition.forwards, "file": str(definition.source), "built_from": _built_from(definition),
+            "built_here": bool(definition.targets),
             "settings": [_setting(setting) for setting in definition.settings.values()],
         }  # fmt: skip
         try:
@@ -149,7 +150,7 @@ def _built_from(definition: registry.Definition) -> dict[str, object] | None:
 def _setting(setting: registry.Setting) -> dict[str, object]:
     values: dict[str, object] = {
         "name": setting.name, "type": setting.kind, "help": setting.help, "environment": setting.environment,
-        "tune": list(setting.tune),
+        "search": list(setting.search), "default": setting.default,
     }  # fmt: skip
     if setting.kind == "integer":
         return {**values, "min": setting.minimum, "max": setting.maximum}
@@ -159,17 +160,21 @@ def _setting(setting: registry.Setting) -> dict[str, object]:
 def _print_listing(entries: Sequence[Mapping[str, Any]]) -> None:
     from rich.markup import escape
 
+    known = registry.definitions()
     rows = []
     for entry in entries:
         about = escape(entry["summary"])
-        if ":" in entry["name"]:
+        if entry["name"] not in known:
             about = "as above, with this setting"
-        elif entry["settings"]:
+        elif ":" not in entry["name"] and entry["settings"]:
             about += f"\n[aside]settings: {', '.join(setting['name'] for setting in entry['settings'])}[/aside]"
         version = escape(entry.get("version") or "unknown")
         if not entry["available"]:
             version, about = "[doubt]missing[/doubt]", escape(entry["problem"])
-            if entry["built_from"]:
+            if entry["built_here"]:
+                # Of this checkout: nothing that a user has to find.
+                version, about = "[aside]built on first use[/aside]", escape(entry["summary"])
+            elif entry["built_from"]:
                 version = "[doubt]not built[/doubt]"
                 about = f"{escape(entry['summary'])}\n[command]{entry['built_from']['command']}[/command]"
         rows.append((f"[command]{escape(entry['name'])}[/command]", version, about))

@@ -9,15 +9,16 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 MACHINES = {3: "i386", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64", 21: "ppc64le", 22: "s390x"}
 
 _PT_DYNAMIC, _PT_INTERP, _PT_NOTE = 2, 3, 4
-_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_FLAGS_1 = 1, 5, 14, 0x6FFFFFFB
+_DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH, _DT_FLAGS_1 = 1, 5, 14, 15, 29, 0x6FFFFFFB
 _DF_1_PIE = 0x08000000
-_SHT_SYMTAB, _SHT_NOTE, _SHT_DYNSYM = 2, 7, 11
+_SHT_SYMTAB, _SHT_NOTE, _SHT_DYNSYM, _SHT_VERSIONS_NEEDED = 2, 7, 11, 0x6FFFFFFE
 _NT_GNU_BUILD_ID = 3
 _STT_FUNC, _STT_GNU_IFUNC = 2, 10
 
@@ -37,6 +38,8 @@ class Elf:
     dynamic: it has a dynamic section
     soname, build_id: as text (hexadecimal digits for the latter); None where absent
     needed: sonames of the libraries it is linked against
+    versions: by soname, the versions of symbols that it takes from there
+    rpath: folders that come before LD_LIBRARY_PATH, separated by colons; "" for none
     exported: names other objects can bind to (defined, global or weak, default or protected visibility)
     private: functions defined in .symtab but not exported; empty for stripped files
     imported: undefined dynamic symbols
@@ -52,6 +55,8 @@ class Elf:
     soname: str | None
     build_id: str | None
     needed: tuple[str, ...]
+    versions: Mapping[str, tuple[str, ...]]
+    rpath: str
     exported: frozenset[str]
     private: frozenset[str]
     imported: frozenset[str]
@@ -129,6 +134,9 @@ class _Reader:
         soname = next((self.text(strings_at + value) for tag, value in dynamic if tag == _DT_SONAME), None)
         needed = tuple(self.text(strings_at + value) for tag, value in dynamic if tag == _DT_NEEDED)
 
+        rpath = next((self.text(strings_at + value) for tag, value in dynamic if tag == _DT_RPATH), "")
+        if any(tag == _DT_RUNPATH for tag, _ in dynamic):
+            rpath = ""  # which the dynamic linker then ignores
         pie = any(tag == _DT_FLAGS_1 and value & _DF_1_PIE for tag, value in dynamic)
         exported: set[str] = set()
         imported: set[str] = set()
@@ -148,11 +156,33 @@ class _Reader:
             soname=soname,
             build_id=build_id,
             needed=needed,
+            versions=self.versions(sections),
+            rpath=rpath,
             exported=frozenset(exported),
             private=frozenset(defined - exported),
             imported=frozenset(imported),
             sections=tuple(names),
         )
+
+    def versions(self, sections: list[_Section]) -> dict[str, tuple[str, ...]]:
+        """By soname, the versions of its symbols that this file asks for."""
+        found: dict[str, tuple[str, ...]] = {}
+        for table in sections:
+            if table.kind != _SHT_VERSIONS_NEEDED or table.link >= len(sections):
+                continue
+            names_at, at = sections[table.link].offset, table.offset
+            while table.offset <= at < table.offset + table.size:
+                _version, count, file_at, first, step = self.unpack("HHIII", at)
+                wanted, one = [], at + first
+                for _ in range(count):
+                    _hash, _flags, _other, name_at, following = self.unpack("IHHII", one)
+                    wanted.append(self.text(names_at + name_at))
+                    one += following
+                found[self.text(names_at + file_at)] = tuple(wanted)
+                if step == 0:
+                    break
+                at += step
+        return found
 
     def segment(self, at: int, wide: bool) -> tuple[int, int, int, int]:
         """(type, file offset, address, size in the file)"""

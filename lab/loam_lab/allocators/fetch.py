@@ -39,7 +39,7 @@ def crate(source: Source, file: Path) -> Path:
     if not home.is_dir():
         _vendor(lock, vendored, source.crate)
     if not home.is_dir():
-        raise LoamError(str(vendored), None, f"cargo brought no {home.name}", f"remove {vendored} and try again")
+        raise LoamError(str(vendored), None, f"cargo downloaded no {home.name}", f"remove {vendored} and try again")
     _check(home, recipe.locked(source, file))
     return home
 
@@ -50,12 +50,14 @@ def _vendor(lock: Path, target: Path, name: str) -> None:
 
     debian.ensure("fetch")
     if os.environ.get("LOAM_NO_SETUP"):
-        raise LoamError(name, None, "its sources are not here, and --no-setup forbids fetching", "leave out --no-setup")
+        raise LoamError(
+            name, None, "its sources are missing, and --no-setup forbids the download", "leave out --no-setup"
+        )
     environment = {**build.tool_environment(), "CARGO_TERM_COLOR": "never"}
     cargo = shutil.which("cargo", path=environment["PATH"])
     if cargo is None:
-        raise LoamError("cargo", None, "not found; it fetches the sources", "as root: apt-get install cargo")
-    console.note(f"fetching the sources that {lock.name}/Cargo.lock names, with cargo ...")
+        raise LoamError("cargo", None, "not found; it downloads the sources", "as root: apt-get install cargo")
+    console.note(f"downloading the sources pinned in {lock.name}/Cargo.lock, with cargo ...")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent) as temporary:
         manifest = Path(temporary) / "manifest"
@@ -77,22 +79,22 @@ def _vendor(lock: Path, target: Path, name: str) -> None:
         (Path(temporary) / "vendor").rename(target)
 
 
-_ONLINE = "sources come from the registry that cargo is configured for; once fetched, builds need no network"
+_ONLINE = "sources come from the registry that cargo is configured for; after the download, builds need no network"
 
 
 def _failed(name: str, said: str) -> LoamError:
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if "changed between lock files" in said or "checksum" in said:
         detail = next((line for line in lines if "checksum" in line), "")
-        return LoamError(name, None, f"the archive is not the one that was locked: {detail}",
-                         "do not build it; ask where it comes from, or correct Cargo.lock if it was changed here")  # fmt: skip
+        return LoamError(name, None, f"the archive differs from the locked one: {detail}",
+                         "do not build it; find out where it comes from, or correct Cargo.lock if you changed it")  # fmt: skip
     if "`2024` edition" in said or "edition2024" in said:
         return LoamError(name, None, "this cargo is too old for the crate's manifest", "it needs cargo 1.85 or newer")
     if "offline mode" in said:
-        return LoamError(name, None, "its sources are not here, and cargo was told to stay offline", _ONLINE)
+        return LoamError(name, None, "its sources are missing, and cargo is set to offline", _ONLINE)
     causes = [lines[at + 1] for at, line in enumerate(lines[:-1]) if line == "Caused by:"]
     detail = causes[-1] if causes else lines[-1] if lines else "cargo failed"
-    return LoamError(name, None, f"its sources cannot be fetched: {detail}", _ONLINE)
+    return LoamError(name, None, f"its sources cannot be downloaded: {detail}", _ONLINE)
 
 
 def _version(cargo: str, environment: dict[str, str]) -> tuple[int, int]:
@@ -101,7 +103,7 @@ def _version(cargo: str, environment: dict[str, str]) -> tuple[int, int]:
     )
     found = re.search(r"cargo (\d+)\.(\d+)", done.stdout)
     if found is None:
-        raise LoamError("cargo", cargo, "does not tell its version", "is it cargo? check PATH")
+        raise LoamError("cargo", cargo, "does not print its version", "check that PATH leads to cargo")
     return int(found[1]), int(found[2])
 
 
@@ -131,7 +133,7 @@ def _check(home: Path, checksum: str) -> None:
         raise LoamError(str(home), None, "has no checksums of cargo", "remove the folder and build again") from None
     if package != checksum:
         raise LoamError(home.name, package, f"SHA-256 of the archive differs; locked is {checksum}",
-                        "do not build it; ask where it comes from")  # fmt: skip
+                        "do not build it; find out where it comes from")  # fmt: skip
     for name, expected in files.items():
         try:
             with (home / name).open("rb") as stream:
@@ -151,7 +153,7 @@ def debian_object(source: Source, target: Path) -> str:
     from loam_lab.setup import debian
 
     if os.environ.get("LOAM_NO_SETUP"):
-        raise LoamError(source.debian, None, "is not here, and --no-setup forbids fetching", "leave out --no-setup")
+        raise LoamError(source.debian, None, "is missing, and --no-setup forbids the download", "leave out --no-setup")
     with tempfile.TemporaryDirectory(prefix=".deb-", dir=target.parent) as temporary:
         archive = debian.download(source.debian, Path(temporary))
         subprocess.run(["dpkg", "-x", archive, Path(temporary) / "tree"], check=True)

@@ -149,7 +149,7 @@ def require_allocator(path: Path | str) -> elf.Elf:
     if not file.exists():
         raise LoamError("allocator path", path, "no such file", "check the path")
     if not file.is_file():
-        raise LoamError("allocator path", path, "no regular file", "name a shared object (.so)")
+        raise LoamError("allocator path", path, "not a regular file", "name a shared object (.so)")
     try:
         parsed = elf.read(file.resolve())
     except elf.NotElf as problem:
@@ -172,7 +172,7 @@ def require_allocator(path: Path | str) -> elf.Elf:
             "allocator path",
             path,
             "defines malloc but not " + ", ".join(missing),
-            "blocks from libc's would reach its free; export the whole family",
+            "blocks of libc would reach its free; export the whole family",
         )
     return parsed
 

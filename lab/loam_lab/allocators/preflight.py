@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from loam_lab import paths
 from loam_lab.allocators import elf
 from loam_lab.allocators.identify import REQUIRED_SYMBOLS
 
@@ -31,7 +32,7 @@ def obstacles(command: Sequence[str]) -> list[str]:
     for _ in range(4):  # a script's interpreter may be a script
         if _privileged(program):
             found.append(_privileged(program))
-        interpreter = _script_interpreter(program)
+        interpreter = script_interpreter(program)
         if interpreter is None:
             break
         program = interpreter
@@ -68,6 +69,55 @@ def _contains_private_malloc(program: str, device: int, inode: int, changed_ns: 
         return False
 
 
+def carries_libstdcxx(program: Path) -> bool:
+    """Whether a program is linked with libstdc++ statically and asks malloc of a library: its operators are libstdc++'s."""
+    try:
+        found = program.stat()
+        return _carries_libstdcxx(str(program), found.st_dev, found.st_ino, found.st_mtime_ns)
+    except (elf.NotElf, OSError):
+        return False
+
+
+@functools.cache
+def _carries_libstdcxx(program: str, device: int, inode: int, changed_ns: int) -> bool:
+    parsed = elf.read(Path(program))
+    # What libstdc++'s operator new calls where malloc returns null; a program's own operator new has no need of it.
+    return "_ZSt15get_new_handlerv" in parsed.exported and "malloc" in parsed.imported
+
+
+def linked_allocator(name: str) -> Path | None:
+    """The allocator's library that a program is linked with itself, and uses where nothing is preloaded; None without.
+
+    name: of the program, or of a script, whose interpreter counts
+    """
+    program = executable(name)
+    interpreter = script_interpreter(program) if program else None
+    try:
+        needed = elf.read(interpreter or program).needed if program else ()
+    except (elf.NotElf, OSError):
+        return None
+    for soname in needed:
+        library = None if soname.startswith("libc.so") else paths.find_library(soname)
+        try:
+            if library is not None and set(REQUIRED_SYMBOLS) <= elf.read(library).exported:
+                return library
+        except (elf.NotElf, OSError):
+            continue
+    return None
+
+
+def before(library: Path) -> list[str]:
+    """What to preload so that libc serves a program that is linked with another allocator: libc, and libstdc++ where that
+    allocator has operators of C++ too.
+    """
+    from loam_lab.allocators import registry
+
+    found = [registry.libc_path()]
+    if "_Znwm" in elf.read(library).exported:
+        found += [str(found_cxx)] if (found_cxx := paths.find_library("libstdc++.so.6")) else []
+    return found
+
+
 def executable(name: str) -> Path | None:
     """The file that a command name stands for, or None."""
     found = shutil.which(name)
@@ -92,7 +142,8 @@ def _privileged(program: Path) -> str:
     return ""
 
 
-def _script_interpreter(program: Path) -> Path | None:
+def script_interpreter(program: Path) -> Path | None:
+    """The program that the first line of a script names; None for what is no script."""
     try:
         with program.open("rb") as stream:
             first = stream.readline(256)
@@ -116,11 +167,11 @@ def _linkage(program: Path, parsed: elf.Elf) -> list[str]:
     found: list[str] = []
     go = any(name in (".gopclntab", ".go.buildinfo", ".note.go.buildid") for name in parsed.sections)
     if go:
-        found.append(f"{program} is a Go program: its runtime allocates by itself and ends without exit handlers")
+        found.append(f"{program} is a Go program: its runtime allocates memory itself and exits without exit handlers")
     if parsed.interpreter is None:
         found.append(f"{program} is linked statically: nothing can be preloaded; link it dynamically")
     elif "musl" in Path(parsed.interpreter).name:
-        found.append(f"{program} runs on musl, another libc than the allocators were built for")
+        found.append(f"{program} runs on musl, which is not the libc that the allocators were built for")
     own = [name for name in REQUIRED_SYMBOLS if name in parsed.exported or name in parsed.private]
     if own and parsed.interpreter is not None:
         found.append(f"{program} contains an allocator of its own ({', '.join(own)}): link it without")

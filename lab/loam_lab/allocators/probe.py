@@ -88,7 +88,7 @@ def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dic
     allocator: as loaded; probe_path: libloam-probe.so; proof_file: where the processes append their records (absolute)
     returns: variables to set; remove registry.setting_variables() from what the command inherits first
     """
-    preload = [*allocator.libraries, str(probe_path)]
+    preload = [*([allocator.front] if allocator.front else []), *allocator.libraries, str(probe_path)]
     return {
         "LD_PRELOAD": ":".join(_without_separators(path) for path in preload),
         "LOAM_PROBE": str(proof_file.absolute()),
@@ -233,6 +233,8 @@ def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, n
         operator = {"_Zn": "operator new", "_Zd": "operator delete"}.get(name[:3])
         if operator and str(found.get("soname", "")).startswith(_CXX_LIBRARIES):
             continue
+        if operator and _label(found) == _exe(image) and preflight.carries_libstdcxx(Path(_exe(image))):
+            continue
         if operator and name not in _RARE_OPERATORS:
             expectation = f"neither from {expected} nor from libstdc++"
             _add(image.wrong, f"{operator} comes from {_label(found)}, {expectation}")
@@ -241,7 +243,7 @@ def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, n
     for label, names in others.items():
         _add(
             notes,
-            f"{', '.join(names)} are left to {label}; a program that calls them reaches another heap; "
+            f"{', '.join(names)} come from {label}; a program that calls them uses another heap; "
             "its exit record would show it",
         )
 
@@ -250,7 +252,7 @@ def _judge_variables(image: _Image, start: dict[str, Any], allocator: Allocator,
     seen: dict[str, str] = start.get("variables", {})
     for name, value in allocator.environment.items():
         if seen.get(name) != value:
-            image.wrong.append(f'the setting {name}="{value}" did not arrive: {name} is "{seen.get(name, "")}"')
+            image.wrong.append(f'the setting {name}="{value}" was not passed on: {name} is "{seen.get(name, "")}"')
     for name, value in seen.items():
         if name not in allocator.environment:
             _add(warnings, f'{name}="{value}" is set in the process; it may change the allocator; unset it')
@@ -261,7 +263,7 @@ def _judge_exit(image: _Image, record: dict[str, Any], allocator: Allocator, war
     if allocator.path is not None and allocator.forwards != "glibc":
         if arena is None or mapped is None:
             if not image.wrong:  # with libc itself behind malloc there is nothing to ask
-                image.unproven.append("its libc cannot say how much it allocated (no glibc 2.33 or later)")
+                image.unproven.append("its libc does not report how much it allocated (it is no glibc 2.33 or later)")
         elif arena or mapped:
             image.wrong.append(
                 f"libc's own heap holds {int(arena) + int(mapped)} bytes: requests are forwarded to it, or a library "
@@ -272,7 +274,7 @@ def _judge_exit(image: _Image, record: dict[str, Any], allocator: Allocator, war
     if record.get("jvm"):
         _add(
             warnings,
-            "a Java virtual machine maps its heap itself; the allocator serves only its native part; "
+            "a Java virtual machine maps its own heap; the allocator serves only its native part; "
             "expect small differences",
         )
     at_start = {str(o.get("path")) for o in (image.start or {}).get("objects", [])}
@@ -316,7 +318,12 @@ def _seconds(record: dict[str, Any] | None, key: str) -> float:
 
 
 def _is_allocator(found: dict[str, Any], allocator: Allocator) -> bool:
-    """The mapped object is the allocator's file: same path or inode, and the same build-id where both have one."""
+    """The mapped object is the allocator's file: same path or inode, and the same build-id where both have one.
+
+    What stands before it counts as well: it has no malloc_usable_size, which still says who is behind
+    """
+    if allocator.front and _same_file(str(found.get("path", "")), allocator.front):
+        return True
     expected = allocator.path or registry.libc_path()
     build_id = found.get("build_id")
     if build_id and allocator.build_id and build_id != allocator.build_id:

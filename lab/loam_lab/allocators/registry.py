@@ -1,6 +1,7 @@
 """The allocators that can be measured: one TOML file each, in the tree, in the user's settings, or on a search path.
 
-A name is NAME or NAME:key=value[:key=value...]; the settings a file offers say into which environment variable a value
+A name is NAME or NAME:key=value[:key=value...]; where a folder NAME lies beside NAME.toml, each file PRESET.toml in it gives
+settings a name: NAME:PRESET or NAME:PRESET:key=value[...]. The settings a file offers say into which environment variable a value
 goes. Loading an allocator finds its object file and identifies it, so what cannot be measured fails here.
 """
 
@@ -22,7 +23,12 @@ _BUILD = "build:"  # begins a candidate that is an entry of loam-paths.json
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._+-]*")
 _KEYS = {
     "summary", "libc", "package", "candidates", "companions", "soname", "symbols", "order", "default", "variants",
-    "forwards", "version", "settings", "source",
+    "forwards", "version", "settings", "source", "prefixes",
+}  # fmt: skip
+
+
+_SETTING_KEYS = {
+    "environment", "value", "join", "type", "min", "max", "choices", "help", "search", "proof", "default", "transactions",
 }  # fmt: skip
 
 
@@ -32,7 +38,9 @@ class Setting:
 
     value: text with one {} for the value; join: separator where several settings share the variable ("" = alone)
     kind: "integer" (minimum, maximum) or "choice" (choices maps what the user types to what the allocator reads)
-    tune: values worth trying, as the user would type them; proof: how the allocator itself tells the value (settings.py)
+    search: values worth trying, as the user would type them; proof: how the allocator itself tells the value (settings.py)
+    default: the value that it has where none is given, "" where nobody says; transactions: values that are what they say
+    only on a machine with hardware transactions
     """
 
     name: str
@@ -44,8 +52,15 @@ class Setting:
     maximum: int
     choices: tuple[tuple[str, str], ...]
     help: str
-    tune: tuple[str, ...] = ()
+    search: tuple[str, ...] = ()
     proof: str = ""
+    default: str = ""
+    transactions: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Values to compare: those worth trying, else every choice."""
+        return self.search or tuple(key for key, _ in self.choices)
 
     def text(self, owner: str, given: str) -> str:
         """The text for the environment variable.
@@ -77,6 +92,7 @@ class Allocator:
     forwards: "glibc" if it is declared to hand its requests to libc, else None
     default: one of the allocators measured when none is named
     source: the TOML file it comes from
+    front: a library that stands before it and hands every call on, "" for none
     """
 
     name: str
@@ -96,11 +112,16 @@ class Allocator:
     summary: str = ""
     symbols: tuple[str, ...] = ()
     source: str = ""
+    front: str = ""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One TOML file, checked but not yet looked up on this machine."""
+    """One TOML file, checked but not yet looked up on this machine.
+
+    prefixes: how the names of all environment variables begin that the allocator reads, beside those of its settings
+    preset: settings that it has unless others are given
+    """
 
     name: str
     source: Path
@@ -118,6 +139,8 @@ class Definition:
     version: identify.VersionProbe
     settings: dict[str, Setting] = field(default_factory=dict)
     recipe: recipe.Source | None = None
+    prefixes: tuple[str, ...] = ()
+    preset: dict[str, str] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[str]:
@@ -146,6 +169,8 @@ def definitions() -> dict[str, Definition]:
         for file in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
             if file.stem not in found:  # the tree's own cannot be replaced under the same name
                 found[file.stem] = _read(file, file.stat().st_mtime_ns)
+                for preset in sorted((folder / file.stem).glob("*.toml")):
+                    found[f"{file.stem}:{preset.stem}"] = _preset(found[file.stem], preset)
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
 
 
@@ -159,10 +184,10 @@ def defaults() -> list[str]:
     return [name for definition in definitions().values() if definition.default for name in _names(definition)]
 
 
-def load(name: str) -> Allocator:
+def load(name: str, preset: str = "release") -> Allocator:
     """Find an allocator on this machine.
 
-    name: NAME or NAME:key=value[:key=value...]
+    name: NAME or NAME:key=value[:key=value...]; preset: the build of what this checkout makes itself
     raises: LoamError for an unknown name or setting (with the nearest), a value out of range, an object that is missing
             or cannot be preloaded here
     """
@@ -171,7 +196,7 @@ def load(name: str) -> Allocator:
     if base not in known:
         raise unknown("--allocator", base, known, "allocator")
     definition = known[base]
-    environment = _environment(definition, settings)
+    environment = _environment(definition, {**definition.preset, **settings})
     full_name = ":".join([base, *(f"{key}={value}" for key, value in settings.items())])
     common: dict[str, Any] = {
         "name": full_name, "base": base, "settings": settings, "environment": environment,
@@ -185,7 +210,7 @@ def load(name: str) -> Allocator:
             path=None, libraries=(), version=own.version, soname=own.soname, build_id=own.build_id, sha256=own.sha256,
             machine=own.machine, **common,
         )  # fmt: skip
-    file = _find(definition)
+    file = _find(definition, preset)
     parsed = identify.check_allocator(file)
     missing = [symbol for symbol in definition.symbols if symbol not in parsed]
     if missing:
@@ -193,14 +218,14 @@ def load(name: str) -> Allocator:
             str(definition.source),
             base,
             f"{file} does not export {', '.join(missing)}",
-            "another library under its name?",
+            "is it another library of the same name?",
         )
     identity = identify.identify(file, definition.version)
     if definition.recipe is not None and not identity.version:
         identity = replace(identity, version=_built(definition, definition.recipe).release)
     if definition.soname and identity.soname and identity.soname != definition.soname:
         raise LoamError(
-            str(definition.source), base, f"{file} calls itself {identity.soname}, not {definition.soname}",
+            str(definition.source), base, f"{file} has the soname {identity.soname}, not {definition.soname}",
             "correct soname or candidates",
         )  # fmt: skip
     libraries = (str(file), *(str(_companion(definition, file, other)) for other in definition.companions))
@@ -211,25 +236,49 @@ def load(name: str) -> Allocator:
 
 
 def split(name: str) -> tuple[str, dict[str, str]]:
-    """NAME:key=value:... as the base name and its settings.
+    """NAME:key=value:... or NAME:PRESET:key=value:... as the base name, its preset included, and its settings.
 
     raises: LoamError if a setting has no "=" or comes twice
     """
     base, *parts = name.split(":")
+    if parts and "=" not in parts[0] and any(known.startswith(f"{base}:") for known in definitions()):
+        base = f"{base}:{parts.pop(0)}"
     settings: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
         if not equals or not key or not value:
-            raise LoamError("--allocator", name, f'the setting "{part}" has no form key=value', "as in glibc:tcache=0")
+            raise LoamError(
+                "--allocator", name, f'the setting "{part}" is not of the form key=value', "as in glibc:tcache=0"
+            )
         if key in settings:
             raise LoamError("--allocator", name, f"the setting {key} is given twice", "give it once")
         settings[key] = value
     return base, settings
 
 
+def values(name: str) -> dict[str, str]:
+    """The value of each setting of an allocator as far as it is known: given, of its preset, or its default.
+
+    raises: LoamError as load does for a name that no file has
+    """
+    base, given = split(name)
+    known = definitions()
+    if base not in known:
+        raise unknown("--allocator", base, known, "allocator")
+    settings = known[base].settings
+    defaults = {key: setting.default for key, setting in settings.items() if setting.default}
+    return {**defaults, **known[base].preset, **given}
+
+
 def setting_variables() -> frozenset[str]:
     """Environment variables that any known setting uses: what a run must not inherit from the user's shell."""
     return frozenset(s.environment for d in definitions().values() for s in d.settings.values())
+
+
+def is_read_by_some(variable: str) -> bool:
+    """Whether a known allocator reads an environment variable: it has a setting of that name, or a prefix of it."""
+    prefixes = tuple(prefix for definition in definitions().values() for prefix in definition.prefixes)
+    return variable in setting_variables() or variable.startswith(prefixes)
 
 
 @functools.cache
@@ -242,7 +291,7 @@ def libc_path() -> str:
         path = line.partition("/")[2]
         if Path(path).name == "libc.so.6":
             return "/" + path
-    raise LoamError("libc", None, "the lab's Python does not run on glibc", "use Debian's python3")
+    raise LoamError("libc", None, "the lab's Python does not use glibc", "use Debian's python3")
 
 
 def _names(definition: Definition) -> list[str]:
@@ -274,11 +323,11 @@ def _built(definition: Definition, source: recipe.Source) -> recipe.Installed:
     return found
 
 
-def _find(definition: Definition) -> Path:
+def _find(definition: Definition, preset: str) -> Path:
     if definition.recipe is not None:
         return _built(definition, definition.recipe).path
     for candidate in definition.candidates:
-        file = _candidate(definition, candidate)
+        file = _candidate(definition, candidate, preset)
         if file is not None and file.exists():
             return file
     where = ", ".join(definition.candidates)
@@ -290,16 +339,18 @@ def _find(definition: Definition) -> Path:
             "run ./loam setup",
         )
     if definition.targets:
-        raise LoamError("--allocator", definition.name, f"{where} is not built", "run ./loam setup")
+        raise LoamError(
+            "--allocator", definition.name, "is not built yet", "a command that measures it builds it; or ./loam setup"
+        )
     raise LoamError(
         "--allocator", definition.name, f"no such file: {where}", f"correct candidates in {definition.source}"
     )
 
 
-def _candidate(definition: Definition, candidate: str) -> Path | None:
+def _candidate(definition: Definition, candidate: str, preset: str) -> Path | None:
     """A plain file name is looked for in the library folders; build:KEY is an entry of loam-paths.json."""
     if candidate.startswith(_BUILD):
-        built = paths.load_paths().get("libraries", {}).get(candidate.removeprefix(_BUILD))
+        built = paths.load_paths(preset).get("libraries", {}).get(candidate.removeprefix(_BUILD))
         return Path(built) if built else None
     if "/" not in candidate:
         return paths.find_library(candidate)
@@ -321,7 +372,7 @@ def _read(file: Path, changed_ns: int) -> Definition:
     except (OSError, ValueError) as problem:
         raise LoamError(str(file), None, f"cannot be read: {problem}", "correct or remove it") from None
     if not NAME_PATTERN.fullmatch(file.stem):
-        raise LoamError(str(file), None, "its name is no allocator name", "small letters, digits, . _ + - only")
+        raise LoamError(str(file), None, "its name is not an allocator name", "small letters, digits, . _ + - only")
     wrong = sorted(set(content) - _KEYS)
     if wrong:
         raise unknown(str(file), wrong[0], _KEYS, "key of an allocator file")
@@ -336,6 +387,28 @@ def _read(file: Path, changed_ns: int) -> Definition:
     if definition.forwards not in (None, "glibc"):
         raise LoamError(str(file), definition.forwards, "forwards can only name glibc", "remove the line")
     return definition
+
+
+def _preset(of: Definition, file: Path) -> Definition:
+    """A file with a summary, what it stands for, and the settings that make it.
+
+    raises: LoamError if the file is damaged or a setting is none of the allocator's
+    """
+    try:
+        content = tomllib.loads(file.read_text())
+        preset = {str(key): str(value) for key, value in content["settings"].items()}
+        summary = f"{content['summary']} (by preset: stands for {content['stands_for']})"
+    except (OSError, ValueError, KeyError, AttributeError) as problem:
+        raise LoamError(
+            str(file), None, f"cannot be read: {problem}", "it has summary, stands_for and [settings]"
+        ) from None
+    if wrong := sorted(set(content) - {"summary", "stands_for", "settings"}):
+        raise unknown(str(file), wrong[0], ("summary", "stands_for", "settings"), "key of a preset")
+    made = replace(
+        of, name=f"{of.name}:{file.stem}", source=file, summary=summary, preset=preset, variants=(), default=False
+    )
+    _environment(made, preset)
+    return made
 
 
 def _definition(file: Path, content: dict[str, Any]) -> Definition:
@@ -361,6 +434,7 @@ def _definition(file: Path, content: dict[str, Any]) -> Definition:
         ),
         settings={key: _setting(key, value) for key, value in content.get("settings", {}).items()},
         recipe=recipe.parse(content["source"]) if "source" in content else None,
+        prefixes=_strings(content, "prefixes"),
     )
 
 
@@ -375,6 +449,8 @@ def _setting(name: str, content: dict[str, Any]) -> Setting:
     kind = content["type"]
     if kind not in ("integer", "choice"):
         raise ValueError(f"type of setting {name} must be integer or choice")
+    if unknown_keys := content.keys() - _SETTING_KEYS:
+        raise ValueError(f"setting {name} has unknown keys: {', '.join(sorted(unknown_keys))}")
     return Setting(
         name=name,
         environment=content["environment"],
@@ -385,6 +461,8 @@ def _setting(name: str, content: dict[str, Any]) -> Setting:
         maximum=int(content["max"]) if kind == "integer" else 0,
         choices=tuple(content["choices"].items()) if kind == "choice" else (),
         help=content.get("help", ""),
-        tune=tuple(str(value) for value in content.get("tune", [])),
+        search=tuple(str(value) for value in content.get("search", [])),
         proof=content.get("proof", ""),
+        default=str(content.get("default", "")),
+        transactions=tuple(str(value) for value in content.get("transactions", [])),
     )

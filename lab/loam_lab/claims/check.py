@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 # What the lab knows of counter runs; the names are those of `counters` in the result.
 COUNTED = (
-    "instructions", "cycles", "l1d_misses", "l1d_miss_ratio", "llc_misses", "llc_miss_ratio", "dtlb_misses", "hitm",
+    "instructions", "cycles", "l1d_misses", "l1d_miss_ratio", "llc_misses", "llc_miss_ratio", "dtlb_misses",
+    "dtlb_misses_large", "dtlb_first_misses", "hitm", "calls", "requested_bytes", "padding", "external",
 )  # fmt: skip
 
 
@@ -40,6 +41,8 @@ def _metric(
 ) -> None:
     from loam_lab.statistics.data import PROCESS_METRICS
 
+    if selection.group not in descriptions:
+        return  # a group that does not run
     if selection.source != "timing":
         if name not in COUNTED:
             raise unknown(subject, name, COUNTED, "counted quantity")
@@ -48,10 +51,12 @@ def _metric(
             advice = f"add {selection.source} = true to it"
             raise LoamError(subject, name, f"group {group.name} has no {selection.source} runs", advice)
         return
-    if not name or selection.group not in descriptions:
+    if not name:
         return
     workload = next(group.workload for group in study.groups if group.name == selection.group)
     for description in descriptions[selection.group]:
+        if selection.sync not in ("", description.sync.name):
+            continue  # asked of another one, which may not run here
         found = description.workload(workload)
         known = [metric.name for metric in (*PROCESS_METRICS, *(found.metrics if found else ()))]
         if name not in known:

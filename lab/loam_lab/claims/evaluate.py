@@ -51,7 +51,7 @@ def _claim(evidence: Evidence, claim: Claim) -> dict[str, Any]:
         "needs": claim.needs.words(),
         "paper": [value.model_dump() for value in claim.paper],
         "ours": [comparison.as_json() for decision in decisions for comparison in decision.comparisons],
-        "machine": str(evidence.campaign.manifest["machine"].get("fingerprint", "")),
+        "machine": " ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
         "by_preset": verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
         "self_contradicting": claim.self_contradicting,
     }
@@ -62,7 +62,7 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
     if missing:
         return UNDECIDED, f"needs {'; '.join(missing)}", []
     if not claim.predicates:
-        return UNDECIDED, "what it needs is here, but the study states no predicate yet", []
+        return UNDECIDED, "its needs are met, but the study states no predicate yet", []
     decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
     for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
         found = [decision for decision in decisions if decision.outcome == outcome]
@@ -81,11 +81,11 @@ def _together(decisions: Sequence[predicates.Decision]) -> str:
 def unmet(evidence: Evidence, claim: Claim) -> list[str]:
     """What a claim needs and this campaign had not, each as "8 cores (this machine has 2)"."""
     needs, campaign = claim.needs, evidence.campaign
-    machine = campaign.manifest["machine"]
+    machines = campaign.manifest["machines"].values()
     found = []
     if evidence.cores < needs.cores:
         found.append(f"{needs.cores} cores (this machine has {evidence.cores})")
-    if needs.rtm and machine.get("rtm") != "works":
+    if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
         found.append("hardware transactions (this machine has none that commit)")
     if needs.counters and not any(s["source"] == "perf_event" and s["counts"] for s in evidence.counter_sources):
         why = next((str(s["why"]) for s in evidence.counter_sources if s["source"] == "perf_event"), "not looked for")

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.claims.predicates import paired
-from loam_lab.claims.values import Evidence, Undecided, read
+from loam_lab.claims.values import Evidence, Undecided, names, read
 from loam_lab.model.claim import BLOCKS
 from loam_lab.statistics import intervals
 
@@ -83,16 +83,12 @@ def _levels(evidence: Evidence, ours: Ours) -> list[Any]:
 
 def _allocators(evidence: Evidence, ours: Ours) -> list[str]:
     wanted = ours.select.allocator
-    names = dict.fromkeys(cell.allocator for cell in _cells(evidence.campaign, ours.select))
-    return [name for name in names if not wanted or name in wanted]
+    measured = dict.fromkeys(cell.allocator for cell in _cells(evidence.campaign, ours.select))
+    return [name for name in measured if not wanted or name in wanted]
 
 
 def _cells(campaign: Campaign, select: Selection) -> list[Cell]:
-    return [
-        cell for cell in campaign.cells
-        if cell.group == select.group and (select.threads is None or cell.threads == select.threads)
-        and all(str(dict(cell.parameters).get(name)) == str(level) for name, level in select.parameters.items())
-    ]  # fmt: skip
+    return [cell for cell in campaign.cells if names(select, cell)]
 
 
 def _grid(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
@@ -100,6 +96,11 @@ def _grid(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours
     allocators = _allocators(evidence, ours)
     if ours.rows == "allocator":
         heads = [metric or "value" for metric in metrics]
+        if ours.relative:
+            over = [f"{head} / {evidence.campaign.study.baseline}" for head in heads]
+            return ["allocator", *over], [
+                [n, *(_relative(evidence, ours.select, n, m) for m in metrics)] for n in allocators
+            ]
         rows = [[name, *(_value(evidence, cells, ours.select, name, m) for m in metrics)] for name in allocators]
         return ["allocator", *heads], rows
     columns = [ours.rows]
@@ -125,11 +126,24 @@ def _value(
     entries = [cells[cell.key] for cell in chosen if cell.key in cells and cells[cell.key]["state"] == "ok"]
     found = [_of(evidence.campaign, entry, metric) for entry in entries]
     values = [value for value in found if value is not None]
+    if not values:
+        return None
     if len(values) == 1 or select.over == BLOCKS:
-        one = values[0] if values else None
+        one = values[0]
         # What never varies, as the bytes of a block, needs no interval.
-        return one["estimate"] if one is not None and one["low"] is not None and one["low"] == one["high"] else one
+        return one["estimate"] if one["low"] is not None and one["low"] == one["high"] else one
     return median(float(value["estimate"]) for value in values)
+
+
+def _relative(evidence: Evidence, select: Selection, allocator: str, metric: str) -> dict[str, Any] | None:
+    """The value over the baseline's; None where one of them is missing."""
+    wanted = select.model_copy(update={"metric": metric})
+    try:
+        above = read(evidence, wanted, allocator)
+        ratio = paired(above.values, read(evidence, wanted, evidence.campaign.study.baseline).values)
+    except Undecided:
+        return None
+    return None if ratio is None else _interval(ratio(intervals.CONFIDENCE))
 
 
 def _of(campaign: Campaign, entry: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
@@ -183,7 +197,8 @@ def _reach(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Our
             ratio = paired(seen.values, first.values)
             if ratio is None:
                 break
-            if ratio(intervals.CONFIDENCE).estimate < ours.share:
+            # A level that keeps its share to the last digit keeps it, whatever the logarithms have rounded.
+            if ratio(intervals.CONFIDENCE).estimate < ours.share * (1 - 1e-12):
                 break
             last = level
         rows.append([name, last])
@@ -220,4 +235,4 @@ def _placements(campaign: Campaign, figure: PaperFigure, ours: Ours) -> Iterator
 
 
 def _series(run: Run) -> Mapping[str, Any] | None:
-    return next((line for line in run.records if line.get("kind") == "series" and line.get("name") == "blocks"), None)
+    return next((line for line in run.others if line.get("kind") == "series" and line.get("name") == "blocks"), None)

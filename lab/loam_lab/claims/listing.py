@@ -18,7 +18,7 @@ def show(*, as_json: bool) -> int:
     """Print every claim of every study, its needs, how it is decided, and the last verdict."""
     from rich.markup import escape
 
-    from loam_lab.model import study as studies
+    from loam_lab.model import studies
 
     found: list[tuple[str, Claim]] = []
     for name, file in studies.registry().items():
@@ -56,7 +56,7 @@ def show(*, as_json: bool) -> int:
 
 def _last(study: str) -> dict[str, dict[str, Any]]:
     """Claims by id of results/latest, where that is a result of the study; else of none."""
-    from loam_lab.measure.folder import RESULT
+    from loam_lab.store.folder import RESULT
 
     try:
         result = json.loads((paths.latest_result() / RESULT).read_text())

@@ -60,11 +60,11 @@ class Decision:
 
 def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     """One predicate against what was measured."""
-    names = measured(evidence.campaign)
     absent: list[str] = []
     stand_ins: list[str] = []
 
-    def present(wanted: tuple[str, ...]) -> list[str]:
+    def present(wanted: tuple[str, ...], group: str) -> list[str]:
+        names = measured(evidence.campaign, group)
         absent.extend(name for name in wanted if name not in names and name not in absent)
         found = [names[name] for name in wanted if name in names]
         stand_ins.extend(name for name in wanted if names.get(name, name) != name)
@@ -76,7 +76,7 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     except Undecided as why:
         return Decision(OPEN, str(why))
     if not made:
-        return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} not here")
+        return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
     confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
     comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
     outcome, reason = _all(comparisons)
@@ -85,7 +85,8 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     return Decision(outcome, reason, comparisons, bool(stand_ins))
 
 
-Present = Callable[[tuple[str, ...]], list[str]]
+# The measured allocators that names stand for, in a group.
+Present = Callable[[tuple[str, ...], str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,12 @@ def _band(evidence: Evidence, predicate: Predicate, present: Present) -> Iterato
     if below is not None:
         yield from _pairs(evidence, predicate.of, below, present, judge)
         return
-    for name in present(predicate.of.allocator):
+    for name in present(predicate.of.allocator, predicate.of.group):
         yield _value(read(evidence, predicate.of, name), judge)
 
 
 def _order(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    tiers = [present(tier) for tier in predicate.tiers]
+    tiers = [present(tier, predicate.of.group) for tier in predicate.tiers]
     tiers = [tier for tier in tiers if tier]
     for upper, lower in itertools.pairwise(tiers):
         for first in upper:
@@ -126,7 +127,7 @@ def _order(evidence: Evidence, predicate: Predicate, present: Present) -> Iterat
 
 
 def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    for name in present(predicate.of.allocator):
+    for name in present(predicate.of.allocator, predicate.of.group):
         seen = [read(evidence, predicate.of.at(predicate.along, level), name) for level in predicate.levels]
         if predicate.direction == "flat":
             judge = _within(1 - predicate.margin, 1 + predicate.margin)
@@ -141,14 +142,16 @@ def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterat
 def _pairs(evidence: Evidence, of: Selection, to: Selection, present: Present, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
     same = of.allocator == to.allocator
-    below = present(to.allocator)
-    for first in present(of.allocator):
+    below = present(to.allocator, to.group)
+    for first in present(of.allocator, of.group):
         for second in [first] if same else below:
             yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
 
 
 def _value(observed: Observed, judge: Judge) -> _Made:
     values = list(observed.values.values())
+    if observed.exact:
+        return _Made(observed.what, observed.unit, _exactly(values[0]), judge)
     if observed.counts:
         above, below = zip(*observed.counts.values(), strict=True)
 
@@ -169,12 +172,19 @@ def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
     shared = [key for key in above.values if key in below.values]
     if not shared:
         raise Undecided(f"{what}: no block has both")
+    if above.exact and below.exact and below.values[shared[0]] > 0:
+        return _Made(what, "1", _exactly(above.values[shared[0]] / below.values[shared[0]]), judge)
     if all(key in above.counts and key in below.counts for key in shared):
         return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
     ratio = paired(above.values, below.values)
     if ratio is None:
         raise Undecided(f"{what}: a value is 0 in every block, so that there is no ratio")
     return _Made(what, "1", ratio, judge)
+
+
+def _exactly(value: float) -> Callable[[float], Interval]:
+    """The interval of what was counted and not sampled: the value itself, at any confidence."""
+    return lambda confidence: intervals.Interval(value, value, value, 1)
 
 
 def paired(above: Mapping[object, float], below: Mapping[object, float]) -> Callable[[float], Interval] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.model.claim import BLOCKS, Selection
+from loam_lab.model.claim import BLOCKS, EXACT, Selection
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
@@ -31,8 +31,8 @@ class Evidence:
 
     @property
     def cores(self) -> int:
-        """Hardware threads of the machine that measured."""
-        return int(self.campaign.manifest["machine"].get("cores", 0))
+        """Hardware threads of the largest machine that measured."""
+        return max((int(machine.get("cores", 0)) for machine in self.campaign.manifest["machines"].values()), default=0)
 
 
 @dataclass(frozen=True)
@@ -40,30 +40,40 @@ class Observed:
     """Values of one allocator under one selection.
 
     values: by block, or by the level of the parameter that `over` names; counts: (numerator, denominator) by the same
-    keys where the metric is a ratio of counts, else empty
+    keys where the metric is a ratio of counts, else empty; exact: whether one value says all
     """
 
     what: str
     values: dict[object, float]
     counts: dict[object, tuple[float, float]]
     unit: str
+    exact: bool = False
+
+
+def names(selection: Selection, cell: Cell) -> bool:
+    """Whether a selection names a cell, whatever the allocator."""
+    return (
+        cell.group == selection.group
+        and (selection.threads is None or cell.threads == selection.threads)
+        and (not selection.sync or selection.sync in (cell.sync, cell.sync.partition("@")[0]))
+        and (not selection.machine or selection.machine == cell.machine)
+        and all(str(dict(cell.parameters).get(name)) == str(level) for name, level in selection.parameters.items())
+    )
 
 
 def cells_of(campaign: Campaign, selection: Selection, allocator: str) -> list[Cell]:
     """The cells that a selection names for one allocator, in the order of the plan."""
-    return [
-        cell for cell in campaign.cells
-        if cell.group == selection.group and cell.allocator == allocator
-        and (selection.threads is None or cell.threads == selection.threads)
-        and (not selection.sync or selection.sync in (cell.sync, cell.sync.partition("@")[0]))
-        and all(str(dict(cell.parameters).get(name)) == str(level) for name, level in selection.parameters.items())
-    ]  # fmt: skip
+    return [cell for cell in campaign.cells if cell.allocator == allocator and names(selection, cell)]
 
 
-def measured(campaign: Campaign) -> dict[str, str]:
-    """By the name of each allocator of the study the one whose cells stand for it: itself, or its look-alike."""
+def measured(campaign: Campaign, group: str = "") -> dict[str, str]:
+    """By the name of each allocator of the study the one whose cells stand for it: itself, or its look-alike.
+
+    group: the one whose cells are meant, in which a look-alike has to be; "" for any
+    """
     present = {cell.allocator for cell in campaign.cells}
-    stand_ins = {name: other for name, other in campaign.study.lookalikes.items() if other in present}
+    there = {cell.allocator for cell in campaign.cells if cell.group == group} if group else present
+    stand_ins = {name: other for name, other in campaign.study.lookalikes.items() if other in there}
     return {**stand_ins, **{name: name for name in present}}
 
 
@@ -79,9 +89,9 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
     if not cells:
         raise Undecided(f"{where} was not measured")
     for cell in cells:
-        if cell.threads > evidence.cores:
+        if cell.threads > campaign.cores(cell):
             raise Undecided(
-                f"{where}: {cell.threads} threads on {evidence.cores} cores; an oversubscribed run never decides"
+                f"{where}: {cell.threads} threads on {campaign.cores(cell)} cores; an oversubscribed run never decides"
             )
     metric = _metric(campaign, selection, cells[0])
     values: dict[object, float] = {}
@@ -107,7 +117,8 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
         kind = "" if selection.source == "timing" else f" by {selection.source}"
         raise Undecided(f"{where}: no value of {selection.metric or 'its metric'} was measured{kind}")
     name = selection.metric or (metric.name if metric is not None else "")
-    return Observed(f"{name} of {where}", values, counts, metric.unit if metric is not None else "1")
+    unit = metric.unit if metric is not None else "1"
+    return Observed(f"{name} of {where}", values, counts, unit, selection.source in EXACT)
 
 
 def _key(selection: Selection, cell: Cell, block: int) -> object:
@@ -128,12 +139,12 @@ def _metric(campaign: Campaign, selection: Selection, cell: Cell) -> Metric | No
 
 
 def _check_state(campaign: Campaign, cell: Cell, where: str) -> None:
-    from loam_lab.statistics.summarise import state_of
+    from loam_lab.statistics.data import state_of
 
     runs = campaign.runs(cell)
     state = state_of(runs)
     if state == "skipped":
-        raise Undecided(f"{where} was not reached, or given up")
+        raise Undecided(f"{where} was not reached, or was stopped after failures")
     if state != "ok":
         first = next((run.detail for run in runs if run.state != "ok"), "")
         raise Undecided(f"{where} is {state}{f' ({first})' if first else ''}")
@@ -155,7 +166,7 @@ def _pairs(campaign: Campaign, cell: Cell, metric: Metric) -> dict[object, tuple
 
 def _counted(evidence: Evidence, cell: Cell, selection: Selection) -> float | None:
     """A value of the cell's counter runs; None where there is none."""
-    wanted = {"cachegrind": "cachegrind", "counters": "perf_event"}[selection.source]
+    wanted = {"counters": "perf_event", "tlb": "lackey"}.get(selection.source, selection.source)
     for counted in evidence.counters.get(cell.key, ()):
         if counted.get("source") == wanted and counted.get(selection.metric) is not None:
             return float(counted[selection.metric])

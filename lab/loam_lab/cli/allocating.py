@@ -11,7 +11,7 @@ from loam_lab.cli.options import AsJson
 
 Command = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- COMMAND...]", help="The program to look into; a small one of ours without it."),
+    typer.Argument(metavar="[-- COMMAND...]", help="The program to examine (default: a small one of ours)."),
 ]
 
 allocators = typer.Typer(help="Bring your own allocator, and prove that it is the one in use.")
@@ -40,9 +40,9 @@ def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], 
 @allocators.command("build")
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="All that build in a minute without names.")
+        list[str] | None, typer.Argument(metavar="[NAME...]", help="Default: all that build within a minute.")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Build also what is up to date.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also rebuild what is up to date.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Build allocators from sources in package registries, pinned by version and checksum, into .loam/allocators."""

@@ -10,10 +10,16 @@ import typer
 from loam_lab.cli.options import AsJson
 
 Side = Annotated[Path, typer.Argument(help="A result's folder, or its result.json.", show_default=False)]
+Other = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The result to compare with; without it, the machines of the first are compared.", show_default=False
+    ),
+]
 Gate = Annotated[
     float | None,
     typer.Option(
-        "--gate", metavar="RATIO", help="Exit status 1 if a cell is surely less than RATIO times as good as before."
+        "--gate", metavar="RATIO", help="Exit status 1 if a cell is certainly less than RATIO times as good as before."
     ),
 ]
 Across = Annotated[
@@ -23,12 +29,12 @@ Across = Annotated[
 
 def compare(
     first: Side,
-    second: Side,
+    second: Other = None,
     gate: Gate = None,
     across_machines: Across = False,
     as_json: AsJson = False,
 ) -> int:
-    """What became better or worse from one result to another, with intervals; a gate for scripts."""
+    """What became better or worse from one result to another, or what one result says on each of its machines."""
     from loam_lab.compare import commands
 
     return commands.compare(first, second, gate=gate, across_machines=across_machines, as_json=as_json)

@@ -1,32 +1,50 @@
-"""The command that says who aborts whom: explain."""
+"""The command that says why: who aborts whom, and which factor of an allocator decides."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from loam_lab.cli.options import AsJson, Seed, at_least, names
+from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, names
 from loam_lab.errors import LoamError
 
 Workload = Annotated[str, typer.Argument(help="A workload; see: list workloads.")]
 Allocator = Annotated[
     str | None,
-    typer.Option("--allocator", metavar="A", help="One allocator, with settings as in glibc:tcache=0; glibc."),
+    typer.Option(
+        "--allocator", metavar="A", help="One allocator, with settings as in glibc:tcache=0 (default: glibc)."
+    ),
 ]
 Sync = Annotated[
-    str | None, typer.Option("--sync", metavar="S", help="One algorithm that can tell causes apart; etl-wb.")
+    str | None,
+    typer.Option("--sync", metavar="S", help="One algorithm that reports the causes of aborts (default: etl-wb)."),
 ]
 Threads = Annotated[
-    int | None, typer.Option("--threads", metavar="N", help="Threads, at least 2; all that this machine has.")
+    int | None, typer.Option("--threads", metavar="N", help="Threads, at least 2 (default: all of this machine).")
 ]
 Parameter = Annotated[
     list[str] | None,
     typer.Option("-p", "--parameter", metavar="KEY=VALUE", help="A parameter of the workload or algorithm."),
 ]
-Every = Annotated[int, typer.Option("--every", metavar="N", help="Record every N-th abort of a thread.")]
+Every = Annotated[int | None, typer.Option("--every", metavar="N", help="Record every N-th abort of a thread.")]
 Chains = Annotated[bool, typer.Option("--chains", help="Show each source line with the functions it was inlined into.")]
+Machine = Annotated[
+    str, typer.Option("--machine", metavar="M", help="The machine; host is this one. See list machines.")
+]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
+Factors = Annotated[
+    bool,
+    typer.Option("--factors", help="Measure which setting of an allocator decides: each changed alone, ranked."),
+]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="A", help="With --factors: the allocator that is changed (default: design:base)."),
+]
+Factor = Annotated[
+    list[str] | None,
+    typer.Option("--factor", metavar="F,F=V", help="With --factors: only these settings, or one value of them."),
+]
 
 
 def explain(
@@ -34,28 +52,57 @@ def explain(
     allocator: Allocator = None,
     sync: Sync = None,
     threads: Threads = None,
+    machine: Machine = "host",
     parameter: Parameter = None,
-    every: Every = 1,
+    every: Every = None,
     seed: Seed = 1,
     chains: Chains = False,
+    factors: Factors = False,
+    base: Base = None,
+    factor: Factor = None,
+    blocks: Blocks = None,
     oversubscribe: Oversubscribe = False,
+    resume: Resume = False,
+    out: Out = None,
     as_json: AsJson = False,
 ) -> int:
-    """Who aborts whom, and why: blocks and source lines of one run's conflicts, and what placement would change."""
+    """Who aborts whom in one run, by blocks and source lines. With --factors: which setting of an allocator decides."""
     at_least("--every", every, 1)
     at_least("--threads", threads, 1)
+    at_least("--blocks", blocks, 1)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
         if value is not None and len(names([value])) != 1:
             raise LoamError(option, value, "one run has one of them", "explain each in a run of its own")
+    only_factors: dict[str, Any] = {
+        "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
+    }  # fmt: skip
+    only_aborts: dict[str, Any] = {"--allocator": allocator, "--every": every, "--chains": chains}
+    for option, given in (only_aborts if factors else only_factors).items():
+        if given:
+            if factors:
+                raise LoamError(
+                    option, None, "says nothing with --factors", "--base names the allocator that is changed"
+                )
+            raise LoamError(option, None, "belongs to --factors", "add --factors, or leave it out")
     parameters = [_key_value(item) for item in parameter or ()]
     from loam_lab.setup import debian
 
     debian.ensure("measure")
+    if factors:
+        from loam_lab.explain import screening
+
+        bases = allocator_names([base]) if base is not None else [screening.BASE]
+        if len(bases) != 1:
+            raise LoamError("--base", base, "a screening has one base", "screen each in a run of its own")
+        return screening.explain(
+            workload, base=bases[0], asked=names(factor), sync=sync, threads=threads, machine=machine, parameters=parameters,
+            blocks=blocks, seed=seed, oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
+        )  # fmt: skip
     from loam_lab.explain import commands
 
     return commands.explain(
-        workload, allocator=allocator, sync=sync, threads=threads, parameters=parameters, every=every, seed=seed,
-        chains=chains, oversubscribe=oversubscribe, as_json=as_json,
+        workload, allocator=allocator, sync=sync, threads=threads, machine=machine, parameters=parameters, every=every or 1,
+        seed=seed, chains=chains, oversubscribe=oversubscribe, as_json=as_json,
     )  # fmt: skip
 
 

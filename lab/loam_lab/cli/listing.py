@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from loam_lab import console, machine
+from loam_lab import console, machines
 from loam_lab.errors import unknown
 
 if TYPE_CHECKING:
+    from loam_lab.machines import Machine
     from loam_lab.model.description import Description, Parameter
 
 
@@ -25,18 +27,18 @@ def show(kind: str, *, as_json: bool) -> int:
 
 def _descriptions() -> list[Description]:
     """What every executable of this checkout says about itself; builds those that are missing."""
-    from pathlib import Path
-
     from loam_lab import workloads
     from loam_lab.setup import build, debian
 
     debian.ensure("measure")
-    executables: dict[str, str] = build.ensure_built()["executables"]
-    return [workloads.describe(Path(file)) for _, file in sorted(executables.items())]
+    build.ensure_built()
+    return [workloads.describe(subject) for _, subject in sorted(workloads.subjects_of().items())]
 
 
 def _range(parameter: Parameter) -> str:
     """The allowed values in a few words; powers of two as such."""
+    if parameter.type == "file":
+        return "the path of a file"
     if parameter.choices:
         return ", ".join(parameter.choices)
     low, high = parameter.min, parameter.max
@@ -102,12 +104,15 @@ def _syncs(as_json: bool) -> int:
     from rich.markup import escape
 
     rows = [
-        (f"[command]{escape(d.sync.name)}[/command]", str(d.sync.threads_max), "yes" if d.sync.blame else "no",
+        (f"[command]{escape(d.sync.name)}[/command]", d.sync.kind, str(d.sync.threads_max), "yes" if d.sync.blame else "no",
          escape(d.sync.summary + (f" ({d.sync.paper})" if d.sync.paper else ""))
-         + f"\n[aside]guarantees: {escape(d.sync.guarantees or 'not stated')}[/aside]")
+         + f"\n[aside]guarantees: {escape(d.sync.guarantees or 'not stated')}[/aside]"
+         + (f"\n[aside]needs {escape(d.sync.needs)}" + (f", and not here: {escape(d.sync.lacks)}" if d.sync.lacks else "")
+            + "[/aside]" if d.sync.needs else "")
+         + (f"\n[aside]here: {escape(d.sync.caution)}[/aside]" if d.sync.caution else ""))
         for d in descriptions
     ]  # fmt: skip
-    console.out().print(console.table(["sync", "threads", "blame", "what it is"], rows, numeric=["threads"]))
+    console.out().print(console.table(["sync", "kind", "threads", "blame", "what it is"], rows, numeric=["threads"]))
     shared: dict[tuple[Parameter, ...], list[str]] = {}
     for d in descriptions:
         if d.sync.parameters:
@@ -118,19 +123,38 @@ def _syncs(as_json: bool) -> int:
 
 
 def _machines(as_json: bool) -> int:
-    host = machine.fingerprint()
+    known = [(machine, machine.facts()) for machine in machines.registry().values()]
     if as_json:
-        console.print_json({"schema": 1, "machines": [{"name": "host", **host}]})
+        console.print_json({"schema": 1, "machines": [
+            {"name": machine.name, "threads": machine.threads, "deterministic": machine.deterministic,
+             "command": list(machine.prefix), **facts, "caches": [asdict(cache) for cache in machine.caches]}
+            for machine, facts in known
+        ]})  # fmt: skip
         return 0
-    memory = f"{host['memory_bytes'] / 2**30:.0f} GiB"
-    threads = f"{host['cores']} hardware threads"
-    rows = [("[command]host[/command]", host["fingerprint"], f"{host['cpu']}, {threads}, {memory}, RTM {host['rtm']}")]
-    console.out().print(console.table(["machine", "fingerprint", "what it is"], rows))
+    from rich.markup import escape
+
+    rows = [
+        (f"[command]{escape(machine.name)}[/command]", str(machine.threads), "yes" if machine.deterministic else "no",
+         str(facts.get("fingerprint", "")), escape(_machine_words(machine, facts)))
+        for machine, facts in known
+    ]  # fmt: skip
+    columns = ["machine", "threads", "deterministic", "fingerprint", "what it is"]
+    console.out().print(console.table(columns, rows, numeric=["threads"]))
     return 0
 
 
+def _machine_words(machine: Machine, facts: dict[str, Any]) -> str:
+    """Processor, caches, memory, and how a program is started."""
+    parts = [str(facts.get("cpu") or "")]
+    parts += [cache.words() for cache in machine.caches if cache.kind != "instruction"]
+    parts += [f"{facts['memory_bytes'] / 2**30:.0f} GiB"] if facts.get("memory_bytes") else []
+    parts += [f"RTM {facts['rtm']}"] if facts.get("rtm") else []
+    started = " ".join(machine.prefix)
+    return ", ".join(part for part in parts if part) + (f"; programs start as {started} ..." if started else "")
+
+
 def _studies(as_json: bool) -> int:
-    from loam_lab.measure import commands
+    from loam_lab.running import commands
 
     return commands.study_list(as_json=as_json)
 

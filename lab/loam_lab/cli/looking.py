@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +13,9 @@ from loam_lab.errors import LoamError
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")]
 Result = Annotated[
-    Path | None, typer.Argument(help="A result's folder; the newest of this folder without it.", show_default=False)
+    Path | None, typer.Argument(help="A result's folder (default: the newest one here).", show_default=False)
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write; into the result without it.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to write (default: into the result).")]
 Subject = Annotated[
     str | None,
     typer.Option(
@@ -28,7 +29,7 @@ def list_registry(
     kind: Kind,
     as_json: AsJson = False,
 ) -> int:
-    """What there is, read from the code: allocators, workloads, syncs, machines, studies, claims."""
+    """List what there is, read from the code: allocators, workloads, syncs, machines, studies, claims."""
     from loam_lab.cli import listing
 
     return listing.show(kind, as_json=as_json)
@@ -37,7 +38,7 @@ def list_registry(
 def report(
     result: Result = None,
     out: Out = None,
-    png: Annotated[bool, typer.Option("--png", help="Pictures as PNG even where they are many.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Write PNG pictures even if there are many.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
@@ -49,7 +50,7 @@ def report(
 
 def doctor(
     subject: Subject = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Without the half second that measures shared cores.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip the half second that measures shared cores.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """What this machine can measure, what it cannot, what that costs, and what to do."""
@@ -63,7 +64,7 @@ def setup(
     programs: Annotated[bool, typer.Option("--programs", help="Also real programs to run under allocators.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Install what is missing, after saying what, and build everything that is measured."""
+    """List and install what is missing, and build everything that is measured."""
     from loam_lab.setup import commands
 
     return commands.setup(tests=tests, programs=programs, as_json=as_json)
@@ -72,15 +73,22 @@ def setup(
 def test(
     fast: Annotated[bool, typer.Option("--fast", help="The one-minute loop.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what takes long or needs more than CI has.")] = False,
-    smoke: Annotated[bool, typer.Option("--smoke", help="Every workload on every algorithm, tiny.")] = False,
+    smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run of every workload on every algorithm.")] = False,
     golden_update: Golden = False,
+    replay: Annotated[
+        int | None, typer.Option("--replay", help="The schedule checker's pieces in the order of this seed.", min=0)
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """The tests; without option what CI runs."""
+    """Run the tests; without an option, those that CI runs."""
     modes = {"--fast": fast, "--all": everything, "--smoke": smoke, "--golden-update": golden_update}
     chosen = [name for name, given in modes.items() if given]
+    chosen += ["--replay"] if replay is not None else []
     if len(chosen) > 1:
         raise LoamError(" ".join(chosen), None, "only one of these at a time")
     from loam_lab import testing
+
+    if replay is not None:
+        os.environ["LOAM_CHECK_SEED"] = str(replay)
 
     return testing.run(chosen[0].removeprefix("--") if chosen else "ci", as_json=as_json)

@@ -15,7 +15,22 @@ from typing import Any
 import typer
 
 from loam_lab import __version__, console
-from loam_lab.cli import allocating, comparing, explaining, looking, measuring, sharing, tuning, watching
+from loam_lab.cli import (
+    allocating,
+    benching,
+    checking,
+    comparing,
+    executing,
+    explaining,
+    fleet,
+    looking,
+    measuring,
+    publishing,
+    sharing,
+    tracing,
+    tuning,
+    watching,
+)
 from loam_lab.errors import LoamError
 
 app = typer.Typer(
@@ -25,25 +40,38 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("tour", rich_help_panel="Measure")(measuring.tour)
-app.command("bench", rich_help_panel="Measure")(measuring.bench)
-app.command("run", rich_help_panel="Measure")(measuring.run)
-app.add_typer(measuring.study, name="study", rich_help_panel="Measure")
-app.command("top", rich_help_panel="Look")(watching.top)
-app.command("explain", rich_help_panel="Look")(explaining.explain)
-app.command("report", rich_help_panel="Look")(looking.report)
-app.command("cite", rich_help_panel="Look")(sharing.cite)
-app.command("pack", rich_help_panel="Look")(sharing.pack)
-app.command("compare", rich_help_panel="Look")(comparing.compare)
-app.command("list", rich_help_panel="Look")(looking.list_registry)
-app.command("doctor", rich_help_panel="Look")(looking.doctor)
-app.command("tune", rich_help_panel="Prepare")(tuning.tune)
-app.add_typer(allocating.allocators, name="allocators", rich_help_panel="Prepare")
-app.command("setup", rich_help_panel="Prepare")(looking.setup)
-app.command("test", rich_help_panel="Prepare")(looking.test)
+# The panels of --help are the questions of users: what does my machine say, why, what shall I do, does it all work.
+MEASURE = "Measure: what allocators change, in workloads and studies"
+EXPLAIN = "Explain: why, and what a result says"
+DECIDE = "Decide: which allocator to use, whether a change is good"
+MAINTAIN = "Maintain: the machine, the allocators, this checkout"
+app.command("tour", rich_help_panel=MEASURE)(measuring.tour)
+app.command("run", rich_help_panel=MEASURE)(measuring.run)
+app.add_typer(measuring.study, name="study", rich_help_panel=MEASURE)
+app.command("top", rich_help_panel=MEASURE)(watching.top)
+app.command("list", rich_help_panel=MEASURE)(looking.list_registry)
+app.command("explain", rich_help_panel=EXPLAIN)(explaining.explain)
+app.command("report", rich_help_panel=EXPLAIN)(looking.report)
+app.command("cite", rich_help_panel=EXPLAIN)(sharing.cite)
+app.command("pack", rich_help_panel=EXPLAIN)(sharing.pack)
+app.command("gallery", rich_help_panel=EXPLAIN)(publishing.gallery)
+app.command("bench", rich_help_panel=DECIDE)(benching.bench)
+app.add_typer(tracing.trace, name="trace", rich_help_panel=DECIDE)
+app.command("exec", rich_help_panel=DECIDE)(executing.execute)
+app.command("compare", rich_help_panel=DECIDE)(comparing.compare)
+app.command("doctor", rich_help_panel=MAINTAIN)(looking.doctor)
+app.command("tune", rich_help_panel=MAINTAIN)(tuning.tune)
+app.add_typer(allocating.allocators, name="allocators", rich_help_panel=MAINTAIN)
+app.command("setup", rich_help_panel=MAINTAIN)(looking.setup)
+app.command("test", rich_help_panel=MAINTAIN)(looking.test)
+app.command("site", rich_help_panel=MAINTAIN)(publishing.site)
+app.command("manual", rich_help_panel=MAINTAIN)(publishing.manual)
+app.add_typer(fleet.agent, name="agent", hidden=True)
+app.command("page", rich_help_panel=MAINTAIN, context_settings=checking.PASSED_ON)(checking.page)
+app.command("selfcheck", rich_help_panel=MAINTAIN, context_settings=checking.PASSED_ON)(checking.selfcheck)
 
 
-_MEASURING = (["tour"], ["bench"], ["run"], ["study"])
+_MEASURING = (["tour"], ["bench"], ["run"], ["study"], ["trace"])
 
 
 @app.callback(invoke_without_command=True)
@@ -51,7 +79,7 @@ def main(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version."),
     no_setup: bool = typer.Option(
-        False, "--no-setup", help="Stop with the list of what is missing instead of setting it up."
+        False, "--no-setup", help="If something is missing, list it and stop instead of installing it."
     ),
 ) -> None:
     """Measure memory allocators under transactions, and see why they differ."""
@@ -80,12 +108,20 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     program = os.environ.pop("LOAM_PROGRAM", "loam")
-    own = given[: given.index("--")] if "--" in given else given
+    own = given[: given.index("--")] if "--" in given else list(given)
     if "--no-setup" in own:
         given.remove("--no-setup")
+        own.remove("--no-setup")
         os.environ["LOAM_NO_SETUP"] = "1"
+    # An option that may have a value is two for the parser.
+    given[: len(own)] = ["--profile-sample" if word == "--profile=sample" else word for word in own]
     as_json = "--json" in own
     command = typer.main.get_command(app)
+    if "_LOAM_COMPLETE" in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
+        command.main(args=[], prog_name="loam")  # answers a shell that completes a line, and exits
     try:
         # Not app(): that would turn an interrupt or a closed pipe into a bare exit status.
         with command.make_context(program, given) as context:
@@ -97,7 +133,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:
         return _fail(_usage(error, program), as_json)
     except (EOFError, KeyboardInterrupt, typer.Abort):
-        kept = ("what was measured is kept", "--resume goes on") if own[:1] in _MEASURING else ("", "")
+        kept = ("what was measured is kept", "--resume continues") if own[:1] in _MEASURING else ("", "")
         return _fail(LoamError("interrupted", None, *kept, exit_code=130), as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit

@@ -1,4 +1,4 @@
-"""The commands that measure: tour, run, study, bench."""
+"""The commands that measure what the tree has: tour, run, study."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from loam_lab.cli.fleet import Engine, EngineOption, Hosts, Identical, Partition, choice
 from loam_lab.cli.options import (
     Allocators,
     AsJson,
@@ -17,10 +18,13 @@ from loam_lab.cli.options import (
     Seed,
     TargetWidth,
     Timeout,
+    allocator_names,
     at_least,
+    check,
     chosen,
     integers,
     names,
+    positive,
 )
 from loam_lab.errors import LoamError
 
@@ -29,61 +33,66 @@ study = typer.Typer(help="Studies: questions with their factors, blocks and figu
 Syncs = Annotated[
     list[str] | None,
     typer.Option(
-        "--sync", metavar="R,S", help="Algorithms, all, or paths of executables that speak the record schema."
+        "--sync", metavar="R,S", help="Algorithms, all, or paths of executables that write the record schema."
     ),
 ]
 Threads = Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")]
-Machine = Annotated[str, typer.Option("--machine", metavar="M", help="The machine; host is this one.")]
+Machines = Annotated[
+    list[str] | None,
+    typer.Option("--machine", metavar="M,N", help="Machines; host is this one. See list machines."),
+]
+Collectors = Annotated[
+    list[str] | None, typer.Option("--collector", metavar="C,D", help="Garbage collectors, for --sync jvm-...")
+]
 Parameter = Annotated[
     list[str] | None,
     typer.Option(
         "-p", "--parameter", metavar="KEY=V1,V2", help="A parameter of the workload or algorithm, and its levels."
     ),
 ]
-Blame = Annotated[bool, typer.Option("--blame", help="One further run per cell that tells the causes of aborts apart.")]
-Memory = Annotated[bool, typer.Option("--memory", help="One further run per cell (or allocator): memory over time.")]
+Blame = Annotated[bool, typer.Option("--blame", help="One extra run per cell that finds the causes of aborts.")]
+Memory = Annotated[bool, typer.Option("--memory", help="One extra run per cell (or allocator) that samples memory.")]
 Counters = Annotated[
     bool,
-    typer.Option("--counters", help="Further runs per cell: hardware counters, or valgrind where they do not count."),
+    typer.Option("--counters", help="Extra runs per cell with hardware counters, or with valgrind if there are none."),
 ]
-Callgrind = Annotated[bool, typer.Option("--callgrind", help="Further runs per cell: instructions of an operation.")]
+Callgrind = Annotated[bool, typer.Option("--callgrind", help="Extra runs per cell: exact instructions per operation.")]
 Cachegrind = Annotated[
-    bool, typer.Option("--cachegrind", help="Further runs per cell: cache misses of one modelled core.")
+    bool, typer.Option("--cachegrind", help="Extra runs per cell: cache misses of one simulated core.")
+]
+Tlb = Annotated[
+    bool, typer.Option("--tlb", help="Extra runs per cell: misses of the translation buffers, counted or modelled.")
+]
+Asked = Annotated[
+    bool, typer.Option("--profile", help="Extra runs per cell: blocks and bytes that are asked of the allocator.")
 ]
 D1 = Annotated[
     str | None,
-    typer.Option("--d1", metavar="BYTES,WAYS,LINE", help="The data cache that cachegrind models, as 32768,8,64."),
+    typer.Option(
+        "--d1", metavar="BYTES,WAYS,LINE", help="The data cache that cachegrind simulates, such as 32768,8,64."
+    ),
 ]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
 Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
-Tune = Annotated[
-    bool, typer.Option("--tune", help="Then search the settings of the best two allocators, in about four minutes.")
-]
-TuneFor = Annotated[
-    float | None, typer.Option("--tune-for", metavar="SECONDS", help="Search for about so long; implies --tune.")
-]
-Command = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
-]
 
 
 def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> int:
-    """The two-minute study of this machine, with a report. Start here."""
+    """The first study of this machine, in under three minutes, with a report. Start here."""
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.measure import commands
+    from loam_lab.running import commands
 
     return commands.tour(resume=resume, out=out, as_json=as_json)
 
 
 def run(
-    workload: Annotated[str, typer.Argument(help="A workload; see: list workloads.")],
+    workload: Annotated[str, typer.Argument(help="Workloads, as A,B; see: list workloads.")],
     allocator: Allocators = None,
     sync: Syncs = None,
     threads: Threads = None,
-    machine: Machine = "host",
+    machine: Machines = None,
+    collector: Collectors = None,
     parameter: Parameter = None,
     blocks: Blocks = None,
     seed: Seed = 1,
@@ -96,36 +105,49 @@ def run(
     counters: Counters = False,
     callgrind: Callgrind = False,
     cachegrind: Cachegrind = False,
+    tlb: Tlb = False,
+    profile: Asked = False,
     d1: D1 = None,
     oversubscribe: Oversubscribe = False,
+    engine: Engine = "local",
+    hosts: Hosts = None,
+    partition: Partition = None,
+    engine_option: EngineOption = None,
+    identical: Identical = None,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
 ) -> int:
-    """An ad-hoc matrix: every combination of the levels given, in paired blocks. Prints a table, keeps the records."""
-    at_least("--blocks", blocks, 1)
-    _positive("--timeout", timeout)
+    """Measure every combination of the given levels in paired blocks; print a table, keep the records."""
+    check(blocks, timeout)
     _stopping(target_width, max_blocks, budget)
     counts = integers("--threads", threads)
     parameters = [_key_value(item) for item in parameter or ()]
+    where = choice(engine, hosts, partition, engine_option, identical)
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.measure import commands
+    from loam_lab.model.collector import NAME as COLLECTOR
+    from loam_lab.running import commands
 
-    purposes = chosen(blame=blame, memory=memory, counters=counters, callgrind=callgrind, cachegrind=cachegrind)
+    if collector:
+        parameters.append((COLLECTOR, names(collector)))
+    purposes = chosen(
+        blame=blame, memory=memory, counters=counters, callgrind=callgrind, cachegrind=cachegrind, tlb=tlb,
+        profile=profile,
+    )  # fmt: skip
     return commands.run(
-        workload, allocators=names(allocator), syncs=names(sync), threads=counts, machine=machine,
+        workload, allocators=allocator_names(allocator), syncs=names(sync), threads=counts, machine=names(machine),
         parameters=parameters, blocks=blocks, target_width=target_width, max_blocks=max_blocks,
         budget_s=budget, seed=seed, timeout_s=timeout, purposes=purposes, d1=d1,
-        oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
+        oversubscribe=oversubscribe, engine=where, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 
 
 @study.command("list")
 def study_list(as_json: AsJson = False) -> int:
-    """The studies there are, with their questions."""
-    from loam_lab.measure import commands
+    """List the studies and their questions."""
+    from loam_lab.running import commands
 
     return commands.study_list(as_json=as_json)
 
@@ -134,55 +156,31 @@ def study_list(as_json: AsJson = False) -> int:
 def study_run(
     name: Annotated[str, typer.Argument(help="A study's name, or the path of a study file.")],
     effort: Effort = "full",
+    machine: Machines = None,
     target_width: TargetWidth = None,
     max_blocks: MaxBlocks = None,
     budget: Budget = None,
     oversubscribe: Oversubscribe = False,
+    engine: Engine = "local",
+    hosts: Hosts = None,
+    partition: Partition = None,
+    engine_option: EngineOption = None,
+    identical: Identical = None,
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a study, decide its claims, and write its report."""
     _stopping(target_width, max_blocks, budget)
+    where = choice(engine, hosts, partition, engine_option, identical)
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.measure import commands
+    from loam_lab.running import commands
 
     return commands.study_run(
-        name, effort=effort, target_width=target_width, max_blocks=max_blocks, budget_s=budget,
-        oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
-    )  # fmt: skip
-
-
-def bench(
-    command: Command = None,
-    allocator: Allocators = None,
-    blocks: Blocks = None,
-    seed: Seed = 1,
-    timeout: Timeout = None,
-    memory: Memory = False,
-    counters: Counters = False,
-    tune: Tune = False,
-    tune_for: TuneFor = None,
-    resume: Resume = False,
-    out: Out = None,
-    as_json: AsJson = False,
-) -> int:
-    """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
-    at_least("--blocks", blocks, 1)
-    _positive("--timeout", timeout)
-    _positive("--tune-for", tune_for)
-    if not command:
-        raise LoamError("bench", None, "no command was given", "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'")
-    from loam_lab.setup import debian
-
-    debian.ensure("measure")
-    from loam_lab.measure import bench as measure_bench
-
-    return measure_bench.bench(
-        command, allocators=names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory, counters=counters,
-        tune=tune or tune_for is not None, tune_budget_s=tune_for, resume=resume, out=out, as_json=as_json,
+        name, effort=effort, machine=names(machine), target_width=target_width, max_blocks=max_blocks, budget_s=budget,
+        oversubscribe=oversubscribe, engine=where, resume=resume, out=out, as_json=as_json,
     )  # fmt: skip
 
 
@@ -190,12 +188,7 @@ def _stopping(target_width: float | None, max_blocks: int | None, budget_s: floa
     if target_width is not None and not 0 < target_width < 1:
         raise LoamError("--target-width", target_width, "must lie between 0 and 1", "0.02 means intervals of ±2 %")
     at_least("--max-blocks", max_blocks, 1)
-    _positive("--budget", budget_s)
-
-
-def _positive(option: str, value: float | None) -> None:
-    if value is not None and not value > 0:
-        raise LoamError(option, value, "must be above 0 seconds")
+    positive("--budget", budget_s)
 
 
 def _key_value(item: str) -> tuple[str, list[str]]:

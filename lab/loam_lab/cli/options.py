@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document on standard output; progress goes to standard error.")
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with an interrupted campaign instead of starting one.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue an interrupted campaign instead of starting a new one.")
+]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the result; results/NAME-TIME without it.")
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the result (default: results/NAME-TIME).")
 ]
 Allocators = Annotated[
     list[str] | None,
@@ -34,24 +36,38 @@ TargetWidth = Annotated[
     typer.Option(
         "--target-width",
         metavar="F",
-        help="Half-width of every ratio's interval to reach, as in 0.02; --blocks is then the least number of blocks.",
+        help="Measure until every ratio's interval is within ± F, such as 0.02; --blocks is the minimum.",
     ),
 ]
 MaxBlocks = Annotated[
-    int | None, typer.Option("--max-blocks", metavar="N", help="The most blocks while intervals are too wide; 60.")
+    int | None,
+    typer.Option("--max-blocks", metavar="N", help="At most N blocks while intervals are too wide (default: 60)."),
 ]
 Budget = Annotated[
-    float | None, typer.Option("--budget", metavar="SECONDS", help="Begin no block that would end later than this.")
+    float | None, typer.Option("--budget", metavar="SECONDS", help="Start no block that would end after this time.")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the order of runs, and of the workloads.")]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", metavar="SECONDS", help="A run that takes longer is ended and recorded.")
+    float | None, typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer, and record it.")
 ]
 
 
 def names(values: Sequence[str] | None) -> list[str]:
     """The names of a repeatable, comma-separated option, in order, without repetitions."""
     return list(dict.fromkeys(part.strip() for value in values or () for part in value.split(",") if part.strip()))
+
+
+def allocator_names(values: Sequence[str] | None) -> list[str]:
+    """The same of allocators: a part "key=value" is a setting of the one before it, as in design:base,cache=0."""
+    found: list[str] = []
+    for value in values or ():
+        first = len(found)
+        for part in (part.strip() for part in value.split(",")):
+            if "=" in part and ":" not in part and len(found) > first:
+                found[-1] += f":{part}"
+            elif part:
+                found.append(part)
+    return list(dict.fromkeys(found))
 
 
 def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> list[int]:
@@ -85,3 +101,21 @@ def at_least(option: str, value: int | None, least: int) -> None:
     """
     if value is not None and value < least:
         raise LoamError(option, value, f"must be at least {least}")
+
+
+def positive(option: str, value: float | None) -> None:
+    """Refuse a time that is not above 0.
+
+    raises: LoamError
+    """
+    if value is not None and not value > 0:
+        raise LoamError(option, value, "must be above 0 seconds")
+
+
+def check(blocks: int | None, timeout: float | None) -> None:
+    """Refuse what no campaign can do: no block, or no time for a run.
+
+    raises: LoamError
+    """
+    at_least("--blocks", blocks, 1)
+    positive("--timeout", timeout)

@@ -21,7 +21,7 @@ def cite(result: Result = None, as_json: AsJson = False) -> int:
 def pack(
     result: Result = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The archive; RESULT.tar.gz here without it.")
+        Path | None, typer.Option("--out", metavar="FILE", help="The archive (default: RESULT.tar.gz here).")
     ] = None,
     check: Annotated[
         Path | None, typer.Option("--check", metavar="FILE", help="Verify an archive's checksums instead.")

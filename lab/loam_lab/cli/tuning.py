@@ -14,14 +14,16 @@ def tune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be changed, why and at what risk.")
     ] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Change it, as root, after saving the values.")] = False,
-    restore: Annotated[bool, typer.Option("--restore", help="Put back what is still as --apply set it.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Save the present values and change them, as root.")] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Restore each setting that is still as --apply set it.")
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="A,B", help="Only these settings, such as thp,governor.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Settings of this machine that measure better, reversibly; without option it only shows them."""
+    """Change machine settings that disturb measuring, reversibly; without an option, only show them."""
     modes = {"dry-run": dry_run, "apply": apply, "restore": restore}
     chosen = [name for name, given in modes.items() if given]
     if len(chosen) > 1:

@@ -10,10 +10,10 @@ import typer
 from loam_lab.cli.options import AsJson
 
 Folder = Annotated[
-    Path | None, typer.Argument(help="A campaign's folder; the newest of this folder without it.", show_default=False)
+    Path | None, typer.Argument(help="A campaign's folder (default: the newest one here).", show_default=False)
 ]
-Once = Annotated[bool, typer.Option("--once", help="Print what there is now and end.")]
-Every = Annotated[float, typer.Option("--every", metavar="SECONDS", help="Pause between two looks, 1 or more.")]
+Once = Annotated[bool, typer.Option("--once", help="Print the present state and exit.")]
+Every = Annotated[float, typer.Option("--every", metavar="SECONDS", help="Seconds between two updates, at least 1.")]
 
 
 def top(folder: Folder = None, once: Once = False, every: Every = 2.0, as_json: AsJson = False) -> int:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab import console
-from loam_lab.compare import judge, sides
+from loam_lab.compare import judge, machines, sides
 from loam_lab.errors import LoamError
-from loam_lab.measure import tables
+from loam_lab.running import tables
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,20 +19,29 @@ GATE_FAILED = 1
 
 
 def compare(
-    first: Path, second: Path, *, gate: float | None = None, across_machines: bool = False, as_json: bool = False
+    first: Path,
+    second: Path | None = None,
+    *,
+    gate: float | None = None,
+    across_machines: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Compare two results and print what changed; returns the exit status: 1 if a cell fails the gate.
 
-    first, second: folders of results, or their files; gate: the second must be that many times as good as the first
+    first, second: folders of results, or their files; without a second one, the machines of the first are compared
+    gate: the second must be that many times as good as the first
     raises: LoamError for what cannot be read or compared
     """
     if gate is not None and not (gate > 0 and math.isfinite(gate)):
-        raise LoamError("--gate", gate, "must be a ratio above 0", "0.97 lets through what is at most 3 % worse")
+        raise LoamError("--gate", gate, "must be a ratio above 0", "0.97 accepts what is at most 3 % worse")
+    if second is None:
+        return _one(first, gate, as_json=as_json)
     before, after = sides.read(first), sides.read(second)
     if not (sides.knows_defaults(before) and sides.knows_defaults(after)):
         # An older result says only which parameters were given; both are then matched by those.
         before, after = sides.read(first, defaults=False), sides.read(second, defaults=False)
     found = judge.compare(before, after, gate=gate, across_machines=across_machines)
+    found["across_machines"] = [] if found["same_machine"] else machines.of_two(before, after)
     if as_json:
         console.print_json(found)
     else:
@@ -40,6 +49,19 @@ def compare(
     for text in found["warnings"]:
         console.warn(text)
     return GATE_FAILED if found["gate"] and found["gate"]["failed"] else 0
+
+
+def _one(result: Path, gate: float | None, *, as_json: bool) -> int:
+    """The machines of one result beside each other."""
+    if gate is not None:
+        raise LoamError("--gate", gate, "needs two results", "name the second one too")
+    found = machines.of_one(sides.read(result))
+    if as_json:
+        console.print_json(found)
+        return 0
+    for answer in found["across_machines"]:
+        machines.show(answer)
+    return 0
 
 
 def show(found: Mapping[str, Any]) -> None:
@@ -60,6 +82,8 @@ def show(found: Mapping[str, Any]) -> None:
         if cells:
             text = f"only in the {word} result: {len(cells)} cells, as {cells[0]}"
             out.print(text, markup=False, soft_wrap=True, style="aside")
+    for answer in found.get("across_machines", ()):
+        machines.show(answer)
     if found["changed"]:
         out.print("what else changed: " + "; ".join(found["changed"]), markup=False, soft_wrap=True)
     if found["gate"]:
@@ -95,9 +119,7 @@ def _show_gate(found: Mapping[str, Any]) -> None:
     for cell in gate["failed"]:
         out.print(Text(f"below the gate of {gate['ratio']:g}: {cell}", style="bad"), soft_wrap=True)
     if gate["open"]:
-        text = (
-            f"not decided: {len(gate['open'])} cells, whose intervals hold {gate['ratio']:g}: {'; '.join(gate['open'])}"
-        )
+        text = f"not decided: {len(gate['open'])} cells, whose intervals contain {gate['ratio']:g}: {'; '.join(gate['open'])}"
         out.print(Text(f"{text}; more blocks would tell"), soft_wrap=True)
     word = "failed" if gate["failed"] else "passed"
     counts = (

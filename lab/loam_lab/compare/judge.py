@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from loam_lab.compare.sides import SETTINGS, Cell, Side
+from loam_lab.compare.sides import SETTINGS, ComparedCell, Side
 from loam_lab.errors import LoamError
 from loam_lab.statistics import multiplicity, shift, verdicts
 from loam_lab.statistics.intervals import Interval, exponential
@@ -28,8 +28,8 @@ class Pair:
     ratios to their baselines; by: which of the two decides, "baseline", "values", or "" where nothing can; "day" for the
     baseline that the others are compared by"""
 
-    first: Cell
-    second: Cell
+    first: ComparedCell
+    second: ComparedCell
     plain: Interval | None
     relative: Interval | None
     by: str
@@ -41,8 +41,12 @@ class Pair:
 
 
 def same_machine(first: Side, second: Side) -> bool:
-    """Whether both were measured on the same kind of machine: processor model and number of hardware threads."""
-    a, b = first.machine, second.machine
+    """Whether machines of one name are of one kind in both: processor model and number of hardware threads."""
+    both = [(first.machines[name], second.machines[name]) for name in first.machines if name in second.machines]
+    return all(_alike(a, b) for a, b in both or [(first.machine, second.machine)])
+
+
+def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     if a.get("fingerprint") and b.get("fingerprint"):
         return bool(a["fingerprint"] == b["fingerprint"])
     return (a.get("cpu"), a.get("cores")) == (b.get("cpu"), b.get("cores"))
@@ -114,7 +118,7 @@ def _pair(first: Side, second: Side, key: str, *, same: bool) -> Pair:
     return Pair(a, b, plain, relative, "values" if plain is not None else "")
 
 
-def _against(cell: Cell, base: Cell) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _against(cell: ComparedCell, base: ComparedCell) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Logarithms of the ratios to the baseline in the blocks that both have."""
     if not (cell.paired and base.paired):
         return np.empty(0)
@@ -122,7 +126,7 @@ def _against(cell: Cell, base: Cell) -> np.ndarray[tuple[int], np.dtype[np.float
     return np.log([cell.values[b] for b in blocks]) - np.log([base.values[b] for b in blocks])
 
 
-def _unchanged(first: Side, second: Side, bases: tuple[Cell | None, Cell | None]) -> bool:
+def _unchanged(first: Side, second: Side, bases: tuple[ComparedCell | None, ComparedCell | None]) -> bool:
     """Whether the baseline is the same program under the same allocator and settings of the machine."""
     a, b = bases
     known = a is not None and b is not None and a.made_of is not None and a.made_of == b.made_of
@@ -146,11 +150,12 @@ def _line(pair: Pair, q: float | None, gate: float | None) -> dict[str, Any]:
         "better": better, "unit": cell.unit,
         "first": _value(pair.first), "second": _value(pair.second),
         "ratio": _json(pair.plain), "ratio_of_ratios": _json(pair.relative), "by": pair.by or None,
-        "q": q, "verdict": verdict, "gate": None if gate is None else _gate(pair, gate),
+        "q": q, "verdict": verdict,
+        "rough": ratio is not None and verdicts.rough(ratio), "gate": None if gate is None else _gate(pair, gate),
     }  # fmt: skip
 
 
-def _value(cell: Cell) -> dict[str, Any]:
+def _value(cell: ComparedCell) -> dict[str, Any]:
     metric = (cell.raw.get("metrics") or {}).get(cell.metric) or {}
     return {
         "state": cell.state,
@@ -232,8 +237,8 @@ def _warnings(pairs: list[Pair]) -> list[str]:
     plain = sum(pair.by == "values" for pair in pairs)
     if plain:
         found.append(
-            f"{plain} of {len(pairs)} cells have no unchanged baseline in both results; what the machine did differently "
-            "on the two days is part of their ratios; measure both versions in one campaign to tell it apart"
+            f"{plain} of {len(pairs)} cells have no unchanged baseline in both results; how the machine differed "
+            "between the two days is part of their ratios; measure both versions in one campaign to tell it apart"
         )
     mixed = [pair for pair in pairs if pair.first.metric != pair.second.metric]
     if mixed:

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from loam_lab.errors import LoamError
-from loam_lab.measure import journal
-from loam_lab.measure.folder import MANIFEST, RESULT, read_manifest
+from loam_lab.model import schema
 from loam_lab.model.cell import canonical
+from loam_lab.store.folder import MANIFEST, RESULT, read_manifest, read_result
 
-SCHEMA = 1
 # Of the machine, beside its processor: what may change from one day to the next, and the times with it.
 SETTINGS = ("kernel", "microcode", "thp", "aslr", "governor", "libc")
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparedCell:
     """A cell of a result.
 
     values: of its primary metric, by block; paired: whether the numbers of the blocks are known
@@ -58,15 +57,21 @@ class Side:
 
     source: str
     raw: Mapping[str, Any]
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, ComparedCell]
     baseline: str
 
     @property
     def machine(self) -> Mapping[str, Any]:
-        """The machine that measured."""
+        """The machine that the lab ran on."""
         return self.raw.get("machine") or {}
 
-    def beside(self, key: str) -> Cell | None:
+    @property
+    def machines(self) -> Mapping[str, Mapping[str, Any]]:
+        """The machines of its cells by name."""
+        found: Mapping[str, Mapping[str, Any]] = self.raw.get("machines") or {}
+        return found
+
+    def beside(self, key: str) -> ComparedCell | None:
         """The baseline's cell of a cell, or None where it has none or is it."""
         cell = self.cells[key]
         if cell.allocator == self.baseline:
@@ -74,7 +79,7 @@ class Side:
         return self._places.get(_place({**cell.raw, "factors": {**cell.raw["factors"], "allocator": self.baseline}}))
 
     @functools.cached_property
-    def _places(self) -> dict[tuple[object, ...], Cell]:
+    def _places(self) -> dict[tuple[object, ...], ComparedCell]:
         return {_place(cell.raw): cell for cell in self.cells.values()}
 
     def as_json(self) -> dict[str, Any]:
@@ -92,17 +97,14 @@ def read(path: Path, *, defaults: bool = True) -> Side:
     defaults: match parameters that were not given by their default values too, where the result knows them
     raises: LoamError if there is no result, it is damaged, or of another version
     """
-    from loam_lab.report.commands import load
-
     if path.is_dir() and not (path / RESULT).exists() and (path / MANIFEST).exists():
-        from loam_lab.statistics import summarise
+        from loam_lab.result import summarise
 
         read_manifest(path)
         raw = summarise.summarise(path)
     else:
-        raw = load(path)
-    if raw.get("schema") != SCHEMA:
-        raise journal.wrong_schema(path, raw.get("schema"))
+        raw = read_result(path)
+    schema.check(path, raw.get("schema"))
     try:
         return _side(str(path), raw, defaults=defaults)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -117,7 +119,7 @@ def knows_defaults(side: Side) -> bool:
 
 
 def _side(source: str, raw: Mapping[str, Any], *, defaults: bool) -> Side:
-    cells: dict[str, Cell] = {}
+    cells: dict[str, ComparedCell] = {}
     for item in raw["cells"]:
         if item["copy"] == 0:
             key = _key(item, defaults=defaults)
@@ -135,7 +137,7 @@ def _key(item: Mapping[str, Any], *, defaults: bool) -> str:
     parameters.pop("folder", None)
     return canonical({
         "workload": factors["workload"], "sync": factors["sync"], "threads": factors["threads"],
-        "allocator": factors["allocator"], "parameters": parameters,
+        "machine": factors.get("machine"), "allocator": factors["allocator"], "parameters": parameters,
         "warmup_ms": identity.get("warmup_ms"),
     })  # fmt: skip
 
@@ -145,7 +147,7 @@ def _place(item: Mapping[str, Any]) -> tuple[object, ...]:
     return item.get("group"), tuple(sorted(factors.items())), tuple(sorted((item.get("parameters") or {}).items()))
 
 
-def _cell(item: Mapping[str, Any], primary: Mapping[str, str]) -> Cell:
+def _cell(item: Mapping[str, Any], primary: Mapping[str, str]) -> ComparedCell:
     name = primary[item["factors"]["workload"]]
     metric = (item.get("metrics") or {}).get(name) or {}
     values = [float(value) for value in metric.get("values") or ()]
@@ -156,4 +158,4 @@ def _cell(item: Mapping[str, Any], primary: Mapping[str, str]) -> Cell:
     identity = item.get("identity") or {}
     made_of = (str(identity["sync"]["build_id"]), str(identity["allocator"]["sha256"])) if identity else None
     better = str(metric.get("better", "neither"))
-    return Cell(item, name, better, str(metric.get("unit", "")), of_block, paired, made_of)
+    return ComparedCell(item, name, better, str(metric.get("unit", "")), of_block, paired, made_of)

@@ -1,7 +1,8 @@
 """Hardware counters through perf_event_open(2), without a library: what is asked for, opened, read and scaled.
 
-A counter is opened on the calling thread, disabled, to be inherited and enabled at exec: it counts the next program that
-this thread starts, with all its threads and children, and nothing of the lab, which never executes another program.
+A workload opens its counters itself, around its work.  For any other program a counter is opened on the calling thread,
+disabled, to be inherited and enabled at exec: it counts the next program that this thread starts, with all its threads and
+children, and nothing of the lab, which never executes another program.
 Only user mode is counted: a kernel's share would need rights that a user does not have.
 """
 
@@ -12,7 +13,7 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,21 @@ class Count:
 
     value: float
     share: float
+
+
+PREFIX = "counted_"
+
+
+def as_text(wanted: Iterable[Event]) -> str:
+    """What a workload is to count itself, as it reads it from its environment (workloads/harness/event_counts.hpp)."""
+    return ",".join(f"{event.name}:{event.kind}:{event.config}" for event in wanted)
+
+
+def told(sums: Mapping[str, float]) -> dict[str, Count]:
+    """The counts of a workload that counted itself, by name. sums: totals of its records"""
+    share = sums.get(f"{PREFIX}share", 1.0)
+    names = (name.removeprefix(PREFIX) for name in sums if name.startswith(PREFIX))
+    return {name: Count(sums[PREFIX + name], share) for name in names if name != "share"}
 
 
 class Counting:

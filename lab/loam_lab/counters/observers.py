@@ -1,4 +1,4 @@
-"""Counting runs: hardware counters around a process, or the process inside valgrind."""
+"""Counting runs: hardware counters around the work or the process, or the process inside valgrind."""
 
 from __future__ import annotations
 
@@ -7,27 +7,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.counters import events, valgrind
-from loam_lab.measure.observe import Observer
+from loam_lab.counters.marks import marked
+from loam_lab.model.records import parse, totals
+from loam_lab.process.observer import Observer
 
 if TYPE_CHECKING:
-    from loam_lab.measure.execute import Outcome
+    from loam_lab.process.execute import Outcome
 
 
 class PerfObserver(Observer):
-    """Hardware counters of one run. wanted: events, None for all of this processor"""
+    """Hardware counters of one run: of a workload that marks its work those that it opens itself, else of all it does.
+
+    wanted: events, None for all of this processor
+    """
 
     def __init__(self, wanted: Iterable[events.Event] | None = None) -> None:
         self._wanted = tuple(wanted) if wanted is not None else events.events()
         self._counting: events.Counting | None = None
+        self._inside = False
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """See Observer."""
+        self._inside = marked(argv[0])
+        if self._inside:
+            self.environment = {"LOAM_COUNT_EVENTS": events.as_text(self._wanted)}
+        return list(argv)
 
     def begin(self) -> None:
         """See Observer."""
         self._counting = events.Counting(self._wanted)
+        if self._inside:
+            # Only to know why what is refused is refused: two sets of counters would share the registers.
+            self._counting.close()
 
     def end(self, outcome: Outcome) -> tuple[dict[str, Any], str]:
         """See Observer; observed: {"source", "events": by name, "shares": of the time it counted, by name}."""
         assert self._counting is not None, "begin() comes first"
-        read = self._counting.read()
+        read = events.told(totals(parse(outcome.records).lines)) if self._inside else self._counting.read()
         if not any(count.value > 0 for count in read.values()):
             why = next(iter(self._counting.refused.values()), "all counters stood still")
             return {}, f"nothing was counted: {why}"

@@ -30,6 +30,7 @@ def _probed() -> tuple[dict[str, Any], ...]:
         {"source": "perf_event", "counts": counts, "why": why},
         {"source": "callgrind", "counts": there, "why": tool},
         {"source": "cachegrind", "counts": there, "why": tool},
+        {"source": "lackey", "counts": there, "why": tool},
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.counters import events
 from loam_lab.counters.planning import COUNTING
-from loam_lab.model.cell import SIMULATED
+from loam_lab.model.cell import IN_VALGRIND
+from loam_lab.model.records import records_mapping
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Cell
@@ -27,7 +29,30 @@ def of_cell(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
         counted = _difference(campaign, cell, campaign.special.get(purpose, {}).get(cell.key, []))
         if counted is not None:
             found.append(counted)
+    if campaign.manifest["machines"][cell.machine].get("simulated"):
+        found += _simulated(campaign, cell)
     return found
+
+
+# As the workload's records have them, and as the result has them.
+_OF_SIMULATOR = {
+    "misses": "l1d_misses", "false_sharing": "false_sharing_misses", "true_sharing": "true_sharing_misses",
+    "transfers": "transfers", "upgrades": "upgrades", "accesses": "accesses", "from_memory": "memory_reads",
+    "tlb_misses": "dtlb_misses",
+}  # fmt: skip
+
+
+def _simulated(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
+    """What the simulated cores counted in the timed runs, all seeds together: a ratio of sums."""
+    operations = campaign.primary(cell).of
+    runs = [run for run in campaign.runs(cell, 0) if run.state == "ok"]
+    done = sum(run.sums.get(operations[0], 0.0) for run in runs) if operations else 0.0
+    if done <= 0:
+        return []
+    sums = {name: sum(run.sums.get(events.PREFIX + name, 0.0) for run in runs) for name in _OF_SIMULATOR}
+    entry = {shown: sums[name] / done for name, shown in _OF_SIMULATOR.items()}
+    ratio = {"l1d_miss_ratio": sums["misses"] / sums["accesses"]} if sums["accesses"] else {}
+    return [{"source": "simulator", "per": "operation", **entry, **ratio}]
 
 
 def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> dict[str, Any] | None:
@@ -49,13 +74,17 @@ def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> dict[str
         before = first.observed["events"]
         counts = {name: value - before[name] for name, value in last.observed["events"].items() if name in before}
     source = last.observed["source"]
-    values = from_perf(counts, divisor) if source == "perf_event" else from_valgrind(counts, divisor)
-    entry: dict[str, Any] = {"source": source, "per": per, **values}
-    if caches := last.observed.get("caches"):
-        entry["caches"] = dict(caches)
+    entry: dict[str, Any] = {"source": source, "per": per, **_READERS.get(source, from_valgrind)(counts, divisor)}
+    for name in ("caches", "tlb", "peak"):
+        if given := last.observed.get(name):
+            entry[name] = dict(given)
+    if parts := last.observed.get("fragmentation"):
+        entry["padding"] = parts["padding"]
+        if "held" in parts:
+            entry["external"] = parts["scattered"] + parts["held"]
     if shares := last.observed.get("shares"):
         entry["counted_share"] = min(shares.values())
-    if mapping := last.begin.get("records_mapping"):
+    if mapping := records_mapping(last.begin):
         entry["records_mapping"] = mapping
     return entry
 
@@ -84,6 +113,25 @@ def from_valgrind(counts: Mapping[str, float], divisor: float) -> dict[str, floa
             found[f"{level}_miss_ratio"] = misses / accesses
         found["accesses"] = accesses / divisor
     return found
+
+
+def from_lackey(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
+    """What the model of the translation buffers counted, as the result has it (see counters/tlb.py).
+
+    dtlb_misses: walks of the page tables, with pages of 4 KiB, what processors count; dtlb_misses_large: with 2 MiB;
+    dtlb_first_misses: pages that the first level did not have, with pages of 4 KiB
+    """
+    names = {"accesses": "Accesses", "instructions": "Ir", "dtlb_misses": "walks", "dtlb_first_misses": "first_misses",
+             "dtlb_misses_large": "walks_large"}  # fmt: skip
+    return {name: max(0.0, counts[of]) / divisor for name, of in names.items()}
+
+
+def from_profile(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
+    """What was asked of the allocator, as the result has it."""
+    return {name: max(0.0, counts[name]) / divisor for name in ("calls", "requested_bytes")}
+
+
+_READERS = {"perf_event": from_perf, "lackey": from_lackey, "profile": from_profile}
 
 
 def of_result(campaign: Campaign) -> list[dict[str, Any]]:
@@ -119,13 +167,13 @@ def of_campaign(campaign: Campaign) -> list[str]:
     for cell in campaign.cells:
         if dict(cell.parameters).get("mapping") != "shadow":
             continue
-        runs = [run for tool in SIMULATED for run in campaign.special.get(tool, {}).get(cell.key, ())]
-        other = {str(run.begin.get("records_mapping", "")) for run in runs} - {"", "shadow-full"}
+        runs = [run for tool in IN_VALGRIND for run in campaign.special.get(tool, {}).get(cell.key, ())]
+        other = {records_mapping(run.begin) for run in runs} - {"", "shadow-full"}
         fell += bool(other)
         got |= other
     if not fell:
         return []
     return [
-        f"{fell} cells with shadow records had {', '.join(sorted(got))} records inside valgrind, which keeps the address "
+        f"{fell} cells with shadow records had {', '.join(sorted(got))} records inside valgrind, which needs the address "
         "space for itself; their callgrind and cachegrind counts are those of the fallback; compare them with table cells"
     ]

@@ -1,5 +1,7 @@
-"""Callgrind and cachegrind: their command lines, and what their output files say.
+"""Callgrind, with and without a model of the caches: its command lines, and what its output files say.
 
+Both purposes run callgrind, because cachegrind cannot be told what to count: "cachegrind" is its model of the caches
+inside callgrind, which simulates all accesses, so that the caches are warm, and counts those of the work (marks.py).
 The allocator and the probe are preloaded into the program inside valgrind as into any other; neither tool replaces
 malloc, so the allocator's own instructions and accesses are what is counted, and the probe proves it run by run.
 """
@@ -13,6 +15,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from loam_lab.counters.marks import WORK, marked
 from loam_lab.errors import LoamError
 
 # Debian's `valgrind` is a shell script that executes this one: one process less for the probe to account for.
@@ -42,7 +45,7 @@ def _program() -> str | None:
 
 
 def command(tool: str, argv: Sequence[str], folder: Path, options: Iterable[str] = ()) -> list[str]:
-    """The command that runs a program under a tool.
+    """The command that runs a program inside valgrind, and counts its work alone where it says what that is.
 
     tool: "callgrind" or "cachegrind"; folder: for its files; options: further ones, such as --D1=32768,8,64
     raises: LoamError if valgrind is not installed
@@ -50,9 +53,25 @@ def command(tool: str, argv: Sequence[str], folder: Path, options: Iterable[str]
     program = _program()
     if program is None:
         raise LoamError(f"--{tool}", None, "valgrind is not installed", "as root: apt-get install valgrind")
+    within = ("--collect-atstart=no", f"--toggle-collect={WORK}") if marked(argv[0]) else ()
     return [
-        program, f"--tool={tool}", *TOOLS[tool], *options, f"--{tool}-out-file={folder / OUTPUT}.%p",
+        program, "--tool=callgrind", *TOOLS[tool], *within, *options, f"--callgrind-out-file={folder / OUTPUT}.%p",
         f"--log-file={folder / LOG}", "--", *argv,
+    ]  # fmt: skip
+
+
+def lackey(argv: Sequence[str], trace: Path) -> list[str]:
+    """The command that runs a program inside lackey, which writes down every access. trace: where to
+
+    raises: LoamError if valgrind is not installed
+    """
+    program = _program()
+    if program is None:
+        raise LoamError("--tlb", None, "valgrind is not installed", "as root: apt-get install valgrind")
+    # A forked child would write between the lines of its parent.
+    return [
+        program, "--tool=lackey", "--basic-counts=no", "--trace-mem=yes", "--child-silent-after-fork=yes",
+        f"--log-file={trace}", "--", *argv,
     ]  # fmt: skip
 
 

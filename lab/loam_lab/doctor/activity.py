@@ -58,8 +58,8 @@ def _steal(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     if stolen > _STEAL_NOW or since_boot > _STEAL_SINCE_BOOT:
         yield Finding(
             "noise", "steal", "costs precision", fact,
-            "the host runs other guests on these processors; runs pause without notice",
-            "disturbed blocks are repeated; measure at another hour or on a machine of your own",
+            "the host runs other guests on these processors; runs pause unnoticed",
+            "disturbed blocks are repeated; measure at another time or on a physical machine",
         )  # fmt: skip
     else:
         yield Finding("noise", "steal", "fine", fact)
@@ -83,7 +83,7 @@ def _others(view: View, before: Snapshot, after: Snapshot) -> Iterator[Finding]:
             "they share processors, caches and memory bandwidth with every run", "stop them, or measure when they are done",
         )  # fmt: skip
     else:
-        yield Finding("noise", "processes", "fine", "none but this one uses the processor")
+        yield Finding("noise", "processes", "fine", "no other process uses the processor")
 
 
 def _family(now: Snapshot, pid: int) -> set[int]:
@@ -162,7 +162,7 @@ def quota(view: View) -> Iterator[Finding]:
         return
     yield Finding(
         "noise", "processor quota", "changes results", f"this control group may use {min(limits):g} processors",
-        "a run that needs more stands still for the rest of each period, all its threads at once",
+        "a run that needs more is stopped for the rest of each period, all its threads at once",
         "raise the limit of the container, or take no more threads than that",
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ def transactions(_: View) -> Iterator[Finding]:
         )
     else:
         yield Finding("htm", "RTM", "changes results", "listed by the processor, but every transaction aborts",
-                      "microcode or the hypervisor disabled it: programs that use it run their fall-back",
+                      "microcode or the hypervisor disabled it; programs that use it run their fallback",
                       "treat this machine as one without RTM")  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def permissions(view: View) -> Iterator[Finding]:
             "as root: ./loam tune --apply --only perf-events",
         )  # fmt: skip
     elif level is not None:
-        yield Finding("counters", "perf_event_paranoid", "fine", f"{level}: programs may be counted by their user")
+        yield Finding("counters", "perf_event_paranoid", "fine", f"{level}: users may count their own programs")
     scope = view.tree.number("/proc/sys/kernel/yama/ptrace_scope")
     if scope is not None and scope >= 2:
         yield Finding(
@@ -74,4 +74,4 @@ def permissions(view: View) -> Iterator[Finding]:
             "as root: sysctl kernel.yama.ptrace_scope=1",
         )  # fmt: skip
     elif scope is not None:
-        yield Finding("counters", "ptrace_scope", "fine", f"{scope}: a run's parent may look into it")
+        yield Finding("counters", "ptrace_scope", "fine", f"{scope}: a run's parent may inspect it")

@@ -89,7 +89,7 @@ def damon(view: View) -> Iterator[Finding]:
         else:
             yield Finding(
                 "memory", "DAMON", "changes results", f"{who}, anonymous memory too",
-                "idle heap pages disappear, lazily freed ones (MADV_FREE) first: memory and faults are not the allocator's doing",
+                "idle heap pages disappear, lazily freed ones (MADV_FREE) first: memory and faults are not due to the allocator",
                 step,
             )  # fmt: skip
     elif running:
@@ -202,7 +202,7 @@ def layout(view: View) -> Iterator[Finding]:
             "runs share one layout: its luck becomes a result", "start from another shell",
         )  # fmt: skip
     else:
-        yield Finding("memory", "ASLR", "fine", "2: every run gets a layout of its own, as blocks assume")
+        yield Finding("memory", "ASLR", "fine", "2: every run gets its own layout, as blocks assume")
     if personality & _LEGACY_LAYOUT:
         yield Finding(
             "memory", "layout", "changes results", "this shell asks for the legacy layout (setarch -L)",

@@ -19,7 +19,7 @@ def processor(view: View) -> Iterator[Finding]:
     fact = f"{machine.cpu_model()}, {plural(threads, 'hardware thread')}"
     if threads < total:
         yield Finding(
-            "noise", "processor", "changes results", f"{fact} of {total}", "curves end where this process may not go further",
+            "noise", "processor", "changes results", f"{fact} of {total}", "curves end at the processors this process may use",
             "see taskset -p $$ and the container's limits",
         )  # fmt: skip
     elif threads < 8:
@@ -60,7 +60,7 @@ def microcode(view: View) -> Iterator[Finding]:
     if open_holes and not off:
         fact += f"; vulnerable: {', '.join(open_holes)}"
     yield Finding(
-        "noise", "mitigations", "fine", fact, "page faults, mmap and futex cost what this set costs",
+        "noise", "mitigations", "fine", fact, "this set determines the cost of page faults, mmap and futex",
         "compare allocators on one machine; between machines only with the same set",
     )  # fmt: skip
 
@@ -69,11 +69,11 @@ def hypervisor(view: View) -> Iterator[Finding]:
     """Whether the machine is a guest or a container."""
     name = machine.hypervisor()
     if name != "none":
-        who = "a hypervisor that does not say its name" if name == "some" else name
+        who = "an unnamed hypervisor" if name == "some" else name
         yield Finding(
             "noise", "hypervisor", "costs precision", f"a guest of {who}",
-            "the host may take the processor away (steal), and its page tables make a TLB miss dearer",
-            "blocks are paired and disturbed ones are repeated; use a machine of your own for the last per cent",
+            "the host may take the processor away (steal), and a second level of page tables makes TLB misses slower",
+            "blocks are paired and disturbed ones are repeated; use a physical machine to see differences of a per cent",
         )  # fmt: skip
     inside = [
         file for file in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container") if view.tree.exists(file)
@@ -90,7 +90,7 @@ def clock(view: View) -> Iterator[Finding]:
     source = view.tree.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
     if source in _SLOW_CLOCKS:
         yield Finding(
-            "noise", "clock", "changes results", source, "each look at the clock is a system call of a microsecond or so",
+            "noise", "clock", "changes results", source, "each clock read is a system call of about a microsecond",
             "boot with tsc=reliable if the processor's counter is stable, or use another machine",
         )  # fmt: skip
     elif source:

@@ -52,7 +52,7 @@ def limits(view: View) -> Iterator[Finding]:
             yield Finding("memory", "limits", "changes results", f"{name.lower()}: {number} (ulimit {option})",
                           "runs with many threads or files fail", f"ulimit {option} {4 * least}")  # fmt: skip
     if sound:
-        yield Finding("memory", "limits", "fine", "no resource limit is in the way")
+        yield Finding("memory", "limits", "fine", "no resource limit interferes")
 
 
 def variables(view: View) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def variables(view: View) -> Iterator[Finding]:
             "settings belong to --allocator NAME:KEY=VALUE",
         )  # fmt: skip
     if not kept and not dropped:
-        yield Finding("allocators", "variables", "fine", "none that would reach an allocator")
+        yield Finding("allocators", "variables", "fine", "none that affects an allocator")
     preload = view.tree.read("/etc/ld.so.preload").split()
     if preload:
         yield Finding(
@@ -85,6 +85,6 @@ def variables(view: View) -> Iterator[Finding]:
     if view.tree.path("/etc/malloc.conf").is_symlink():
         yield Finding(
             "allocators", "malloc.conf", "changes results", "/etc/malloc.conf exists",
-            "jemalloc takes its options from that link's target",
+            "jemalloc reads its options from that link's target",
             "as root: rm /etc/malloc.conf, and give settings by name",
         )  # fmt: skip

@@ -29,7 +29,7 @@ def check(view: View) -> Iterator[Finding]:
     except LoamError:
         meter = Path()
     if not meter.is_file():
-        yield from judge(told, None, "not measured: ./loam setup builds what measures it")
+        yield from judge(told, None, "not measured: ./loam setup builds the program that measures it")
         return
     try:
         done = subprocess.run(
@@ -68,10 +68,10 @@ def judge(told: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None
             "noise", "siblings", "changes results",
             f"{fact}; but {pair['a']} and {pair['b']} {'share a core' if share else 'do not share a core'}: "
             f"each keeps {100 * pair['together']:.0f} % of its rate beside the other",
-            "threads are placed by the told topology, so curves bend where cores are shared",
+            "threads are placed according to the reported topology, so curves bend where cores are shared",
             f"measure with one of each pair: taskset -c {pair['a']} for one thread"
             if share
-            else "trust the told topology less than curves",
+            else "trust curves more than the reported topology",
         )  # fmt: skip
         return
     times = [pair["transfer_ns"] for pair in pairs if pair["transfer_ns"] is not None]
@@ -80,9 +80,9 @@ def judge(told: Mapping[int, frozenset[int]], measured: Mapping[str, Any] | None
         if measured is not None and not measured["complete"]:
             told_by += ", the rest not tried"
         if times:
-            told_by += f"; a cache line changes hands in {_range(times)} ns"
+            told_by += f"; a cache line moves between them in {_range(times)} ns"
     else:
-        told_by = why_not or ("measured: too much else was running to tell" if pairs else "")
+        told_by = why_not or ("measured: too many other programs ran" if pairs else "")
     fact += f"; {told_by}" if told_by else ""
     if groups:
         yield Finding(

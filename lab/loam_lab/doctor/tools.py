@@ -146,7 +146,7 @@ def places(view: View) -> Iterator[Finding]:
         least, kind = (2.0 if name == "checkout" else 0.5), filesystem_of(view.tree.read("/proc/self/mountinfo"), there)
         fact = f"{place}, {free:.0f} GiB free{f' on {kind}' if kind else ''}"
         if not os.access(there, os.W_OK):
-            yield Finding("build", name, "blocks", f"{place} cannot be written", "builds or results have no place",
+            yield Finding("build", name, "blocks", f"{place} cannot be written", "builds or results cannot be stored",
                           "use a folder of your own")  # fmt: skip
         elif free < least:
             yield Finding("build", name, "blocks", fact, "builds or results will not fit", f"make {least:g} GiB free")
@@ -157,7 +157,7 @@ def places(view: View) -> Iterator[Finding]:
             )  # fmt: skip
         elif kind in _PASSING and name == "results":
             yield Finding(
-                "build", name, "fine", fact, "results are gone when this machine or container is", "copy them to a disk"
+                "build", name, "fine", fact, "results are lost with this machine or container", "copy them to a disk"
             )
         else:
             yield Finding("build", name, "fine", fact)

@@ -28,5 +28,5 @@ def of(view: View, journal: Journal) -> Iterator[Finding]:
         names = ", ".join(dict.fromkeys(entry.name for entry in ours))
         yield Finding(
             "noise", "tune", "fine", f"{plural(len(ours), 'file')} changed by loam tune since {ours[0].utc}: {names}",
-            "results of before and after are of two differently set machines", "./loam tune --restore puts them back",
+            "results from before and after come from two differently configured machines", "./loam tune --restore restores them",
         )  # fmt: skip

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loam_lab import console, paths
+from loam_lab import console, machines, paths, symbols
 from loam_lab.errors import LoamError
 from loam_lab.explain import evidence as evidences
-from loam_lab.explain import grouping, placement, run, story, symbols
+from loam_lab.explain import grouping, moved, placement, run, story
+from loam_lab.model.records import records_mapping, values
 
 if TYPE_CHECKING:
-    from loam_lab.explain.symbols import Place
     from loam_lab.measure.instruments import Instruments
+    from loam_lab.symbols import Place
 
 DEFAULT_SYNC, DEFAULT_ALLOCATOR = "etl-wb", "glibc"
 PAIRS_SHOWN = 8
@@ -24,6 +25,7 @@ def explain(
     allocator: str | None = None,
     sync: str | None = None,
     threads: int | None = None,
+    machine: str = machines.HOST,
     parameters: Sequence[tuple[str, Sequence[str]]] = (),
     every: int = 1,
     seed: int = 1,
@@ -34,8 +36,8 @@ def explain(
 ) -> int:
     """Explain one run.
 
-    every: record every n-th abort of a thread; chains: show each line's chain of inlined callers
-    instruments: None for the real machine; returns: 0
+    machine: its name; every: record every n-th abort of a thread; chains: show each line's chain of inlined callers
+    instruments: None for those of this checkout; returns: 0
     raises: LoamError
     """
     from loam_lab import workloads
@@ -44,15 +46,19 @@ def explain(
 
     allocator, sync = allocator or DEFAULT_ALLOCATOR, sync or DEFAULT_SYNC
     building.ensure([allocator])
+    preset = machines.find(machine).preset or "release"
     if instruments is None:
         registry.load(allocator)  # what cannot be used is said before anything is built
-        build.ensure_built([*([] if "/" in sync else [sync]), "probe"])
-    executable = workloads.resolve_syncs([sync])[0]
+        build.ensure_built(["probe"])
+        build.ensure_built([] if "/" in sync else [sync], preset)
+        building.ensure_own([allocator], preset)
+    executable = workloads.resolve_syncs([sync], preset)[0]
     asked = run.check(
         workload, allocator=allocator, executable=executable, threads=threads, parameters=parameters, seed=seed,
-        every=every, oversubscribe=oversubscribe,
+        every=every, oversubscribe=oversubscribe, machine=machine,
     )  # fmt: skip
-    explained = explanation(asked, run.perform(asked, instruments))
+    performed = run.perform(asked, instruments)
+    explained = explanation(asked, performed.records, performed.statistics)
     if as_json:
         console.print_json(explained)
     else:
@@ -60,19 +66,27 @@ def explain(
     return 0
 
 
-def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All that the records explain, as one document (`loam explain --json`)."""
+def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statistics: str = "") -> dict[str, Any]:
+    """All that the records explain, as one document (`loam explain --json`).
+
+    statistics: the simulator's, "" where nothing was simulated
+    """
     begin = next(line for line in records if line["kind"] == "begin")
+    lines_moved: list[moved.Moved] = []
     try:
         found = evidences.read(records)
+        if statistics:
+            lines_moved, more = moved.read(statistics, max(found.sites, default=0) + 1)
+            found.sites.update(more)
     except (KeyError, TypeError, ValueError) as problem:
         raise LoamError(asked.workload, None, f"a record of its conflicts has not the schema's form: {problem!r}",
                         "build the executable and this lab from one revision", exit_code=1) from None  # fmt: skip
     counts = _counts(records)
     aborts = sum(counts["causes"].values())
     shares = {cause: count / aborts for cause, count in counts["causes"].items() if count}
-    places = symbols.places(found.sites.values(), asked.executable.path, paths.root())
-    mapping = "shadow" if str(begin["records_mapping"]).startswith("shadow") else str(begin["records_mapping"])
+    places = symbols.places(found.sites.values(), asked.executable.subject.program, paths.root())
+    mapping = "shadow" if records_mapping(begin).startswith("shadow") else records_mapping(begin)
+    meanings = {cause: _meaning(cause, asked) for cause in shares}
     configured = int(begin["parameters"].get("shift", placement.SHADOW_SHIFT))
     shift = found.conflicts[-1].shift if found.conflicts else configured
     described = {
@@ -86,12 +100,14 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]]) -> dict[
     blocks, lines = grouping.by_blocks(found.conflicts, places), grouping.by_lines(found.conflicts, places)
     words = _nothing(counts, asked)
     if aborts:
-        words = [*story.headline(shares, blocks, predictions, described), *story.few(len(found.conflicts))]
+        words = [*story.headline(shares, blocks, predictions, described, meanings), *story.few(len(found.conflicts))]
     return {
-        "schema": 1, "run": described, **counts, "aborts": aborts, "shares": shares, "words": words,
+        "schema": 1, "run": described, **counts, "aborts": aborts, "shares": shares, "meanings": meanings,
+        "words": words,
         "sampled": {"every": asked.every, "conflicts": len(found.conflicts), "transactions": len(found.footprints)},
         "blocks": [_blocks_json(group) for group in blocks],
         "lines": [_lines_json(group) for group in lines],
+        "moved": moved.as_json(lines_moved, found.conflicts, places),
         "predictions": [
             {"mapping": p.mapping, "shift": p.shift, "conflicting": p.conflicting, "causes": p.causes} for p in predictions
         ],
@@ -103,11 +119,18 @@ def _counts(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     sums: dict[str, int] = {}
     for line in records:
         if line["kind"] == "iteration":
-            for name, value in line.items():
+            for name, value in values(line).items():
                 if name in ("commits", "attempts") or (name.startswith("aborts_") and name != "aborts_per_attempt"):
                     sums[name] = sums.get(name, 0) + int(value)
     causes = {name.removeprefix("aborts_"): count for name, count in sums.items() if name.startswith("aborts_")}
     return {"commits": sums.get("commits", 0), "attempts": sums.get("attempts", 0), "causes": causes}
+
+
+def _meaning(cause: str, asked: run.Asked) -> str:
+    """What a cause means, in the words of the executable."""
+    memory = asked.executable.description.sync.tm
+    known = {described.name: described.meaning for described in (memory.abort_causes if memory else ())}
+    return known.get(cause) or cause.replace("_", " ")
 
 
 def _nothing(counts: Mapping[str, Any], asked: run.Asked) -> list[str]:
@@ -125,7 +148,7 @@ def _place_json(place: Place) -> dict[str, Any] | None:
     return {"file": place.frame.file, "line": place.frame.line, "function": place.frame.function, "chain": chain}
 
 
-def _blocks_json(group: grouping.Group) -> dict[str, Any]:
+def _blocks_json(group: grouping.PairShare) -> dict[str, Any]:
     pair = group.pair
     assert isinstance(pair, grouping.BlockPair)
     return {
@@ -138,7 +161,7 @@ def _blocks_json(group: grouping.Group) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _lines_json(group: grouping.Group) -> dict[str, Any]:
+def _lines_json(group: grouping.PairShare) -> dict[str, Any]:
     pair = group.pair
     assert isinstance(pair, grouping.LinePair)
     return {
@@ -159,17 +182,25 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     out.print()
     for sentence in explained["words"]:
         out.print(sentence, markup=False, style="head" if sentence == explained["words"][0] else None, soft_wrap=True)
+    _show_moved(explained["moved"][:PAIRS_SHOWN])
     if not explained["aborts"]:
         return
     out.print()
     causes = sorted(explained["shares"].items(), key=lambda item: -item[1])
-    rows = [[story.percent(share), cause, story.CAUSES.get(cause, "")] for cause, share in causes]
+    rows = [[story.percent(share), cause, explained["meanings"][cause]] for cause, share in causes]
     out.print(console.table(["aborts", "cause", "meaning"], rows, numeric=["aborts"]))
     rows = [[story.percent(group["share"]), group["words"]] for group in explained["blocks"][:PAIRS_SHOWN]]
     title = f"Blocks that abort each other most (a sample of {explained['sampled']['conflicts']})"
     out.print(console.table(["aborts", "blocks"], rows, numeric=["aborts"], title=title))
     _show_lines(explained["lines"][:PAIRS_SHOWN], chains=chains)
     _show_predictions(explained)
+
+
+def _show_moved(lines: Sequence[Mapping[str, Any]]) -> None:
+    if lines:
+        heads = ["transfers", "sharing", "cores", "asked for most often by", "what lies in it"]
+        title = "Cache lines that moved most between cores"
+        console.out().print(console.table(heads, moved.rows(lines), numeric=["transfers", "cores"], title=title))
 
 
 def _show_lines(groups: Sequence[Mapping[str, Any]], *, chains: bool) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.symbols import Site
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -58,15 +60,6 @@ class Conflict:
     shift: int
     mine: Party | None
     theirs: Party | None
-
-
-@dataclass(frozen=True)
-class Site:
-    """An address of code: of what follows a call, relative to the object it is in ("" for the executable)."""
-
-    number: int
-    object: str
-    address: int
 
 
 @dataclass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from loam_lab.explain.evidence import Conflict, Party
-from loam_lab.explain.symbols import UNKNOWN, Place
+from loam_lab.symbols import UNKNOWN, Place
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -54,7 +54,7 @@ class LinePair:
 
 
 @dataclass(frozen=True)
-class Group:
+class PairShare:
     """A pair, and how many of the sampled aborts, weighted, it has; share: of all of them.
 
     parts: the same, split by cause for a pair of lines
@@ -66,12 +66,12 @@ class Group:
     parts: dict[str, int]
 
 
-def by_blocks(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[Group]:
+def by_blocks(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[PairShare]:
     """The pairs of blocks that abort each other, most first."""
     return _grouped(conflicts, lambda conflict: _block_pair(conflict, places))
 
 
-def by_lines(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[Group]:
+def by_lines(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[PairShare]:
     """The pairs of source lines of which one aborts the other, most first."""
 
     def place(party: Party | None) -> Place:
@@ -80,13 +80,13 @@ def by_lines(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list
     return _grouped(conflicts, lambda conflict: LinePair(place(conflict.mine), place(conflict.theirs)))
 
 
-def _grouped(conflicts: Iterable[Conflict], pair_of: Callable[[Conflict], BlockPair | LinePair]) -> list[Group]:
+def _grouped(conflicts: Iterable[Conflict], pair_of: Callable[[Conflict], BlockPair | LinePair]) -> list[PairShare]:
     parts: dict[BlockPair | LinePair, dict[str, int]] = {}
     for conflict in conflicts:
         causes = parts.setdefault(pair_of(conflict), {})
         causes[conflict.cause] = causes.get(conflict.cause, 0) + conflict.weight
     total = sum(sum(causes.values()) for causes in parts.values())
-    groups = [Group(pair, weight := sum(causes.values()), weight / total, causes) for pair, causes in parts.items()]
+    groups = [PairShare(pair, weight := sum(causes.values()), weight / total, causes) for pair, causes in parts.items()]
     return sorted(groups, key=lambda group: -group.weight)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHIFTS = range(3, 9)
 SHADOW_SHIFT = 4
 HASH_SHIFT = 5
-_SPREAD = 0.6180339887498949 / 64  # kSpread of runtime/tm/mapping.hpp
+_SPREAD = 0.6180339887498949 / 64  # kSpread of runtime/tm/records/mapping.hpp
 CAUSES = ("same_word", "same_block", "other_block", "other_stripe", "unknown")
 FALSE_CAUSES = ("other_block", "other_stripe")
 _MIX = 0x9E3779B97F4A7C15  # odd, of high entropy

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loam_lab import workloads
+from loam_lab import machines, workloads
 from loam_lab.errors import LoamError
-from loam_lab.measure.execute import RECORDS_FD, execute
-from loam_lab.measure.instruments import Machine, scratch_folder, signal_name, workload_environment
+from loam_lab.measure.instruments import RealInstruments, scratch_folder, signal_name
+from loam_lab.measure.launch import WorkloadLauncher
 from loam_lab.model.records import parse
+from loam_lab.moves import STATISTICS
+from loam_lab.process.execute import RECORDS_FD, execute
 
 if TYPE_CHECKING:
     from loam_lab.measure.instruments import Instruments
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 120.0
 # Where the workload takes a duration and none was asked for: long enough for some thousand conflicts.
-DURATION, DURATION_MS = "duration_ms", 2000
+DURATION, DURATION_MS, SIMULATED_MS = "duration_ms", 2000, 10
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Asked:
     parameters: dict[str, int | str]
     seed: int
     every: int
+    machine: str = machines.HOST
 
 
 def check(
@@ -50,24 +52,27 @@ def check(
     seed: int,
     every: int,
     oversubscribe: bool,
+    machine: str = machines.HOST,
 ) -> Asked:
     """The run to make.
 
-    threads: None for as many as the machine has
+    threads: None for as many as the machine has; machine: its name
     raises: LoamError for an unknown name (with the nearest), a bad value, or a run in which nothing could be explained
     """
-    executable.workload(workload)
+    workloads.fitting([executable], workload)
     if not executable.description.sync.blame:
         raise LoamError(
-            "--sync", executable.label, "cannot tell the causes of its aborts apart, so there is nothing to explain",
+            "--sync", executable.label, "does not report the causes of its aborts, so there is nothing to explain",
             "choose a transactional memory of loam list syncs, such as etl-wb",
         )  # fmt: skip
     if threads == 1:
         raise LoamError(
-            "--threads", 1, "a thread alone meets nobody and never aborts", "use --threads 2 or more"
+            "--threads", 1, "a single thread has no conflicts and never aborts", "use --threads 2 or more"
         )  # fmt: skip
-    count = threads or max(2, len(os.sched_getaffinity(0)))
-    workloads.check_threads([count], [executable], oversubscribe=oversubscribe)
+    where = machines.find(machine)
+    count = threads or max(2, where.threads)
+    workloads.check_instrumented([executable], where)
+    workloads.check_threads([count], [executable], where, oversubscribe=oversubscribe)
     levels: dict[str, list[str]] = {}
     for name, values in parameters:
         levels.setdefault(name, []).extend(values)
@@ -77,30 +82,56 @@ def check(
             raise LoamError(f"-p {name}", ",".join(map(str, found)), "one run has one value of each parameter",
                             "explain each in a run of its own")  # fmt: skip
     if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
-        checked[DURATION] = [DURATION_MS]
+        checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
     return Asked(
-        workload, allocator, executable, count, {name: found[0] for name, found in checked.items()}, seed, every
+        workload,
+        allocator,
+        executable,
+        count,
+        {name: found[0] for name, found in checked.items()},
+        seed,
+        every,
+        machine,
     )
 
 
-def perform(asked: Asked, instruments: Instruments | None = None) -> list[dict[str, Any]]:
-    """Run it once and return its records.
+@dataclass(frozen=True)
+class Performed:
+    """What a run wrote. statistics: of the simulator, "" on a machine that exists."""
 
-    instruments: None for the real machine
+    records: list[dict[str, Any]]
+    statistics: str = ""
+
+
+def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
+    """Run it once and return what it wrote.
+
+    instruments: None for those of this checkout
     raises: LoamError if it fails, if it is not verified, or if another allocator served it
     """
-    machine = instruments or Machine()
-    chosen = machine.allocator(asked.allocator)
-    argv = [str(asked.executable.path), asked.workload, "--threads", str(asked.threads), "--seed", str(asked.seed)]
+    using = instruments or RealInstruments()
+    machine = using.machine(asked.machine)
+    chosen = using.allocator(asked.allocator, machine.preset)
+    argv = [*asked.executable.subject.argv, asked.workload, "--threads", str(asked.threads), "--seed", str(asked.seed)]
     argv += ["--blame", "--explain", str(asked.every), "--records", str(RECORDS_FD)]
     for name, value in asked.parameters.items():
         argv += ["-p", f"{name}={value}"]
     with tempfile.TemporaryDirectory(prefix="loam-explain-", dir=scratch_folder()) as folder:
         proof_file = Path(folder) / "proof"
-        environment = {**workload_environment(), **machine.environment(chosen, proof_file)}
+        launcher = WorkloadLauncher(asked.executable)
+        environment = {
+            **launcher.environment(using.environment(chosen, proof_file)),
+            **machine.environment_of(asked.seed),
+        }
+        statistics_file = Path(folder) / "statistics"
+        if machine.simulated:
+            environment[STATISTICS] = str(statistics_file)
         duration_s = int(asked.parameters.get(DURATION, 0)) / 1000
-        outcome = execute(argv, environment, timeout_s=TIMEOUT_S + 5 * duration_s, records=True, keep_stdout=True)
-        proof = machine.proof(proof_file, chosen, outcome, argv)
+        command = machine.command(argv)
+        timeout_s = TIMEOUT_S + 5 * duration_s * machine.slowdown
+        outcome = execute(command, environment, timeout_s=timeout_s, records=True, keep_stdout=True)
+        proof = using.proof(proof_file, chosen, outcome, argv)
+        statistics = statistics_file.read_text() if statistics_file.exists() else ""
     said = outcome.stderr_tail.strip().splitlines()
     tail = f": {said[-1]}" if said else ""
     if outcome.timed_out:
@@ -119,4 +150,4 @@ def perform(asked: Asked, instruments: Instruments | None = None) -> list[dict[s
             "--allocator", asked.allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
             f"see loam allocators verify {asked.allocator}", exit_code=1,
         )  # fmt: skip
-    return parsed.lines
+    return Performed(parsed.lines, statistics)

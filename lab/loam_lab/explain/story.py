@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from loam_lab.explain.grouping import BlockPair, Group, Kind, LinePair
+from loam_lab.explain.grouping import BlockPair, Kind, PairShare
 from loam_lab.explain.placement import FALSE_CAUSES, Prediction
-
-CAUSES = {
-    "same_word": "the same word was written: a conflict of the program's",
-    "same_block": "another word of the same block",
-    "other_block": "another block in the same stripe: placed there by the allocator",
-    "other_stripe": "another stripe on the same ownership record: made by the mapping",
-    "capacity": "too large for a hardware transaction",
-    "reprovision": "given up to get memory outside",
-    "interrupt": "a hardware transaction was interrupted",
-    "explicit": "asked for by the program, or restarted to write",
-    "unknown": "could not be told",
-}
 
 
 class Naming(NamedTuple):
@@ -50,11 +38,16 @@ def percent(share: float) -> str:
 
 
 def headline(
-    shares: Mapping[str, float], blocks: Sequence[Group], predictions: Sequence[Prediction], run: Mapping[str, Any]
+    shares: Mapping[str, float],
+    blocks: Sequence[PairShare],
+    predictions: Sequence[Prediction],
+    run: Mapping[str, Any],
+    meanings: Mapping[str, str],
 ) -> list[str]:
     """Sentences that say what a reader should know first.
 
     shares: of each cause in all aborts; blocks: the pairs of blocks, most first; run: its allocator, mapping and shift
+    meanings: of each cause
     """
     said = []
     main = max(shares, key=lambda cause: shares[cause])
@@ -81,7 +74,7 @@ def headline(
     elif main == "same_word":
         said.append(f"{share} of the aborts are conflicts of the program's own: both sides touch the same word.")
     else:
-        said.append(f"{share} of the aborts: {CAUSES[main]}.")
+        said.append(f"{share} of the aborts: {meanings[main]}.")
     return said + _remedy(shares, predictions, run)
 
 
@@ -141,11 +134,6 @@ def blocks_in_words(pair: BlockPair) -> str:
     if pair.cause == "other_stripe" and pair.apart is not None:
         return f"blocks {pair.apart:#x} bytes apart on one record, {_both(pair)}"
     return _both(pair)
-
-
-def lines_in_words(pair: LinePair) -> tuple[str, str]:
-    """The line that lost, the line that won."""
-    return pair.lost.text, pair.won.text
 
 
 def _at(*offsets: int | None) -> str:

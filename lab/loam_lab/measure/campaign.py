@@ -1,5 +1,7 @@
 """A campaign: run what the plan says and the journal lacks, one process at a time, whatever becomes of each.
 
+Of deterministic machines as many run side by side as there are processors: nothing else changes what they do.
+
 Everything that happens to one cell (a crash, a timeout, a failed verification, an allocator that cannot be proven) is
 a line in the journal, and the rest goes on.  Only the disk and the user stop a campaign.
 """
@@ -7,6 +9,7 @@ a line in the journal, and the rest goes on.  Only the disk and the user stop a 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import signal
 import tempfile
@@ -15,30 +18,32 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import loam_lab
-from loam_lab.measure import folder as folders
-from loam_lab.measure import journal, observe, warmup
-from loam_lab.measure.execute import execute
-from loam_lab.measure.instruments import Instruments, revision, scratch_folder
-from loam_lab.measure.launch import OVERHEAD_GUESS_S, Launcher, WorkloadLauncher, outcome_json, proof_json
+from loam_lab import console
+from loam_lab.machines import HOST
+from loam_lab.measure import manifest
+from loam_lab.measure.execution import Execution
+from loam_lab.measure.given_up import GivenUp
+from loam_lab.measure.instruments import Instruments, scratch_folder
+from loam_lab.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.measure.plan import Plan
 from loam_lab.measure.progress import Progress, Remaining
 from loam_lab.measure.schedule import Schedule
+from loam_lab.measure.side_by_side import SideBySide, processors
 from loam_lab.measure.stopping import Narrow
 from loam_lab.measure.watched import Watched
-from loam_lab.model.cell import SCHEMA, SIMULATED, PlannedRun, digest, identity
+from loam_lab.model.cell import PlannedRun, place_in, place_of
 from loam_lab.model.study import Study
+from loam_lab.store import folder as folders
+from loam_lab.store import journal
 
 if TYPE_CHECKING:
-    from loam_lab.allocators.registry import Allocator
+    from loam_lab.measure.launch import Launcher
 
-TIMEOUT_S = 60.0
-# A cell that hangs is given this many chances; each further one would cost a whole timeout and tell nothing new.
-TIMEOUTS_MAX = 2
+_Carry: TypeAlias = Callable[[Sequence[Sequence[PlannedRun]]], Iterator[tuple[PlannedRun, dict[str, Any] | None]]]
+
 # Repetitions leave a tenth of a time budget alone: later turns may take longer than those so far.
 REPEATS_BUDGET_SHARE = 0.9
 # The fewest pairs that have a 95 % signed-rank interval.
@@ -51,7 +56,8 @@ class Ended:
 
     done, total: runs in the journal, runs planned with those that disturbance added; skipped: given up with their cell
     measured: runs of this start; repeated: runs of blocks that were run again; refused: blocks that stayed disturbed
-    because the campaign had spent what it may on repetitions
+    because the campaign had spent what it may on repetitions; changed: why cells were given up whose files are not what
+    they were when the campaign began
     """
 
     done: int
@@ -61,15 +67,37 @@ class Ended:
     measured: int = 0
     repeated: int = 0
     refused: int = 0
+    changed: list[str] = field(default_factory=list)
+
+
+class Carrier(Protocol):
+    """Has runs measured on other machines.  Each of them has a journal of its own in the campaign's folder."""
+
+    def facts(self) -> dict[str, Any]:
+        """What each host has, by name, for the manifest."""
+
+    def opened(self, folder: Path) -> contextlib.AbstractContextManager[None]:
+        """Get ready for a campaign whose manifest is written; whatever still runs at the end is cancelled."""
+
+    def carry(
+        self, blocks: Sequence[Sequence[PlannedRun]], t_s: float, given_up: GivenUp
+    ) -> Iterator[tuple[PlannedRun, dict[str, Any] | None]]:
+        """Have whole blocks measured; each run with its line, in the order in which they end; None where it is given up.
+
+        t_s: on the campaign's own clock; given_up: kept up to date by the caller
+        """
+
+    def problems(self) -> list[str]:
+        """Why hosts were given up: fact, consequence, next step."""
 
 
 @dataclass
-class Campaign:
-    """All that is needed to run a plan into a folder.
+class Runner:
+    """All that is needed to run a plan into the folder of a campaign.
 
-    launcher: None for workload executables; kind, command: go into the manifest
+    launchers: of executables that speak no records, by label; kind, command: go into the manifest
     enough: asked after each block whether the measured blocks suffice; None to run all that are planned
-    counter_sources: what the machine can count with, for the manifest
+    counter_sources: what the machine can count with, for the manifest; carrier: what measures elsewhere, None for here
     """
 
     study: Study
@@ -80,17 +108,18 @@ class Campaign:
     preset: str = "release"
     resume: bool = False
     kind: str = "study"
-    launcher: Launcher | None = None
+    launchers: Mapping[str, Launcher] = field(default_factory=dict)
     enough: Callable[[int], bool] | None = None
     counter_sources: Sequence[Mapping[str, Any]] = ()
-    _allocators: dict[str, Allocator] = field(default_factory=dict)
+    carrier: Carrier | None = None
     _began_s: float = 0.0
     _measured: int = 0
     # Where on the campaign's own clock its last run ended before this start; that clock stands still in between.
     _before_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self._launcher = self.launcher or WorkloadLauncher(self.plan)
+        self._execution = Execution(self.study, self.plan, self.instruments, self.launchers)
+        self._lanes = processors()
 
     def run(self) -> Ended:
         """Run what is missing.  Ctrl-C ends it with everything kept.
@@ -98,56 +127,40 @@ class Campaign:
         raises: LoamError if the folder is locked, used, not writable, or (with resume) of another machine or version
         """
         with journal.lock(self.folder):
-            manifest = self._manifest()
+            written = self._manifest()
             if self.resume:
-                folders.check_same(self.folder, folders.read_manifest(self.folder), manifest)
+                folders.check_same(self.folder, folders.read_manifest(self.folder), written)
             else:
                 folders.check_unused(self.folder)
-                journal.write_whole(self.folder / folders.MANIFEST, json.dumps(manifest, ensure_ascii=False) + "\n")
+                journal.write_whole(self.folder / folders.MANIFEST, json.dumps(written, ensure_ascii=False) + "\n")
             folders.point_latest(self.folder)
-            return self._run(manifest["machine"])
+            return self._run()
 
     def _manifest(self) -> dict[str, Any]:
-        for cell in self.plan.cells():
-            if cell.allocator not in self._allocators:
-                self._allocators[cell.allocator] = self.instruments.allocator(cell.allocator)
-        executables = list(self.plan.executables.values())
-        return {
-            "schema": SCHEMA,
-            "lab": loam_lab.__version__,
-            "kind": self.kind,
-            "created_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "command": self.command,
-            "machine": self.instruments.machine(),
-            "revision": revision(),
-            "preset": self.preset,
+        named = {file for cell in self.plan.cells() for file in self._execution.prepare(cell)}
+        head: dict[str, Any] = {
+            "kind": self.kind, "command": self.command, "preset": self.preset,
             "counter_sources": [dict(source) for source in self.counter_sources],
-            "allocators": [allocator_json(allocator) for allocator in self._allocators.values()],
-            "executables": [
-                {
-                    "name": executable.label,
-                    "path": str(executable.path),
-                    "build_id": executable.build_id,
-                    "description": executable.description.model_dump(by_alias=True, mode="json"),
-                }
-                for executable in executables
-            ],
-            # Only this part must be the same for a resumed campaign; JSON text, so that reading it back compares equal.
-            "plan": {
-                "study": self.study.model_dump(by_alias=True, mode="json"),
-                "cells": [cell.as_json() for cell in self.plan.cells()],
-                "notes": self.plan.notes,
-                "runs": len(self.plan.runs),
-            },
+        }  # fmt: skip
+        if self.carrier is not None:
+            head["hosts"] = self.carrier.facts()
+        host = next(iter(self._execution.machines.values())) if self.carrier else self.instruments.machine(HOST)
+        # Of two builds of our own, the one for this machine: results name an allocator once.
+        allocators = {
+            name: one
+            for (name, _), one in sorted(self._execution.allocators.items(), key=lambda item: item[0][1] is None)
         }
+        return manifest.of(self.study, self.plan, allocators, self._execution.machines, host, named, head)
 
-    def _run(self, machine: Mapping[str, Any]) -> Ended:
-        given_up = _GivenUp()
+    def _run(self) -> Ended:
+        given_up = GivenUp()
+        cells = {cell.key: cell for cell in self.plan.cells()}
         finished: dict[str, Mapping[str, Any]] = {}
         self._before_s = 0.0
         for line in journal.read(self.folder):
-            given_up.note(line["cell"], line["identity"]["allocator"]["name"], line["identity"]["sync"]["name"], line)
-            finished[line["id"]] = _outline(line)
+            if (planned := cells.get(line["cell"])) is not None:
+                given_up.note(planned, line)
+            finished[self._name_of(line)] = _outline(line)
             self._before_s = max(self._before_s, line.get("t_s", 0.0) + line.get("wall_s", 0.0))
         self._began_s = time.monotonic()
         self._measured = 0
@@ -155,7 +168,7 @@ class Campaign:
 
         def known(run: PlannedRun) -> Mapping[str, Any] | None:
             if run not in names:
-                names[run] = digest(self._identity(run, machine))
+                names[run] = self._name(run)
             return finished.get(names[run])
 
         adaptive = self.study.target_width is not None
@@ -168,35 +181,33 @@ class Campaign:
         remaining = Remaining([(self._kind(run), self._guess_s(run)) for run in todo], at_most=adaptive)
         ended = Ended(len(finished), 0, 0, interrupted=False)
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_ends_like_ctrl_c())
-            writer = stack.enter_context(journal.Journal(self.folder))
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder())))
+            stack.enter_context(ends_like_ctrl_c())
             progress = stack.enter_context(Progress(self.study.name, len(todo), remaining, Watched(self.folder)))
             closed: set[int] = set()
             try:
-                for run in schedule:
-                    cell = run.cell
+                carry = stack.enter_context(self._carrying(given_up, ended))
+                for batch in schedule.batches():
                     if schedule.closed != closed:
-                        spared = self._spared(run.block, schedule.closed - closed)
+                        spared = self._spared(batch[0][0].block, schedule.closed - closed)
                         closed |= schedule.closed
                         for other in spared:
                             remaining.done(self._kind(other), None)
                         progress.grow(-len(spared))
-                    if run.attempt:
+                    for run in batch[0] if batch[0][0].attempt else ():
                         remaining.add(self._kind(run), self._guess_s(run))
                         progress.grow(1)
-                    if given_up.reason(cell.key, cell.allocator, cell.sync):
-                        ended.skipped += 1
-                        remaining.done(self._kind(run), None)
-                    else:
-                        began = time.monotonic()
-                        line = self._one(run, self._identity(run, machine), scratch)
-                        writer.append(line)
-                        finished[line["id"]] = _outline(line)
-                        given_up.note(cell.key, cell.allocator, cell.sync, line)
-                        remaining.done(self._kind(run), time.monotonic() - began)
-                        self._measured += 1
-                    progress.step()
+                    began = time.monotonic()
+                    for run, told in carry(batch):
+                        now = time.monotonic()
+                        if told is None:
+                            ended.skipped += 1
+                        else:
+                            finished[self._name_of(told)] = _outline(told)
+                            given_up.note(run.cell, told)
+                            self._measured += 1
+                        remaining.done(self._kind(run), None if told is None else now - began)
+                        began = now
+                        progress.step()
             except KeyboardInterrupt:
                 ended.interrupted = True
             # An interrupt may have come between the journal's line and its being noted.
@@ -204,7 +215,70 @@ class Campaign:
         ended.measured = self._measured
         ended.repeated, ended.refused = schedule.repeated, schedule.refused
         ended.total = len(self.plan.runs) + schedule.repeated
+        if self.carrier is not None:
+            ended.changed += self.carrier.problems()
         return ended
+
+    @contextlib.contextmanager
+    def _carrying(self, given_up: GivenUp, ended: Ended) -> Iterator[_Carry]:
+        """What measures a batch: this process, or the carrier."""
+        if self.carrier is not None:
+            carrier = self.carrier
+            with carrier.opened(self.folder):
+                yield lambda batch: carrier.carry(batch, self._now_s(), given_up)
+            return
+        with (
+            journal.Journal(self.folder) as writer,
+            tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch,
+            SideBySide(self._lanes) as lanes,
+        ):
+            yield lambda batch: self._here(batch, given_up, ended, writer, Path(scratch), lanes)
+
+    def _here(
+        self,
+        batch: Sequence[Sequence[PlannedRun]],
+        given_up: GivenUp,
+        ended: Ended,
+        writer: journal.Journal,
+        scratch: Path,
+        lanes: SideBySide,
+    ) -> Iterator[tuple[PlannedRun, dict[str, Any] | None]]:
+        def settled(at_most: int) -> Iterator[tuple[PlannedRun, dict[str, Any]]]:
+            for done, line in lanes.settle(at_most):
+                writer.append(line)
+                yield done, line
+
+        # What runs alone comes first, so that the rest is not waited for in between.
+        for run in sorted((run for block in batch for run in block), key=self._side_by_side):
+            yield from settled(self._side_by_side(run) - 1)
+            cell = run.cell
+            files = self._execution.files_of(cell)
+            if not given_up.reason(cell) and (changed := self._execution.unchanged.problem(files)):
+                given_up.change(cell)
+                said = f"{changed}; cells of it have no further runs; restore it and go on with --resume, or begin anew"
+                if said not in ended.changed:
+                    ended.changed.append(said)
+                    console.warn(said)
+            if given_up.reason(cell):
+                yield run, None
+            elif self._side_by_side(run) > 1:
+                own = Path(tempfile.mkdtemp(dir=scratch))
+                lanes.start(run, functools.partial(self._execution.one, run, own, self._now_s(), lanes.watch))
+            else:
+                line = self._execution.one(run, scratch, self._now_s())
+                writer.append(line)
+                yield run, line
+        yield from settled(0)
+
+    def _now_s(self) -> float:
+        return self._before_s + time.monotonic() - self._began_s
+
+    def _name(self, run: PlannedRun) -> str:
+        """What a run is known by: its identity, or its place in the plan where only the host that runs it knows that."""
+        return self._execution.name(run) if self.carrier is None else place_of(run)
+
+    def _name_of(self, line: Mapping[str, Any]) -> str:
+        return str(line["id"]) if self.carrier is None else place_in(line)
 
     def _stops_before(self, block: int) -> bool:
         """Whether the blocks measured suffice, or the next one would not fit into the time budget."""
@@ -230,93 +304,26 @@ class Campaign:
 
     def _sensitive(self, run: PlannedRun) -> bool:
         """Counts of addresses or aborts are what they are, however long they took."""
-        cell = run.cell
-        return self.plan.executables[cell.sync].workload(cell.workload).depends_on_time
+        workload = self.plan.executable(run.cell).workload(run.cell.workload)
+        return workload.depends_on_time and not self._execution.machines[run.cell.machine].deterministic
 
     def _spared(self, block: int, columns: AbstractSet[int]) -> list[PlannedRun]:
         """Runs from a block on that columns which were closed before it will not need."""
         return [run for run in self.plan.runs if run.timing and run.block >= block and run.column in columns]
 
-    def _identity(self, run: PlannedRun, machine: Mapping[str, Any]) -> dict[str, Any]:
-        executable = self.plan.executables[run.cell.sync]
-        allocator = self._allocators[run.cell.allocator]
-        return identity(
-            run,
-            parameters=self._launcher.parameters(run.cell),
-            allocator={"name": allocator.name, "settings": allocator.settings, "sha256": allocator.sha256},
-            build_id=executable.build_id,
-            machine={"cpu": machine.get("cpu"), "cores": machine.get("cores")},
-            preset=executable.description.build.preset,
-        )
-
     def _guess_s(self, run: PlannedRun) -> float:
-        return self._launcher.duration_s(run) + OVERHEAD_GUESS_S
+        slowdown = self._execution.machines[run.cell.machine].slowdown
+        seconds = self._execution.launcher(run.cell).duration_s(run) * slowdown + OVERHEAD_GUESS_S
+        return seconds / self._side_by_side(run)
+
+    def _side_by_side(self, run: PlannedRun) -> int:
+        """How many runs like this one are under way at once."""
+        return self._lanes if self._execution.machines[run.cell.machine].deterministic else 1
 
     @staticmethod
     def _kind(run: PlannedRun) -> tuple[object, ...]:
-        return (run.cell.group, run.cell.sync, run.cell.parameters, run.cell.threads, run.purpose)
-
-    def _one(self, run: PlannedRun, run_identity: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
-        allocator = self._allocators[run.cell.allocator]
-        proof_file = scratch / "proof"
-        proof_file.unlink(missing_ok=True)
-        environment = self._launcher.environment()
-        environment.update(self.instruments.environment(allocator, proof_file))
-        # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
-        environment["LOAM_PADDING"] = "x" * run.padding
-        observer = observe.observer(run, scratch)
-        if self._launcher.speaks_records:
-            environment["LOAM_STACK_OFFSET"] = f"{run.stack:04d}"
-        timeout_s = self.study.timeout_s or max(TIMEOUT_S, 5 * self._launcher.duration_s(run))
-        timeout_s = max(timeout_s, observer.timeout_min_s)
-        line: dict[str, Any] = {
-            "schema": journal.SCHEMA,
-            "id": digest(run_identity),
-            "identity": run_identity,
-            "cell": run.cell.key,
-            "block": run.block,
-            "copy": run.copy,
-            "attempt": run.attempt,
-            "purpose": run.purpose,
-            "order": run.order,
-            "t_s": round(self._before_s + time.monotonic() - self._began_s, 6),
-            "offsets": {"environment": run.padding, "stack": run.stack},
-        }
-        argv, records = self._launcher.argv(run), self._launcher.speaks_records
-        try:
-            observer.begin()
-            before = self.instruments.load()
-            outcome = execute(
-                observer.command(argv), environment, timeout_s=timeout_s, records=records, keep_stdout=records,
-                watch=observer.watch,
-            )  # fmt: skip
-            after = self.instruments.load()
-            observed, unobserved = observer.end(outcome)
-        except OSError as problem:
-            return {**line, **_not_started(problem)}
-        finally:
-            observer.close()
-        proof = self.instruments.proof(proof_file, allocator, outcome, argv)
-        judged = self._launcher.judge(outcome, run)
-        state, failure, detail = judged.state, judged.failure, judged.detail
-        if state == "ok" and proof.status != "proven":
-            state, failure, detail = "unproven", "unproven", "; ".join(proof.reasons) or proof.status
-        if state == "ok" and unobserved:
-            state, failure, detail = "failed", "observation", unobserved
-        if observed:
-            line["observed"] = observed
-        threads = run.cell.threads if records else None
-        disturbance = self.instruments.disturbance(before, after, outcome, judged.records, threads)
-        warnings = [*proof.warnings, *([outcome.leftover] if outcome.leftover else [])]
-        course = warmup.of_records(judged.records)
-        if course is not None:
-            line["course"] = course.as_json()
-            warnings += [warmup.ADVICE[course.kind]] if course.kind in warmup.ADVICE else []
-        return {
-            **line, **outcome_json(outcome, proof), "state": state, "failure": failure, "detail": detail,
-            "disturbance": disturbance.as_json(), "proof": proof_json(proof), "records": judged.records,
-            "warnings": warnings,
-        }  # fmt: skip
+        cell = run.cell
+        return (cell.group, cell.machine, cell.sync, cell.parameters, cell.threads, run.purpose)
 
 
 def _outline(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -325,7 +332,7 @@ def _outline(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _ends_like_ctrl_c() -> Iterator[None]:
+def ends_like_ctrl_c() -> Iterator[None]:
     """TERM and HUP end a campaign as Ctrl-C does; their default would leave the measured process running alone."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -340,48 +347,3 @@ def _ends_like_ctrl_c() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-class _GivenUp:
-    """Cells for which further runs would only repeat what is known."""
-
-    def __init__(self) -> None:
-        self._timeouts: dict[str, int] = {}
-        self._unproven: set[tuple[str, str]] = set()
-        self._proven: set[tuple[str, str]] = set()
-
-    def note(self, cell: str, allocator: str, sync: str, line: Mapping[str, Any]) -> None:
-        if line["purpose"] in SIMULATED:
-            return
-        if line["state"] == "timeout":
-            self._timeouts[cell] = self._timeouts.get(cell, 0) + 1
-        # One that was proven before works; a later run that is not was disturbed, and the next one may be fine.
-        if line["state"] == "ok":
-            self._proven.add((allocator, sync))
-        if line["state"] == "unproven" and (allocator, sync) not in self._proven:
-            self._unproven.add((allocator, sync))
-
-    def reason(self, cell: str, allocator: str, sync: str) -> str:
-        if (allocator, sync) in self._unproven:
-            return "unproven"
-        return "timeout" if self._timeouts.get(cell, 0) >= TIMEOUTS_MAX else ""
-
-
-def _not_started(problem: OSError) -> dict[str, Any]:
-    return {"state": "failed", "failure": "exit", "detail": f"does not start: {problem.strerror}", "records": [],
-            "started_utc": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "proof": {"status": "unproven", "reasons": [], "cpu_share_proven": 0.0}, "warnings": []}  # fmt: skip
-
-
-def allocator_json(allocator: Allocator) -> dict[str, Any]:
-    """An allocator as manifests and results have it."""
-    return {
-        "name": allocator.name,
-        "version": allocator.version,
-        "path": allocator.path or "",
-        "soname": allocator.soname,
-        "build_id": allocator.build_id,
-        "sha256": allocator.sha256,
-        "package": allocator.package,
-        "settings": dict(allocator.settings),
-    }

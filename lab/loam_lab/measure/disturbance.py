@@ -10,6 +10,10 @@ Three sources, each of which sees what the others miss:
 - pressure: time in which any task waited for a CPU (PSI "some"), of the lab's own control group where that has a
   counter, else of the machine.  It says that there was other work, not whom it cost, so it takes more of it to spoil a
   run; it is the only source for threads of commands
+
+A workload that runs for a time is measured in slices (workloads/harness/slices.hpp): its rate is that of the slices in which
+none of its threads waited.  Run delay and pressure then cost slices and spoil nothing; only where too few slices are left
+is the rate another one, and the run is judged as a whole.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loam_lab.model.records import totals
+from loam_lab.model.records import rated_by_slices, totals
 
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
@@ -94,6 +98,7 @@ class Disturbance:
     run_delay_s: of all threads that could be asked, None where the kernel does not say; steal_s, pressure_s: of the
     machine while the run lasted; share: the largest part of the run's thread time that one of run delay and steal took
     why: the sources beyond their limit, of "run_delay", "steal", "pressure"; the run is contaminated if there is one
+    slices, slices_kept: of the run, and those in which no thread waited; 0 where it has none
     """
 
     run_delay_s: float | None
@@ -101,6 +106,8 @@ class Disturbance:
     pressure_s: float | None
     share: float
     why: tuple[str, ...]
+    slices: int = 0
+    slices_kept: int = 0
 
     @property
     def contaminated(self) -> bool:
@@ -112,7 +119,12 @@ class Disturbance:
         return {
             "run_delay_s": self.run_delay_s, "steal_s": self.steal_s, "pressure_s": self.pressure_s,
             "share": round(self.share, 6), "contaminated": self.contaminated, "why": list(self.why),
+            "slices": self.slices, "slices_kept": self.slices_kept,
         }  # fmt: skip
+
+
+# On a machine where the same run takes the same time each time.
+NONE = Disturbance(None, None, None, 0.0, ())
 
 
 def judge(
@@ -126,7 +138,8 @@ def judge(
     More threads than cores wait for one another: that share is allowed for.  A command that fills the cores may do the
     same without anybody knowing how much, so that only the hypervisor can be told from itself.
     """
-    sums = totals(records)
+    lines = list(records)
+    sums = totals(lines)
     workers_s = sums.get("run_delay_s")
     # The main thread of a workload sleeps while its workers run, and waits for none of them.
     known = [delay for delay in (main_delay_s, workers_s) if delay is not None]
@@ -142,16 +155,20 @@ def judge(
     # No process loses more to the hypervisor than the CPUs it can be on.
     steal_share = (steal_s or 0.0) / (wall_s * lanes)
     delay_share = (run_delay_s or 0.0) / (wall_s * (threads or 1))
+    # What was waited is in slices that are left out.
+    by_slices = rated_by_slices(lines)
     why = []
-    if run_delay_s is not None and run_delay_s > RUN_DELAY_FLOOR_S and delay_share > SHARE_MAX + own:
+    if not by_slices and run_delay_s is not None and run_delay_s > RUN_DELAY_FLOOR_S and delay_share > SHARE_MAX + own:
         why.append("run_delay")
     if steal_s is not None and steal_s > STEAL_FLOOR_S and steal_share > SHARE_MAX:
         why.append("steal")
     # With more threads than CPUs somebody always waits: pressure then says nothing about others.
-    alone = own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE)
+    alone = not by_slices and own == 0.0 and (threads is not None or busy <= ONE_THREAD_SHARE)
     if alone and others_s is not None and others_s > max(PRESSURE_FLOOR_S, PRESSURE_SHARE_MAX * wall_s):
         why.append("pressure")
-    return Disturbance(run_delay_s, steal_s, pressure_s, max(delay_share, min(steal_share, 1.0)), tuple(why))
+    share = max(delay_share, min(steal_share, 1.0))
+    slices, kept = (int(sums.get(name, 0.0)) for name in ("slices", "slices_kept"))
+    return Disturbance(run_delay_s, steal_s, pressure_s, share, tuple(why), slices, kept)
 
 
 def _grown(before: float | None, after: float | None) -> float | None:

@@ -1,26 +1,27 @@
-"""What a campaign needs from the machine: allocators, their proof, the machine's name.  Tests bring their own."""
+"""What a campaign needs from its surroundings: allocators, their proof, machines, what else is going on.  Tests bring
+their own.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loam_lab import paths
+from loam_lab import machines, paths
 from loam_lab.measure import disturbance
 
 if TYPE_CHECKING:
     from loam_lab.allocators.probe import Proof
     from loam_lab.allocators.registry import Allocator
+    from loam_lab.machines import Machine
     from loam_lab.measure.disturbance import Disturbance, Load
-    from loam_lab.measure.execute import Outcome
+    from loam_lab.process.execute import Outcome
 
-# Variables by which a user's shell could change the allocator under test or put another one in its place.
-ALLOCATOR_PREFIXES = ("MALLOC_", "MIMALLOC_", "TCMALLOC_", "JEMALLOC_", "HOARD_", "SCUDO_", "RPMALLOC_", "SNMALLOC_")
-ALLOCATOR_VARIABLES = {"GLIBC_TUNABLES", "LD_PRELOAD", "LD_AUDIT", "LOAM_PROBE"}
+# Variables by which a user's shell could put another allocator, or another probe, in the place of the one under test.
+PRELOADING = {"LD_PRELOAD", "LD_AUDIT", "LOAM_PROBE"}
 # All that a workload of ours gets from the user's environment: it reads none of it, libraries might.
 WORKLOAD_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH")
 
@@ -28,8 +29,11 @@ WORKLOAD_VARIABLES = ("PATH", "HOME", "LD_LIBRARY_PATH")
 class Instruments(Protocol):
     """Access to allocators, their proof and the machine."""
 
-    def allocator(self, name: str) -> Allocator:
-        """The allocator of that name; raises: LoamError if it is unknown or cannot be used."""
+    def allocator(self, name: str, preset: str | None = None) -> Allocator:
+        """The allocator of that name; preset: the build of our own, None for the usual one.
+
+        raises: LoamError if it is unknown or cannot be used
+        """
 
     def environment(self, allocator: Allocator, proof_file: Path) -> dict[str, str]:
         """Variables that put the allocator and the probe into a process."""
@@ -37,33 +41,39 @@ class Instruments(Protocol):
     def proof(self, proof_file: Path, allocator: Allocator, outcome: Outcome, argv: Sequence[str]) -> Proof:
         """What the probe saw in a run of argv with that outcome."""
 
-    def machine(self) -> dict[str, Any]:
-        """The machine as results record it."""
+    def machine(self, name: str) -> Machine:
+        """The machine of that name; raises: LoamError if there is none."""
 
     def load(self) -> Load:
-        """What the machine as a whole is doing; asked before and after each run."""
+        """What the host as a whole is doing; asked before and after each run."""
 
     def disturbance(
-        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
-    ) -> Disturbance:
-        """What others took from a run; threads: that it keeps busy, None where nobody knows."""
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
+        cores: int,
+    ) -> Disturbance:  # fmt: skip
+        """What others took from a run.
+
+        threads: that it keeps busy, None where nobody knows; cores: hardware threads that it may use
+        """
 
 
-class Machine:
-    """The real instruments.
+class RealInstruments:
+    """The instruments of this checkout.
 
     probe: the built probe library; None to find it in the build (LoamError where it is not built)
+    before_own: preloaded where libc is to serve a program that is linked with another allocator
     """
 
-    def __init__(self, preset: str = "release", probe: Path | None = None) -> None:
+    def __init__(self, preset: str = "release", probe: Path | None = None, before_own: Sequence[str] = ()) -> None:
         self.preset = preset
         self._probe = probe
+        self._before_own = before_own
 
-    def allocator(self, name: str) -> Allocator:
+    def allocator(self, name: str, preset: str | None = None) -> Allocator:
         """See Instruments."""
         from loam_lab.allocators import registry
 
-        return registry.load(name)
+        return registry.load(name, preset or self.preset)
 
     def environment(self, allocator: Allocator, proof_file: Path) -> dict[str, str]:
         """See Instruments."""
@@ -71,7 +81,10 @@ class Machine:
 
         if self._probe is None:
             self._probe = Path(paths.load_paths(self.preset)["libraries"]["probe"])
-        return probe.environment(allocator, self._probe, proof_file)
+        found = probe.environment(allocator, self._probe, proof_file)
+        if allocator.path is None and self._before_own:
+            found["LD_PRELOAD"] = ":".join([found["LD_PRELOAD"], *self._before_own])
+        return found
 
     def proof(self, proof_file: Path, allocator: Allocator, outcome: Outcome, argv: Sequence[str]) -> Proof:
         """See Instruments."""
@@ -79,23 +92,22 @@ class Machine:
 
         return probe.read(proof_file, allocator, outcome.user_s + outcome.system_s, pid=outcome.pid, command=argv)
 
-    def machine(self) -> dict[str, Any]:
+    def machine(self, name: str) -> Machine:
         """See Instruments."""
-        from loam_lab import machine
-
-        return machine.fingerprint()
+        return machines.find(name)
 
     def load(self) -> Load:
         """See Instruments."""
         return disturbance.read()
 
     def disturbance(
-        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None
-    ) -> Disturbance:
+        self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
+        cores: int,
+    ) -> Disturbance:  # fmt: skip
         """See Instruments."""
         return disturbance.judge(
             before, after, wall_s=outcome.wall_s, cpu_s=outcome.user_s + outcome.system_s,
-            main_delay_s=outcome.run_delay_s, records=records, threads=threads, cores=len(os.sched_getaffinity(0)),
+            main_delay_s=outcome.run_delay_s, records=records, threads=threads, cores=cores,
         )  # fmt: skip
 
 
@@ -103,12 +115,7 @@ def without_allocator_settings(environment: Mapping[str, str]) -> tuple[dict[str
     """An environment without what would disturb the allocator under test, and the names left out."""
     from loam_lab.allocators import registry
 
-    known = registry.setting_variables()
-    dropped = [
-        name
-        for name in environment
-        if name in known or name in ALLOCATOR_VARIABLES or name.startswith(ALLOCATOR_PREFIXES)
-    ]
+    dropped = [name for name in environment if name in PRELOADING or registry.is_read_by_some(name)]
     return {name: value for name, value in environment.items() if name not in dropped}, dropped
 
 
@@ -130,15 +137,3 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def revision() -> str:
-    """Git revision of the checkout, with "+" where files were changed since; "" outside git."""
-    try:
-        # Without optional locks: another git command in the same checkout must not find the index taken.
-        command = ["git", "--no-optional-locks", "-C", str(paths.root()), "describe"]
-        command += ["--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,25 +1,33 @@
-"""How a planned run becomes a process, and how its end is judged: workloads that speak records, and any command."""
+"""How a planned run becomes a process, and how its end is judged: subjects that speak records, and any command."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from loam_lab.measure.execute import RECORDS_FD, Outcome
 from loam_lab.measure.instruments import signal_name, without_allocator_settings, workload_environment
-from loam_lab.model.cell import SIMULATED
+from loam_lab.model.cell import IN_VALGRIND
+from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.model.records import Records, parse
+from loam_lab.process.execute import RECORDS_FD, Outcome
+from loam_lab.subjects import digest_of
 
 if TYPE_CHECKING:
     from loam_lab.allocators.probe import Proof
-    from loam_lab.measure.plan import Plan
     from loam_lab.model.cell import Cell, PlannedRun
+    from loam_lab.subjects import Subject
+    from loam_lab.workloads import Executable
 
 OVERHEAD_GUESS_S = 0.06
-# Of a workload's counting run, and how many times as long a command takes inside valgrind.
-VALGRIND_GUESS_S, VALGRIND_FACTOR = 5.0, 50.0
+TIMEOUT_S = 60.0
+# A real program may do much work in one run, and says nothing of how long it takes.
+PROGRAM_TIMEOUT_S = 1800.0
+# Of a workload's counting run, and how many times as long a command takes inside valgrind, or where that writes down
+# every access.
+VALGRIND_GUESS_S, VALGRIND_FACTOR, LACKEY_FACTOR = 5.0, 50.0, 1000.0
 
 
 @dataclass(frozen=True)
@@ -43,31 +51,35 @@ class Launcher(Protocol):
     def argv(self, run: PlannedRun) -> list[str]:
         """Program (a path) and arguments."""
 
-    def environment(self) -> dict[str, str]:
-        """Environment before the allocator's variables are added."""
+    def environment(self, allocator: Mapping[str, str]) -> dict[str, str]:
+        """The environment of the process. allocator: variables that put the allocator under test into a process"""
 
     def parameters(self, cell: Cell) -> dict[str, int | str]:
         """Parameters for the identity, defaults included."""
 
     def duration_s(self, run: PlannedRun) -> float:
-        """How long the run should take at least, for time limits and the first estimate of the remaining time."""
+        """How long the run should take at least, for the first estimate of the remaining time."""
+
+    def timeout_s(self, run: PlannedRun) -> float:
+        """When a run has hung, where the study does not say."""
 
     def judge(self, outcome: Outcome, run: PlannedRun) -> Judged:
         """What became of the run."""
 
 
 class WorkloadLauncher:
-    """Workload executables: `NAME WORKLOAD --threads ... --records FD`."""
+    """A subject that speaks records: `ARGV... WORKLOAD --threads ... --records FD`."""
 
     speaks_records = True
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, executable: Executable) -> None:
+        self._executable = executable
+        self._parameters: dict[str, dict[str, int | str]] = {}
 
     def argv(self, run: PlannedRun) -> list[str]:
         """See Launcher; records go to the inherited descriptor."""
         cell = run.cell
-        arguments = [str(self._plan.executables[cell.sync].path), cell.workload, "--threads", str(cell.threads)]
+        arguments = [*self._executable.subject.argv, cell.workload, "--threads", str(cell.threads)]
         arguments += ["--seed", str(run.seed), "--warmup-ms", str(cell.warmup_ms), "--records", str(RECORDS_FD)]
         if run.blame:
             arguments.append("--blame")
@@ -75,21 +87,35 @@ class WorkloadLauncher:
             arguments += ["-p", f"{name}={value}"]
         return arguments
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, allocator: Mapping[str, str]) -> dict[str, str]:
         """See Launcher; small and constant, because a workload reads none of it."""
-        return workload_environment()
+        own = {**workload_environment(), **dict(self._executable.subject.environment)}
+        if self._executable.description.starts_others:
+            return {**own, ALLOCATOR_VARIABLES: json.dumps(dict(allocator))}
+        return {**own, **allocator}
 
     def parameters(self, cell: Cell) -> dict[str, int | str]:
-        """See Launcher."""
-        described = self._plan.executables[cell.sync].parameters(cell.workload)
-        return {**{name: parameter.default for name, parameter in described.items()}, **dict(cell.parameters)}
+        """See Launcher; a file is known by the contents that it had when it was first asked for, wherever it lies."""
+        if cell.key not in self._parameters:
+            described = self._executable.parameters(cell.workload)
+            own = dict(cell.parameters)
+            for name, value in own.items():
+                if value and described[name].type == "file":
+                    own[name] = digest_of([str(value)])
+            self._parameters[cell.key] = {**{name: one.default for name, one in described.items()}, **own}
+        return self._parameters[cell.key]
 
     def duration_s(self, run: PlannedRun) -> float:
         """See Launcher."""
-        if run.purpose in SIMULATED:
+        if run.purpose in IN_VALGRIND:
             return VALGRIND_GUESS_S
         timed = self.parameters(run.cell).get("duration_ms", 0)
         return ((timed if isinstance(timed, int) else 0) + run.cell.warmup_ms) / 1000
+
+    def timeout_s(self, run: PlannedRun) -> float:
+        """See Launcher."""
+        least_s = PROGRAM_TIMEOUT_S if self._executable.description.starts_others else TIMEOUT_S
+        return max(least_s, 5 * self.duration_s(run))
 
     def judge(self, outcome: Outcome, run: PlannedRun) -> Judged:
         """See Launcher."""
@@ -100,23 +126,23 @@ class WorkloadLauncher:
 class CommandLauncher:
     """One command of the user's, the same for every run but for the allocator.
 
-    argv: program as a path, and arguments; environment: the user's; expected_s: what one run took
+    subject: the command; environment: the user's; expected_s: what one run took
     """
 
     speaks_records = False
 
-    def __init__(self, argv: Sequence[str], environment: Mapping[str, str], expected_s: float) -> None:
-        self._argv = list(argv)
+    def __init__(self, subject: Subject, environment: Mapping[str, str], expected_s: float) -> None:
+        self._subject = subject
         self._environment, self.dropped = without_allocator_settings(environment)
         self._expected_s = expected_s
 
     def argv(self, run: PlannedRun) -> list[str]:
         """See Launcher."""
-        return list(self._argv)
+        return list(self._subject.argv)
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, allocator: Mapping[str, str]) -> dict[str, str]:
         """See Launcher: the user's without what would disturb the allocator under test."""
-        return dict(self._environment)
+        return {**self._environment, **allocator}
 
     def parameters(self, cell: Cell) -> dict[str, int | str]:
         """See Launcher; the same words in another folder are another command."""
@@ -124,11 +150,26 @@ class CommandLauncher:
 
     def duration_s(self, run: PlannedRun) -> float:
         """See Launcher."""
-        return self._expected_s * (VALGRIND_FACTOR if run.purpose in SIMULATED else 1)
+        if run.purpose not in IN_VALGRIND:
+            return self._expected_s
+        return self._expected_s * (LACKEY_FACTOR if run.purpose == "tlb" else VALGRIND_FACTOR)
+
+    def timeout_s(self, run: PlannedRun) -> float:
+        """See Launcher."""
+        return max(TIMEOUT_S, 5 * self.duration_s(run))
 
     def judge(self, outcome: Outcome, run: PlannedRun | None) -> Judged:
         """See Launcher: any status but 0 is a failure."""
         return Judged(*(_judge_end(outcome) or ("ok", "", "")), [])
+
+
+def used_by(outcome: Outcome, records: list[dict[str, Any]]) -> Outcome:
+    """The outcome with what the processes used that the subject started, where its records say so."""
+    told = next((line for line in records if line["kind"] == "process"), None)
+    if told is None:
+        return outcome
+    known = {field.name for field in fields(Outcome)}
+    return replace(outcome, **{name: value for name, value in told.items() if name in known})
 
 
 def _judge_end(outcome: Outcome) -> tuple[str, str, str] | None:
@@ -156,7 +197,7 @@ def _judge_workload(outcome: Outcome, parsed: Records, run: PlannedRun) -> tuple
     asked = {"workload": run.cell.workload, "threads": run.cell.threads, "seed": run.seed, "blame": run.blame}
     for name, value in asked.items():
         if begin.get(name, value) != value:
-            return "failed", "records", f"the records say {name}={begin[name]}, asked was {value}"
+            return "failed", "records", f"the records say {name}={begin[name]}, but {value} was requested"
     return "ok", "", ""
 
 

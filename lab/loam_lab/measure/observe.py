@@ -1,38 +1,26 @@
-"""What the lab does beside a run that is not timed: nothing for most, else what the purpose of the run asks for."""
+"""Which observer accompanies a run: the one that its purpose asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from loam_lab.process.observer import Observer
 
 if TYPE_CHECKING:
-    from loam_lab.measure.execute import Outcome, Watch
     from loam_lab.model.cell import PlannedRun
 
 
-class Observer:
-    """Accompanies one run. This one does nothing, as timing demands; others change what they need.
+def of_simulated(run: PlannedRun, scratch: Path, program: Path) -> Observer:
+    """The observer of a run on a simulated machine: the first of each cell says which lines moved between its cores.
 
-    watch: for execute(); timeout_min_s: the run may take at least that long
+    program: that runs
     """
+    if run.purpose == "timing" and (run.block, run.copy, run.attempt) == (0, 0, 0):
+        from loam_lab.moves import MovesObserver
 
-    watch: Watch | None = None
-    timeout_min_s = 0.0
-
-    def command(self, argv: Sequence[str]) -> list[str]:
-        """The program and arguments to start for this command; raises: LoamError where a tool is missing."""
-        return list(argv)
-
-    def begin(self) -> None:
-        """Called just before the process starts."""
-
-    def end(self, outcome: Outcome) -> tuple[dict[str, Any], str]:
-        """Called once it has ended: what was observed (empty for nothing), and why that cannot be used ("" if it can)."""
-        return {}, ""
-
-    def close(self) -> None:
-        """Called in every case, also where the process did not start."""
+        return MovesObserver(scratch, program)
+    return observer(run, scratch)
 
 
 def observer(run: PlannedRun, scratch: Path) -> Observer:
@@ -52,4 +40,12 @@ def observer(run: PlannedRun, scratch: Path) -> Observer:
         from loam_lab.counters.observers import ValgrindObserver
 
         return ValgrindObserver(run.purpose, run.tool, scratch)
+    if run.purpose == "tlb":
+        from loam_lab.counters.tlb import TlbObserver
+
+        return TlbObserver(scratch)
+    if run.purpose == "profile":
+        from loam_lab.counters.profile import ProfileObserver
+
+        return ProfileObserver(scratch)
     return Observer()

@@ -14,9 +14,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from loam_lab import workloads
+from loam_lab import machines, workloads
 from loam_lab.counters import planning
-from loam_lab.errors import LoamError
+from loam_lab.errors import LoamError, unknown
+from loam_lab.machines import Machine
 from loam_lab.model.cell import SPECIAL, Cell, PlannedRun, Purpose
 from loam_lab.model.study import Group, Study
 from loam_lab.workloads import Executable
@@ -27,8 +28,6 @@ SPECIAL_BLOCK = 1_000_000
 PADDING_BYTES_MAX = 4096
 # A page: ASLR moves the stacks of threads by whole pages only.  The step keeps the alignment that the ABI asks for.
 STACK_BYTES_MAX, STACK_STEP_BYTES = 4096, 16
-# The smallest signed-rank probability of 10 pairs is 0.00195, which 25 comparisons just leave below 5 %.
-PAIRS_OF_TEN_BLOCKS = 25
 
 
 @dataclass
@@ -36,17 +35,21 @@ class Plan:
     """What a campaign will run.
 
     runs: in order, timing runs last; turns: the timing runs by turn and block, in the same order
-    executables: by label; notes: what the reader of the plan should know
+    executables: by machine and label; notes: what the reader of the plan should know
     """
 
     runs: list[PlannedRun] = field(default_factory=list)
     turns: list[list[list[PlannedRun]]] = field(default_factory=list)
-    executables: dict[str, Executable] = field(default_factory=dict)
+    executables: dict[tuple[str, str], Executable] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def cells(self) -> list[Cell]:
         """Every cell once, in the order of the study's levels."""
         return list(self._cells)
+
+    def executable(self, cell: Cell) -> Executable:
+        """What is started for a cell."""
+        return self.executables[cell.machine, cell.sync]
 
     _cells: list[Cell] = field(default_factory=list)
 
@@ -67,37 +70,8 @@ def make(
     plan = Plan()
     blocks: list[list[list[PlannedRun]]] = []
     for group in study.groups:
-        found = workloads.resolve_syncs(group.sync, preset) if executables is None else list(executables)
-        every = executables is None and workloads.ALL in group.sync
-        if every:
-            found, skipped = workloads.fitting(found, group.workload, group.threads)
-            plan.notes += skipped
-        for executable in found:
-            executable.workload(group.workload)
-            plan.executables.setdefault(executable.label, executable)
-        # Of all synchronisations some have fewer threads: their cells are left out.
-        workloads.check_threads(group.threads, () if every else found, oversubscribe=oversubscribe)
-        if any(count > _hardware_threads() for count in group.threads):
-            plan.notes.append(
-                f"group {group.name} has more threads than this machine; its times describe the scheduler; "
-                "no claim may rest on it"
-            )
-        allocators = study.allocators_of(group)
-        if not allocators:
-            raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
-        pairs = len(allocators) * (len(allocators) - 1) // 2
-        if pairs > PAIRS_OF_TEN_BLOCKS and study.blocks_of(group) < 15:
-            plan.notes.append(
-                f"group {group.name} compares {pairs} pairs of allocators in {study.blocks_of(group)} blocks; "
-                "after correction for their number no pair can be told apart; use 15 blocks or more"
-            )
-        levels = workloads.check_parameters(group.levels(), group.workload, found, where)
-        if study.blame_of(group) and not any(e.description.sync.blame for e in found):
-            plan.notes.append(
-                f"group {group.name}: {', '.join(group.sync)} cannot tell causes of aborts apart; no blame runs"
-            )
-        made = _group(study, group, found, allocators, levels, plan)
-        blocks.extend(made)
+        for name in group.machines:
+            blocks += _on_machine(study, group, machines.find(name), plan, oversubscribe, preset, where, executables)
     for group in study.groups:
         plan.notes += _uncounted(study, group, plan)
     planned = [run for purpose in SPECIAL for run in _special_runs(study, plan, purpose)]
@@ -117,6 +91,20 @@ def make(
     return plan
 
 
+def syncs_of(group: Group, preset: str = "release") -> tuple[str, ...]:
+    """The synchronisations that a group names, or the one that is taken where it names none.
+
+    raises: LoamError if no executable that is built offers its workload
+    """
+    if group.sync:
+        return group.sync
+    found = workloads.default_sync(group.workload, preset)
+    if found is None:
+        known = {workload.name for description in workloads.built(preset) for workload in description.workloads}
+        raise unknown("WORKLOAD", group.workload, known, "workload")
+    return (found,)
+
+
 def again(plan: Plan, block: Sequence[PlannedRun], attempt: int) -> list[PlannedRun]:
     """The same block once more: same seed and offsets, so that it measures the same, in another order.
 
@@ -131,10 +119,53 @@ def again(plan: Plan, block: Sequence[PlannedRun], attempt: int) -> list[Planned
     ]
 
 
-def _hardware_threads() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0))
+def _on_machine(
+    study: Study, group: Group, machine: Machine, plan: Plan, oversubscribe: bool, preset: str, where: str,
+    executables: Sequence[Executable] | None,
+) -> list[list[list[PlannedRun]]]:  # fmt: skip
+    """The columns of a group on one machine, checked; what the reader should know goes into the plan's notes."""
+    oversubscribe = oversubscribe or group.oversubscribe
+    preset = machine.preset or preset
+    given = workloads.resolve_syncs(syncs_of(group, preset), preset) if executables is None else list(executables)
+    every = executables is None and workloads.ALL in group.sync
+    found, skipped = workloads.fitting(given, group.workload, preset)
+    found, lacking = workloads.able(found, machine)
+    skipped += lacking
+    # Of several synchronisations some have fewer threads: their cells are left out.
+    kept, slow = workloads.within_threads(found, group.threads)
+    some = every or (len(found) > 1 and len(kept) == len(found))
+    if some:
+        found = kept
+        skipped += slow
+    plan.notes += skipped
+    for executable in found:
+        executable.check_runs(group.workload)
+        plan.executables.setdefault((machine.name, executable.label), executable)
+    threads = group.threads
+    if len(group.machines) > 1 and not oversubscribe:
+        threads = tuple(count for count in group.threads if count <= machine.threads)
+        if threads != group.threads:
+            plan.notes.append(
+                f"group {group.name}: {machine.words} has {machine.threads} hardware threads; its cells with more are left "
+                "out; see those of other machines"
+            )
+    workloads.check_instrumented(found, machine)
+    workloads.check_threads(threads, () if some else found, machine, oversubscribe=oversubscribe)
+    plan.notes += workloads.crowded(threads, found, machine) + workloads.cautions(found, machine)
+    if any(count > machine.threads for count in threads):
+        plan.notes.append(
+            f"group {group.name} has more threads than {machine.words}; its times describe the scheduler; "
+            "they decide no claim"
+        )
+    allocators = study.allocators_of(group)
+    if not allocators:
+        raise LoamError("--allocator", "", "no allocator was chosen", "see loam list allocators")
+    levels = workloads.check_parameters(group.levels(), group.workload, found, where)
+    if study.blame_of(group) and not any(e.description.sync.blame for e in found):
+        labels = ", ".join(executable.label for executable in found)
+        plan.notes.append(f"group {group.name}: {labels} do not report the causes of aborts; there are no blame runs")
+    own = group.model_copy(update={"threads": threads})
+    return _group(study, own, machine.name, found, allocators, levels, plan)
 
 
 def _seed(*parts: object) -> int:
@@ -146,20 +177,20 @@ def _seed(*parts: object) -> int:
 def _group(
     study: Study,
     group: Group,
+    machine: str,
     executables: Sequence[Executable],
     allocators: Sequence[str],
     levels: Mapping[str, Sequence[int | str]],
     plan: Plan,
 ) -> list[list[list[PlannedRun]]]:
-    """Columns of blocks of a group: one column per combination of the workload's own varied parameters."""
+    """Columns of blocks of a group on a machine: one column per combination of the workload's own varied parameters."""
     own = {parameter.name for e in executables for parameter in e.workload(group.workload).parameters}
     split = [name for name in levels if len(levels[name]) > 1 and name in own]
     columns = []
     for chosen in itertools.product(*(levels[name] for name in split)):
         fixed = dict(zip(split, chosen, strict=True))
-        cells = _cells(
-            study, group, executables, allocators, {n: [fixed[n]] if n in fixed else v for n, v in levels.items()}
-        )
+        chosen_levels = {n: [fixed[n]] if n in fixed else v for n, v in levels.items()}
+        cells = _cells(study, group, machine, executables, allocators, chosen_levels)
         plan._cells.extend(cells)
         column = []
         for block in range(study.cap_of(group)):
@@ -177,6 +208,7 @@ def _group(
 def _cells(
     study: Study,
     group: Group,
+    machine: str,
     executables: Sequence[Executable],
     allocators: Sequence[str],
     levels: Mapping[str, Sequence[int | str]],
@@ -203,6 +235,7 @@ def _cells(
                             threads,
                             parameters,
                             study.warmup_of(group),
+                            machine,
                         )
                     ] = None
     return list(cells)
@@ -213,7 +246,7 @@ def _special_runs(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun
     groups = {group.name: group for group in study.groups}
     runs = []
     for cell in plan.cells():
-        group, executable = groups[cell.group], plan.executables[cell.sync]
+        group, executable = groups[cell.group], plan.executable(cell)
         if purpose not in study.purposes_of(group):
             continue
         if purpose == "blame" and not executable.description.sync.blame:
@@ -222,7 +255,7 @@ def _special_runs(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun
         what = "counting" if purpose in planning.COUNTING else purpose
         seed = _seed(study.seed, cell.group, sorted(cell.parameters), what)
         tool = (f"--D1={group.d1}",) if purpose == "cachegrind" and group.d1 else ()
-        parts = planning.parts(purpose, cell, executable.parameters(cell.workload))
+        parts = planning.parts(purpose, cell, executable)
         runs.append([
             PlannedRun(cell, SPECIAL_BLOCK + part, 0, seed, 0, 0, purpose, changed=changed, tool=tool)
             for part, changed in enumerate(parts)
@@ -235,9 +268,8 @@ def _uncounted(study: Study, group: Group, plan: Plan) -> list[str]:
     """Why cells of a group do without counting runs that the study asks for."""
     found: dict[str, None] = {}
     for purpose in study.purposes_of(group):
-        for label, executable in plan.executables.items():
-            cells = [cell for cell in plan.cells() if (cell.group, cell.sync) == (group.name, label)]
+        for place, executable in plan.executables.items():
+            cells = [c for c in plan.cells() if (c.group, c.machine, c.sync) == (group.name, *place)]
             if cells:
-                known = executable.parameters(group.workload)
-                found.update(dict.fromkeys(planning.notes(purpose, group, cells, known)))
+                found.update(dict.fromkeys(planning.notes(purpose, group, cells, executable)))
     return list(found)

@@ -54,19 +54,28 @@ class Schedule:
         self.closed: set[int] = set()
 
     def __iter__(self) -> Iterator[PlannedRun]:
-        yield from self._missing([run for run in self._plan.runs if not run.timing])
+        for batch in self.batches():
+            for block in batch:
+                yield from block
+
+    def batches(self) -> Iterator[list[list[PlannedRun]]]:
+        """Whole blocks, without runs that are known, that may be measured in any order and at the same time.
+
+        The runs of a batch must be known, or given up, before the next one is asked for.
+        """
+        if special := self._missing([run for run in self._plan.runs if not run.timing]):
+            yield [special]
         for number, turn in enumerate(self._plan.turns):
             self.closed |= self._close(number, self.closed)
             blocks = [block for block in turn if block[0].column not in self.closed]
-            if any(self._missing(block) for block in blocks):
+            if missing := [left for block in blocks if (left := self._missing(block))]:
                 # A turn that was begun before is finished, whatever would be decided of it now.
                 if not any(self._line(run) for block in blocks for run in block) and self._stops(number):
                     return
-                for block in blocks:
-                    yield from self._missing(block)
+                yield missing
             yield from self._repetitions(number, blocks)
 
-    def _repetitions(self, turn: int, blocks: Sequence[Sequence[PlannedRun]]) -> Iterator[PlannedRun]:
+    def _repetitions(self, turn: int, blocks: Sequence[Sequence[PlannedRun]]) -> Iterator[list[list[PlannedRun]]]:
         for first in blocks:
             block: Sequence[PlannedRun] = first
             for attempt in range(1, ATTEMPTS_MAX):
@@ -78,7 +87,8 @@ class Schedule:
                     break
                 block = plans.again(self._plan, first, attempt)
                 self.repeated += len(block)
-                yield from self._missing(block)
+                if missing := self._missing(block):
+                    yield [missing]
 
     def disturbed(self, block: Sequence[PlannedRun]) -> bool:
         """Whether a good run of the block lost so much to others that the block has to be run again."""

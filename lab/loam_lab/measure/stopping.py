@@ -6,32 +6,22 @@ interval says nothing of where it lies, so it may decide.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loam_lab.measure import journal
+from loam_lab.statistics import contrasts, data
+from loam_lab.statistics.intervals import half_width
+from loam_lab.store import journal
 
 if TYPE_CHECKING:
     from loam_lab.measure.plan import Plan
     from loam_lab.model.study import Study
     from loam_lab.statistics.data import Campaign
 
-PILOT = 5
 BATCH = 5
 # The half-width asked for where the user gives none, as a fraction.
 TARGET_WIDTH = 0.02
-
-
-def half_width(low: float | None, high: float | None) -> float:
-    """How far a ratio may lie from its interval's middle, as a fraction; infinite without an interval.
-
-    low, high: of a ratio; 0.98 and 1.02 give 0.02
-    """
-    if low is None or high is None or low <= 0:
-        return math.inf
-    return math.sqrt(high / low) - 1
 
 
 class Narrow:
@@ -48,8 +38,6 @@ class Narrow:
 
     def _campaign(self) -> Campaign:
         """The campaign so far; read again only once its journal has grown: a resumed one asks for every turn at once."""
-        from loam_lab.statistics import data
-
         size = sum(file.stat().st_size for file in journal.files(self._folder))
         if self._loaded is None or self._loaded[0] != size:
             self._loaded = (size, data.load(self._folder))
@@ -66,8 +54,6 @@ class Narrow:
         everything = closed >= set(self._columns.values())
         if target is None or turn < least or (turn - least) % BATCH or everything:
             return frozenset()
-        from loam_lab.statistics import contrasts
-
         campaign = self._campaign()
         later = frozenset(range(turn, len(self._plan.turns)))
         widths: dict[int, float] = {}

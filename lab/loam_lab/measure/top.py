@@ -33,7 +33,7 @@ def top(folder: Path | None, *, once: bool = False, every_s: float = 2.0, as_jso
     """
     if not every_s >= EVERY_MIN_S:
         raise LoamError(
-            "--every", every_s, "must be at least 1 second", "each look takes time from the machine that measures"
+            "--every", every_s, "must be at least 1 second", "each update takes time from the measured machine"
         )
     watched = Watched(paths.latest_result() if folder is None else folder)
     with contextlib.suppress(OSError):

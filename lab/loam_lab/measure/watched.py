@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.measure import folder as folders
-from loam_lab.measure import journal
-from loam_lab.measure.stopping import half_width
 from loam_lab.model.cell import Cell
 from loam_lab.model.records import value_of
+from loam_lab.statistics.intervals import half_width
+from loam_lab.store import folder as folders
+from loam_lab.store import journal
 
 if TYPE_CHECKING:
     from loam_lab.model.description import Metric

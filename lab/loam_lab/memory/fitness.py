@@ -32,21 +32,21 @@ def reclaimable(root: Path = Path("/")) -> list[str]:
     except OSError:
         swaps = []
     if swaps:
-        found.append(f"{', '.join(swaps)} is in use as swap; the kernel can take memory away unseen; run swapoff -a")
+        found.append(f"{', '.join(swaps)} is in use as swap; the kernel can swap memory out unnoticed; run swapoff -a")
     for device in sorted((root / "sys/block").glob("zram*")):
         try:
             size = int((device / "disksize").read_text())
         except (OSError, ValueError):
             continue
         if size and f"/dev/{device.name}" not in swaps:
-            found.append(f"{device.name} is set up; memory can be compressed into it unseen; run zramctl --reset")
+            found.append(f"{device.name} is set up; memory can be compressed into it unnoticed; run zramctl --reset")
     return found
 
 
 def taken(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
     """Which page-out counters grew during a run, one sentence each."""
     return [
-        f"{name} grew by {after[name] - before[name]} pages during the run; the kernel took memory away from somebody; "
+        f"{name} grew by {after[name] - before[name]} pages during the run; the kernel took memory from some program; "
         "give the machine more free memory and repeat"
         for name in PAGE_OUT
         if name in before and after.get(name, 0) > before[name]
@@ -81,7 +81,7 @@ def warnings(
         )
     if peak_lazy_bytes > 0.01 * peak_bytes:
         found.append(
-            f"up to {peak_lazy_bytes / 2**20:.1f} MiB of its memory were freed lazily (MADV_FREE) and counted still; "
+            f"up to {peak_lazy_bytes / 2**20:.1f} MiB of its memory were freed lazily (MADV_FREE) and still counted; "
             "the program needs less than is shown; see the live bytes where there are any"
         )
     return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.measure.observe import Observer
 from loam_lab.memory import fitness
 from loam_lab.memory.sampler import Sampler
+from loam_lab.process.observer import Observer
 
 if TYPE_CHECKING:
-    from loam_lab.measure.execute import Outcome
+    from loam_lab.process.execute import Outcome
 
 
 class MemoryObserver(Observer):

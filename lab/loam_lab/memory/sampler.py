@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loam_lab.model.protocol import ALLOCATOR_VARIABLES
+
+# By this a process knows where to say who serves it: all that run under the allocator have it.
+PROOF = "LOAM_PROBE"
 SHARE_MAX = 0.01
 PERIOD_MIN_S = 0.005
 FIRST_S = 0.001
@@ -37,6 +41,7 @@ class Sampler:
 
     proc: Path = Path("/proc")
     _known: set[int] = field(default_factory=set)
+    _told: set[tuple[int, str]] = field(default_factory=set)
     _kept: list[Sample] = field(default_factory=list)
     _last: Sample | None = None
     _began_s: float | None = None
@@ -67,7 +72,8 @@ class Sampler:
 
     def _sample(self, pid: int, t_s: float) -> Sample | None:
         """The sums over the tree; None where no process of it can be read any more."""
-        self._known |= _tree(self.proc, pid)
+        for root in self._roots(pid):
+            self._known |= _tree(self.proc, root)
         sums = [0, 0, 0]
         for member in sorted(self._known):
             found = _rollup(self.proc / str(member) / "smaps_rollup")
@@ -76,6 +82,26 @@ class Sampler:
             else:
                 sums = [total + part for total, part in zip(sums, found, strict=True)]
         return Sample(t_s, *sums) if self._known and sums[0] else None
+
+    def _roots(self, pid: int) -> list[int]:
+        """The processes that run under the allocator, not what starts or loads them; the process itself where none is
+        told to.
+        """
+        members = _tree(self.proc, pid)
+        under = [member for member in sorted(members) if self._has(member, PROOF)]
+        return under or ([] if self._has(pid, ALLOCATOR_VARIABLES) else [pid])
+
+    def _has(self, pid: int, variable: str) -> bool:
+        """Whether a process was started with a variable; one that was is not asked again."""
+        if (pid, variable) in self._told:
+            return True
+        try:
+            found = f"\0{variable}=".encode() in b"\0" + (self.proc / str(pid) / "environ").read_bytes()
+        except OSError:
+            return False
+        if found:
+            self._told.add((pid, variable))
+        return found
 
     def _add(self, sample: Sample) -> None:
         if self._last is not None:

@@ -24,8 +24,8 @@ def of_cell(runs: Sequence[Run]) -> dict[str, Any] | None:
     if run is None:
         return None
     seen = run.observed
-    live = [int(line[LIVE]) for line in run.records if line.get("kind") == "iteration" and LIVE in line]
-    inside = run.process.get("rss_peak_bytes")
+    live = [int(line[LIVE]) for line in run.records() if line.get("kind") == "iteration" and LIVE in line]
+    inside = run.figure("rss_peak_bytes")
     samples = [[*sample, None] for sample in seen["samples"]]
     if live and samples:
         # The workload counts once, at the end of its timed part: nobody knows its course.

@@ -10,17 +10,20 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-SCHEMA = 1
+from loam_lab.model.schema import SCHEMA
 
 # What a run is for.  Runs of every purpose but timing are one per cell (two where a difference is taken) and never
 # enter timing statistics: what they measure with changes how long they take.
-Purpose = Literal["timing", "blame", "memory", "counters", "callgrind", "cachegrind"]
-SPECIAL: tuple[Purpose, ...] = ("blame", "memory", "counters", "callgrind", "cachegrind")
-# Runs inside valgrind: what goes wrong in one may be valgrind's doing and says nothing about other runs.
-SIMULATED: tuple[Purpose, ...] = ("callgrind", "cachegrind")
+Purpose = Literal["timing", "blame", "memory", "counters", "callgrind", "cachegrind", "tlb", "profile"]
+SPECIAL: tuple[Purpose, ...] = ("blame", "memory", "counters", "callgrind", "cachegrind", "tlb", "profile")
+# Counted inside valgrind, where threads run one at a time and everything takes many times as long.
+IN_VALGRIND: tuple[Purpose, ...] = ("callgrind", "cachegrind", "tlb")
+# Something stands around the program or before its allocator: what goes wrong may be its doing and says nothing about
+# other runs.
+SURROUNDED: tuple[Purpose, ...] = (*IN_VALGRIND, "profile")
 
 
 def canonical(value: object) -> str:
@@ -107,6 +110,18 @@ class PlannedRun:
     attempt: int = 0
     stack: int = 0
 
+    def as_json(self) -> dict[str, Any]:
+        """The run as a file says it to the host that runs it."""
+        own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "cell"}
+        return {**own, "cell": self.cell.as_json()}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> PlannedRun:
+        """The inverse of as_json()."""
+        own = {**value, "cell": Cell.from_json(value["cell"]), "tool": tuple(value["tool"])}
+        own["changed"] = tuple((name, level) for name, level in value["changed"])
+        return PlannedRun(**own)
+
     @property
     def blame(self) -> bool:
         """Whether the run tells causes of aborts apart."""
@@ -123,10 +138,21 @@ class PlannedRun:
         return tuple({**dict(self.cell.parameters), **dict(self.changed)}.items())
 
 
+def place_of(run: PlannedRun) -> str:
+    """What names a run within its campaign, whatever build or allocator runs it."""
+    return f"{run.cell.key} {run.purpose} {run.block} {run.copy} {run.attempt}"
+
+
+def place_in(line: Mapping[str, Any]) -> str:
+    """place_of() the run that a line of the journal is of."""
+    return f"{line['cell']} {line['purpose']} {line['block']} {line['copy']} {line['attempt']}"
+
+
 def identity(
     run: PlannedRun,
     *,
     parameters: Mapping[str, int | str],
+    files: Mapping[str, str],
     allocator: Mapping[str, Any],
     build_id: str,
     machine: Mapping[str, Any],
@@ -135,7 +161,7 @@ def identity(
     """The identity of a run (ARCHITECTURE section 5).
 
     parameters: of workload and synchronisation, defaults included; allocator: {"name", "settings", "sha256"}
-    build_id: of the executable; machine: {"cpu", "cores"}
+    files: digests of files beyond the subject's own, by path; build_id: of the subject; machine: Machine.identity()
     """
     cell = run.cell
     return {
@@ -144,6 +170,7 @@ def identity(
         "parameters": {**parameters, **dict(run.changed)},
         "warmup_ms": cell.warmup_ms,
         "allocator": dict(allocator),
+        **({"files": dict(files)} if files else {}),
         "sync": {"name": cell.sync, "build_id": build_id},
         "threads": cell.threads,
         "machine": dict(machine),

@@ -18,10 +18,14 @@ from pydantic import (
     model_validator,
 )
 
+from loam_lab.model import collector
+
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
 Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend"]
-Source = Literal["timing", "cachegrind", "counters"]
+Source = Literal["timing", "cachegrind", "counters", "tlb", "profile"]
+# What is counted there is a fact of the program, not a sample: one value decides.
+EXACT: tuple[Source, ...] = ("profile",)
 
 BLOCKS = "blocks"
 # Kinds that compare two selections; a band may.
@@ -43,8 +47,9 @@ class _Given(BaseModel):
 class Selection(_Given):
     """Cells of one group, one per allocator, and the metric that is read of them.
 
-    group: of the study; allocator: one or several, each of which is asked; threads, sync, parameters: levels that
-    choose among those of the group; metric: "" for the workload's first
+    group: of the study; allocator: one or several, each of which is asked; threads, sync, machine, parameters: levels that
+    choose among those of the group, and so does collector, which is kept among the parameters; metric: "" for the
+    workload's first
     source: which runs are read; over: what the observations are, the blocks or the levels of a parameter of the group
     In the `to` of a predicate whatever is left out is as in its `of`.
     """
@@ -54,11 +59,17 @@ class Selection(_Given):
     group: str = ""
     allocator: Annotated[tuple[str, ...], BeforeValidator(_one_or_more)] = ()
     sync: str = ""
+    machine: str = ""
     threads: Annotated[int, Field(ge=1)] | None = None
     parameters: dict[str, Level] = {}
     metric: str = ""
     source: Source = "timing"
     over: str = BLOCKS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collector_among_parameters(cls, table: Any) -> Any:
+        return collector.among_parameters(table)
 
     def based_on(self, other: Selection) -> Selection:
         """This selection with everything that it leaves out taken from another."""
@@ -69,6 +80,7 @@ class Selection(_Given):
         """Allocators and levels in a few words."""
         levels = [f"{name}={level}" for name, level in self.parameters.items()]
         levels += [f"{self.threads}T"] if self.threads is not None else []
+        levels += [f"on {self.machine}"] if self.machine else []
         return " ".join([*([", ".join(self.allocator)] if self.allocator else []), *levels])
 
     def at(self, factor: str, level: Level) -> Selection:
@@ -225,7 +237,7 @@ class Claim(BaseModel):
     @model_validator(mode="after")
     def _decidable(self) -> Self:
         if not self.predicates and not (self.needs.workloads or self.needs.syncs):
-            raise ValueError(f"claim {self.id} has no predicate, so that nothing could decide it")
+            raise ValueError(f"claim {self.id} has no predicate, so nothing can decide it")
         return self
 
     def words(self) -> str:
@@ -260,6 +272,7 @@ class Ours(BaseModel):
     neighbours, records: the blocks of one run of each allocator, as the workload `blocks` gives their addresses
     select: levels that stay fixed; metrics: names, the first metric of the workload where none is given
     label: what tells these rows from those of the other tables of the figure; "" for none
+    relative: whether a grid with a row per allocator shows values over the baseline's, paired by block
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -270,6 +283,13 @@ class Ours(BaseModel):
     metrics: tuple[str, ...] = ()
     share: float = Field(default=0.5, gt=0, lt=1)
     label: str = ""
+    relative: bool = False
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.relative and (self.kind != "grid" or self.rows != "allocator"):
+            raise ValueError("relative is for a grid with a row per allocator")
+        return self
 
     @property
     def drawn(self) -> bool:

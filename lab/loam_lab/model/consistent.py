@@ -12,6 +12,7 @@ from loam_lab.errors import nearest
 from loam_lab.model.claim import BLOCKS, Ours, Selection
 
 if TYPE_CHECKING:
+    from loam_lab.model.claim import Predicate
     from loam_lab.model.study import Group, Study
 
 Where = tuple[str | int, ...]
@@ -46,6 +47,7 @@ def mistakes(study: Study) -> Iterator[Mistake]:
                     text = f"group {group_of.name} does not vary {predicate.along}"
                     yield (*where, "along"), text, _near(predicate.along, ["threads", *group_of.parameters])
                     continue
+            yield from _one_machine(groups, predicate, where)
             for selection in predicate.selections():
                 yield from _selection(study, groups, selection, where)
     for index, paper_figure in enumerate(study.paper_figures):
@@ -56,6 +58,14 @@ def mistakes(study: Study) -> Iterator[Mistake]:
         for number, ours in enumerate(paper_figure.ours):
             part: Where = (*place, "ours", number)
             yield from _ours(study, groups, ours, part)
+
+
+def _one_machine(groups: dict[str, Group], predicate: Predicate, where: Where) -> Iterator[Mistake]:
+    """A value of one machine is never compared with one of another: of a simulated one least of all."""
+    known = [one for one in predicate.selections() if one.group in groups]
+    machines = list(dict.fromkeys(one.machine or groups[one.group].machines[0] for one in known))
+    if len(machines) > 1:
+        yield where, f"it compares {' with '.join(machines)}", "name groups of one machine"
 
 
 def _ours(study: Study, groups: dict[str, Group], ours: Ours, where: Where) -> Iterator[Mistake]:
@@ -88,6 +98,11 @@ def _selection(study: Study, groups: dict[str, Group], selection: Selection, whe
         yield where, f"group {group.name} does not run {selection.sync!r}", _near(selection.sync, group.sync)
     if not selection.sync and len(group.sync) > 1:
         yield where, f"group {group.name} has several synchronisations", f"name one: {', '.join(group.sync)}"
+    if selection.machine and selection.machine not in group.machines:
+        wrong = f"group {group.name} does not run on {selection.machine!r}"
+        yield where, wrong, _near(selection.machine, group.machines)
+    if not selection.machine and len(group.machines) > 1:
+        yield where, f"group {group.name} runs on several machines", f"name one: {', '.join(group.machines)}"
     counts = ", ".join(map(str, group.threads))
     if selection.threads is not None and selection.threads not in group.threads:
         yield where, f"group {group.name} has no cells of {selection.threads} threads", f"it has {counts}"

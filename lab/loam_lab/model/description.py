@@ -9,18 +9,18 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SCHEMA = 1
-
 Value = bool | int | float | str
+# How shared data is protected; none: threads share nothing, or there is only one.
+Kind = Literal["transactional", "lock", "delegation", "structure", "managed", "none"]
 
 
 class Parameter(BaseModel):
-    """One `-p name=value`: an integer in [min, max], or one of `choices`."""
+    """One `-p name=value`: an integer in [min, max], one of `choices`, or the path of a file that the workload reads."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str = Field(min_length=1)
-    type: Literal["integer", "choice"]
+    type: Literal["integer", "choice", "file"]
     min: int | None = None
     max: int | None = None
     choices: tuple[str, ...] = ()
@@ -54,14 +54,21 @@ class Metric(BaseModel):
 
 
 class Workload(BaseModel):
-    """A workload of an executable; its first metric is the one by which cells are compared."""
+    """A workload of an executable; its first metric is the one by which cells are compared.
+
+    kinds: of the synchronisations that it can run on
+    files: further ones that decide what it does; lacks: what is missing here to run it, and how to get it
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str = Field(min_length=1)
     summary: str = ""
+    kinds: tuple[Kind, ...] = Field(min_length=1)
     parameters: tuple[Parameter, ...] = ()
     metrics: tuple[Metric, ...] = Field(min_length=1)
+    files: tuple[str, ...] = ()
+    lacks: str = ""
 
     def metric(self, name: str) -> Metric | None:
         """The metric of that name, or None."""
@@ -75,18 +82,46 @@ class Workload(BaseModel):
         return first.kind == "time" or (first.of is not None and bool(times & set(first.of)))
 
 
+class AbortCause(BaseModel):
+    """Why attempts abort: records count it as `aborts_<name>`, reports call it by its words."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str = Field(min_length=1)
+    words: str = Field(min_length=1)
+    meaning: str = ""
+
+
+class TransactionalMemory(BaseModel):
+    """What only a transactional memory says of itself."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    abort_causes: tuple[AbortCause, ...] = ()
+
+
 class Sync(BaseModel):
-    """The synchronisation that an executable was built with."""
+    """The synchronisation that an executable was built with.
+
+    cpus_reserved: processors that it keeps for itself; needs: what not every machine has, lacks: why it cannot run on
+    this one; caution: what there is to know of it on this one; tm: of a transactional memory that counts what it does
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str = Field(min_length=1)
     summary: str = ""
+    kind: Kind
     threads_max: int = Field(ge=1)
+    cpus_reserved: int = Field(default=0, ge=0)
     paper: str = ""
     guarantees: str = ""
     blame: bool = False
+    needs: str = ""
+    lacks: str = ""
+    caution: str = ""
     parameters: tuple[Parameter, ...] = ()
+    tm: TransactionalMemory | None = None
 
 
 class Build(BaseModel):
@@ -101,7 +136,10 @@ class Build(BaseModel):
 
 
 class Description(BaseModel):
-    """The whole answer to --describe."""
+    """The whole answer to --describe.
+
+    starts_others: what is measured are processes that it starts; they get the allocator, it says what they used
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -109,6 +147,7 @@ class Description(BaseModel):
     sync: Sync
     build: Build = Build()
     workloads: tuple[Workload, ...]
+    starts_others: bool = False
 
     def workload(self, name: str) -> Workload | None:
         """The workload of that name, or None."""

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loam_lab.model import schema
 from loam_lab.model.description import Metric
 
-SCHEMA = 1
-KINDS = {"begin", "iteration", "histogram", "series", "sample", "site", "conflict", "footprint", "end"}
+# Of JSON: true and false are of another class.
+_NUMBERS: frozenset[Any] = frozenset((int, float))
+KINDS = {"begin", "iteration", "histogram", "series", "sample", "site", "conflict", "footprint", "process", "end"}
 
 
 @dataclass
@@ -60,8 +62,8 @@ def parse(raw: bytes) -> Records:
     if not records.problem:
         if begin is None:
             records.problem = "no begin record"
-        elif begin.get("schema") != SCHEMA:
-            records.problem = f"records of schema {begin.get('schema')}, this lab reads {SCHEMA}"
+        elif begin.get("schema") != schema.SCHEMA:
+            records.problem = f"its records: {schema.problem(begin.get('schema'))}"
         elif records.first("end") is None:
             records.problem = "truncated: no end record"
     return records
@@ -74,17 +76,32 @@ def number(value: object) -> float | None:
     return None
 
 
+def values(iteration: Mapping[str, Any]) -> dict[str, float]:
+    """Every number of an iteration record by its name, with those that lie under `tm` (index left out)."""
+    inner = iteration.get("tm")
+    every: Mapping[str, Any] = {**iteration, **inner} if isinstance(inner, dict) else iteration
+    # number() written out: a result may have a million iterations.
+    return {
+        name: float(value) for name, value in every.items()
+        if value.__class__ in _NUMBERS and name != "index" and math.isfinite(value)
+    }  # fmt: skip
+
+
 def totals(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Sums of every numeric value over the iteration records of a process (index left out)."""
+    """Sums of every value over the iteration records of a process."""
     sums: dict[str, float] = {}
     for line in lines:
         if line.get("kind") != "iteration":
             continue
-        for name, value in line.items():
-            counted = number(value)
-            if counted is not None and name != "index":
-                sums[name] = sums.get(name, 0.0) + counted
+        for name, value in values(line).items():
+            sums[name] = sums.get(name, 0.0) + value
     return sums
+
+
+def rated_by_slices(lines: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the rate of a process is that of the slices in which none of its threads waited."""
+    found = _iterations(lines)
+    return bool(found) and all(line.get("rated_by") == "slices" for line in found)
 
 
 def value_of(
@@ -96,7 +113,7 @@ def value_of(
     A count or time is summed, bytes are the largest, a ratio is the ratio of the sums; None where it is unknown
     """
     if metric.kind == "bytes":
-        sizes = [size for line in _iterations(lines) if (size := number(line.get(metric.name))) is not None]
+        sizes = [size for line in _iterations(lines) if (size := values(line).get(metric.name)) is not None]
         return max(sizes, default=None)
     if sums is None:
         lines = list(lines)
@@ -107,10 +124,15 @@ def value_of(
         if above is None or below is None or below == 0:
             # The parts are not in the records: a single iteration's own value is still right.
             iterations = _iterations(lines)
-            return number(iterations[0].get(metric.name)) if len(iterations) == 1 and below != 0 else None
+            return values(iterations[0]).get(metric.name) if len(iterations) == 1 and below != 0 else None
         return above / below
     return sums.get(metric.name)
 
 
 def _iterations(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [line for line in lines if line.get("kind") == "iteration"]
+
+
+def records_mapping(begin: Mapping[str, Any]) -> str:
+    """How a run really mapped addresses to ownership records, "" where its begin record does not say."""
+    return str((begin.get("tm") or {}).get("records_mapping", ""))

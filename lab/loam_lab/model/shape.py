@@ -13,25 +13,40 @@ from loam_lab.errors import LoamError
 
 # A type of the standard library stands for itself; {...}: an object with these parts, "*" for any key; [x]: a list of x.
 COUNT = "count"
-_FACTORS = {"workload": str, "allocator": str, "sync": str, "machine": str, "threads": COUNT}
+_FACTORS = {
+    "workload": str, "allocator": str, "sync": str, "collector": str, "machine": str, "threads": COUNT,
+}  # fmt: skip
 _TABLE = {"columns": [str], "rows": [list]}
 SHAPE: dict[str, Any] = {
-    "study": str, "title": str, "question": str, "baseline": str, "command": str, "folder": str, "commands": [str],
-    "primary_metrics": {"*": str}, "machine": dict, "build": dict, "warnings": [str],
+    "study": str, "title": str,
+    "remember": str, "question": str, "baseline": str, "command": str, "folder": str, "commands": [str],
+    "primary_metrics": {"*": str}, "units": {"*": {"*": str}},
+    "machine": dict, "machines": {"*": dict}, "build": dict, "warnings": [str],
     "allocators": [{"name": str, "settings": dict, "reasons": [str]}],
-    "syncs": [dict], "figures": [dict],
+    "syncs": [dict], "abort_causes": [{"name": str, "words": str, "meaning": str}], "figures": [dict],
     "cells": [{
         "factors": _FACTORS, "parameters": dict, "metrics": {"*": {"values": list}}, "ratio_to_baseline": dict,
-        "ratio_without_contaminated": dict, "blame": dict, "warnings": [str], "copy": COUNT, "runs": COUNT, "failed": COUNT,
+        "ratio_without_contaminated": dict, "processor_ratio": dict,
+        "blame": dict, "warnings": [str], "copy": COUNT, "runs": COUNT, "failed": COUNT,
         "memory": {"samples": [list], "reasons": [str]}, "counters": [dict],
         "aborts_per_commit": {"bounds": list, "counts": list},
     }],
     "groups": [dict],
     "contrasts": [{"parameters": dict}], "headlines": [{"parameters": dict, "ratio": dict}],
     "failures": [{"cell": {"factors": _FACTORS, "parameters": dict, "threads": COUNT}, "count": COUNT}],
-    "disturbed": {"by": dict}, "multiplicity": {"*": dict}, "stopping": dict, "timeline": [dict], "geomeans": [dict],
+    "disturbed": {"by": dict}, "waiting": dict,
+    "multiplicity": {"*": dict}, "stopping": dict, "timeline": [dict], "geomeans": [dict],
     "best": [dict], "counter_sources": [dict],
-    "tuning": {"rounds": [{"candidates": [dict]}], "final": [{"to_best": dict, "to_baseline": dict}], "winner": dict},
+    "factors": [{
+        "title": str, "baseline": str, "metric": str, "text": [str], "again": dict, "size": COUNT, "parameters": dict,
+        "factors": [{"factor": str, "was": str, "verdict": str, "levels": [dict]}],
+    }],
+    "across_machines": [{
+        "machines": [str], "cases": [{"parameters": dict, "ratios": [dict], "ranking": {"*": dict}, "differing": [dict]}],
+        "pairs": dict, "reversals": [dict], "text": str,
+    }],
+    "identical": [{"machines": [str], "reasons": [str], "baseline": [dict], "pooled": [dict]}],
+    "search": {"rounds": [{"candidates": [dict]}], "final": [{"to_best": dict, "to_baseline": dict}], "winner": dict},
     "claims": [{"needs": [str], "paper": [dict], "ours": [dict]}],
     "paper_figures": [{"paper": _TABLE, "ours": _TABLE}], "placements": [{"blocks": [dict]}],
 }  # fmt: skip

@@ -7,19 +7,21 @@ figures compare them; levels of a workload's own parameter (another structure, a
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from loam_lab import paths
-from loam_lab.errors import LoamError, unknown
-from loam_lab.model import cache, consistent
+from loam_lab.model import cache, collector
 from loam_lab.model.cell import SPECIAL, Purpose
 from loam_lab.model.claim import Claim, PaperFigure
 
-SCHEMA = 1
+SCHEMA = 2
+
+# What to change in a file of an older schema.
+_CHANGES = {
+    1: ": write schema = 2; workloads that only allocate now run on the synchronisation none, so leave out their `sync`, "
+    "or name none; a group may name its `machines`"
+}
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 
@@ -34,17 +36,26 @@ class Quick(BaseModel):
     warmup_ms: Annotated[int, Field(ge=0)] | None = None
     parameters: dict[str, Level | tuple[Level, ...]] = {}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _collector_among_parameters(cls, table: Any) -> Any:
+        return collector.among_parameters(table)
+
 
 class Group(BaseModel):
     """Cells that belong together: one workload, and the levels of each factor.
 
+    machines: names of loam list machines; cells of two machines are never compared
     blocks, warmup_ms: of the study where not given; title: how the report calls the group
-    blame, memory, counters, callgrind, cachegrind: whether each cell gets a run of that purpose beside its timing
-    runs; of the study where not given
+    blame, memory, counters, callgrind, cachegrind, tlb, profile: whether each cell gets a run of that purpose beside its
+    timing runs; of the study where not given
+    sync: synchronisations, by name or path; where not given, the lab's default for the workload
+    collector: garbage collectors, of synchronisations on a virtual machine; kept among the parameters
     d1: the first-level data cache that cachegrind models, as bytes,ways,line; None for this machine's
     quick: what `--effort quick` changes; without it, only the number of blocks
+    oversubscribe: its thread counts beyond those of the machine are run too, marked, and decide no claim
     role: "sequential" marks the group whose allocator ratios are the layout effect without synchronisation, "counted"
-    one of which places or counts are read and no speed, so that no allocator is called best in it
+    one of which places or counts are read and no speed, or which only claims read, so that no allocator is called best in it
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,9 +64,11 @@ class Group(BaseModel):
     title: str = ""
     role: Literal["main", "sequential", "counted"] = "main"
     workload: str
-    sync: tuple[str, ...] = ("etl-wb",)
+    sync: tuple[str, ...] = ()
     allocators: tuple[str, ...] | None = None
     threads: tuple[Annotated[int, Field(ge=1)], ...] = (1,)
+    oversubscribe: bool = False
+    machines: tuple[str, ...] = ("host",)
     parameters: dict[str, Level | tuple[Level, ...]] = {}
     blocks: Annotated[int, Field(ge=1)] | None = None
     warmup_ms: Annotated[int, Field(ge=0)] | None = None
@@ -64,8 +77,15 @@ class Group(BaseModel):
     counters: bool | None = None
     callgrind: bool | None = None
     cachegrind: bool | None = None
+    tlb: bool | None = None
+    profile: bool | None = None
     d1: str | None = None
     quick: Quick | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _collector_among_parameters(cls, table: Any) -> Any:
+        return collector.among_parameters(table)
 
     @field_validator("d1")
     @classmethod
@@ -74,7 +94,7 @@ class Group(BaseModel):
             raise ValueError(f"{value!r}: {wrong}, as in {cache.EXAMPLE}")
         return value
 
-    @field_validator("sync", "threads")
+    @field_validator("threads", "machines")
     @classmethod
     def _not_empty(cls, value: tuple[object, ...]) -> tuple[object, ...]:
         if not value:
@@ -102,14 +122,17 @@ class Figure(BaseModel):
 class Study(BaseModel):
     """A whole study file.
 
-    margin: half-width of "equivalent" as a fraction; width_max: an interval wider than that (high / low - 1) decides
-    nothing; timeout_s: of one run, None for the lab's default
+    margin: half-width of "equivalent" as a fraction; width_max: beside an interval wider than that (high / low - 1)
+    stands "roughly"; timeout_s: of one run, None for the lab's default
     budget_s: no block beyond the sixth is begun that would end later than this; None for no limit
     quick_budget_s: the same under `--effort quick`
     target_width: half-width of the ratios to reach, as a fraction: `blocks` is then the least number of blocks and
     max_blocks the largest; None to run exactly `blocks`
     claims: what a paper says and how it is decided; paper_figures: its figures and tables, shown beside ours
     lookalikes: by the name of an absent allocator, the measured one that is built like it
+    screening: the allocators are the baseline with one setting changed each, and the result ranks what the changes do
+    identical: sets of machines that are declared to be of one kind: their A/A comparison is made, and their blocks are pooled
+    beside each machine's own figures if it passes
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -134,6 +157,8 @@ class Study(BaseModel):
     counters: bool = False
     callgrind: bool = False
     cachegrind: bool = False
+    tlb: bool = False
+    profile: bool = False
     margin: float = Field(default=0.02, gt=0, lt=0.5)
     width_max: float = Field(default=0.05, gt=0)
     groups: tuple[Group, ...] = Field(min_length=1)
@@ -141,6 +166,8 @@ class Study(BaseModel):
     claims: tuple[Claim, ...] = ()
     paper_figures: tuple[PaperFigure, ...] = ()
     lookalikes: dict[str, str] = {}
+    screening: bool = False
+    identical: tuple[tuple[str, ...], ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
@@ -148,7 +175,9 @@ class Study(BaseModel):
         if len(set(names)) != len(names):
             raise ValueError("two groups have the same name")
         if self.version != SCHEMA:
-            raise ValueError(f"the file has schema {self.version}, this lab reads {SCHEMA}")
+            raise ValueError(
+                f"the file has schema {self.version}, this lab reads {SCHEMA}{_CHANGES.get(self.version, '')}"
+            )
         return self
 
     def blocks_of(self, group: Group) -> int:
@@ -199,54 +228,3 @@ class Study(BaseModel):
         """Allocators of a group, the baseline first where it is among them."""
         chosen = group.allocators if group.allocators is not None else self.allocators
         return tuple(sorted(dict.fromkeys(chosen), key=lambda name: name != self.baseline))
-
-
-def load(file: Path) -> Study:
-    """A study from its file.
-
-    raises: LoamError naming file, line, place, reason and the nearest name
-    """
-    from loam_lab import toml_errors
-
-    try:
-        text = file.read_text()
-        content = tomllib.loads(text)
-    except OSError as problem:
-        raise LoamError("study", file, f"cannot be read: {problem.strerror}", "see loam study list") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise toml_errors.not_toml(problem, subject="study", file=file) from None
-    try:
-        study = Study.model_validate(content)
-    except ValidationError as problem:
-        raise toml_errors.located(
-            problem, subject="study", file=file, text=text, model=Study, hint="see studies/tour.toml for an example"
-        ) from None
-    for where, wrong, hint in consistent.mistakes(study):
-        place = f"{file}:{toml_errors.line_of(text, where)}"
-        raise LoamError("study", place, f"{toml_errors.spelled(where)}: {wrong}", hint)
-    return study
-
-
-def registry() -> dict[str, Path]:
-    """Studies of the checkout by name."""
-    folder = paths.root() / "studies"
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
-
-
-def find(name: str) -> tuple[Study, Path]:
-    """The study of that name or alias, or of that file.
-
-    raises: LoamError with the nearest name if there is none
-    """
-    known = registry()
-    if name in known:
-        return load(known[name]), known[name]
-    if "/" in name or name.endswith(".toml"):
-        return load(Path(name)), Path(name)
-    aliases: dict[str, Path] = {}
-    for file in known.values():
-        for alias in load(file).aliases:
-            aliases[alias] = file
-    if name in aliases:
-        return load(aliases[name]), aliases[name]
-    raise unknown("study", name, [*known, *aliases], "study")

@@ -66,7 +66,7 @@ def _java(session: Session) -> bytes:
 PROGRAMS = (
     Program("python3", ("python3",), "what a script prints", _python, 1, 60, (PYTHON, "--version")),
     Program(
-        "python3 -m test", ("python3", "libpython3.11-testsuite"), "the outcome of each of CPython's tests", _python_tests,
+        "python3-tests", ("python3", "libpython3.11-testsuite"), "the outcome of each of CPython's tests", _python_tests,
         1, 2, (PYTHON, "-c", "import test.test_list"),
     ),
     Program("perl", ("perl",), "what a script prints", _perl, 100_000, 10_000_000, ("perl", "-v")),

@@ -1,12 +1,12 @@
-"""One run of a program under an allocator, in a folder of its own that is gone afterwards, with all that it started.
+"""One run of a program, in a folder of its own that is gone afterwards, with all that it started.
 
-A Program is what is run; a Session is one run: it starts commands and servers and remembers the largest process.
+A Program is what is run; a Session is one run: it starts commands and servers under the allocator whose variables it was
+given, and adds up what their processes used.  This process itself runs under no other allocator than the lab.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pwd
 import resource
@@ -15,15 +15,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from multiprocessing import Pipe, get_context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from loam_lab import console, paths
-from loam_lab.allocators import registry
-from loam_lab.errors import LoamError
+from loam_lab import paths
+from loam_lab.allocators import preflight
+from loam_lab.model.protocol import PROFILE
 from loam_lab.setup import debian
 
 # What makes a run repeatable, and what makes Python ask malloc instead of its own pools.
@@ -32,6 +32,8 @@ ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 }  # fmt: skip
 STOPPING_S = 30.0
+# Where the processes say who serves them; see loam_lab.allocators.probe.
+PROOF = "LOAM_PROBE"
 
 
 class Failed(Exception):
@@ -43,8 +45,8 @@ class Program:
     """A program and the work that it does.
 
     packages: Debian's, as in setup.debian; compares: what two runs are compared by
-    work: does the work and returns what it came to; short, long: how much of it, in a unit of the program's own
-    starts: a command that starts the program and ends at once
+    work: does the work and returns its result; short, long: how much of it, in a unit of the program's own
+    starts: a command that starts the program and ends at once; its first word is the program itself
     """
 
     name: str
@@ -56,17 +58,26 @@ class Program:
     starts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a run came to.
+@dataclass
+class Used:
+    """What the processes of a session used.
 
-    peak_bytes: resident, of its largest process; None where that was smaller than this one
-    cpu_s: processor time of all that it started and waited for, in user and kernel mode
+    wall_s: while commands ran, servers beside them; user_s, system_s, faults_*, switches_*: of all that was waited for
+    run_delay_s: that main threads waited for a processor; None where the kernel does not say
+    migrations: how often the main threads of the commands were moved to another processor; None as above
+    rss_peak_bytes: resident, of the largest process; None where that was smaller than this one
     """
 
-    result: bytes
-    peak_bytes: int | None
-    cpu_s: float
+    wall_s: float = 0.0
+    user_s: float = 0.0
+    system_s: float = 0.0
+    run_delay_s: float | None = 0.0
+    rss_peak_bytes: int | None = None
+    faults_minor: int = 0
+    faults_major: int = 0
+    switches_voluntary: int = 0
+    switches_involuntary: int = 0
+    migrations: int | None = 0
 
 
 class Session:
@@ -76,8 +87,10 @@ class Session:
         self.folder = folder
         self.environment = environment
         self.amount = amount
-        self.peak_bytes: int | None = None
-        self.cpu_s = 0.0
+        self.used = Used()
+        self._copies: dict[str, str] = {}
+        self._proof: tuple[Path, Path] | None = None
+        self._started: list[subprocess.Popen[bytes]] = []
         self._account: pwd.struct_passwd | None = None
 
     def script(self, name: str) -> str:
@@ -90,6 +103,31 @@ class Session:
             return
         self._account = pwd.getpwnam("nobody")
         os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
+        # Another user may not be able to read the checkout: preloaded libraries are copied.
+        for library in filter(None, self.environment.get("LD_PRELOAD", "").split(":")):
+            self._copies[str(shutil.copy(library, self.folder / Path(library).name))] = library
+        if self._copies:
+            self.environment["LD_PRELOAD"] = ":".join(self._copies)
+
+    def report_to(self, proof: Path) -> None:
+        """Let processes say who serves them in a file that every user may write to, and hand it on at the end.
+
+        proof: where it is wanted; a library that was copied is named there by the path of its original
+        """
+        own = self.folder / "proof"
+        own.touch()
+        own.chmod(0o666)
+        self.environment[PROOF] = str(own)
+        self._proof = own, proof
+
+    def close(self) -> None:
+        """Hand on what processes said."""
+        if self._proof is not None:
+            own, wanted = self._proof
+            told = own.read_bytes()
+            for copy, library in self._copies.items():
+                told = told.replace(f'"{copy}"'.encode(), f'"{library}"'.encode())
+            wanted.write_bytes(told)
 
     def output(
         self, *command: str | Path, given: bytes = b"", timeout_s: float = 120.0, may_fail: bool = False,
@@ -105,11 +143,13 @@ class Session:
             source.write(given)
             source.seek(0)
             own_peak = _own_peak_bytes()
+            began = time.monotonic()
             process = self._start(command, source, out, err, {**self.environment, **(environment or {})})
             in_time = False
             try:
                 in_time = _ended(process.pid, timeout_s)
             finally:
+                self.used.wall_s += time.monotonic() - began
                 status = self._reap(process, own_peak)
             err.seek(0)
             words = err.read()
@@ -148,26 +188,66 @@ class Session:
         self, command: Sequence[str | Path], source: int | IO[bytes], out: IO[bytes], err: IO[bytes],
         environment: dict[str, str],
     ) -> subprocess.Popen[bytes]:  # fmt: skip
+        environment = _served(str(command[0]), environment)
         user, group = (self._account.pw_uid, self._account.pw_gid) if self._account else (None, None)
-        return subprocess.Popen(
-            [str(word) for word in command], stdin=source, stdout=out, stderr=err, cwd=self.folder, env=environment,
-            # A shell's background command ignores the interrupt, and what it starts would inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            start_new_session=True, user=user, group=group, extra_groups=[] if self._account else None,
-        )  # fmt: skip
+        # Asked to end just now, this process would not know yet what it has started.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        try:
+            process = subprocess.Popen(
+                [str(word) for word in command], stdin=source, stdout=out, stderr=err, cwd=self.folder, env=environment,
+                preexec_fn=_as_by_a_shell, start_new_session=True, user=user, group=group,
+                extra_groups=[] if self._account else None,
+            )  # fmt: skip
+            self._started.append(process)
+            return process
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def end_all(self) -> None:
+        """End what is still running."""
+        for process in list(self._started):
+            self._reap(process, _own_peak_bytes())
 
     def _reap(self, process: subprocess.Popen[bytes], own_peak: int) -> int:
         """End what is left of the process's group, and return its status: negative for a signal."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # the leader is not reaped yet, so the number is still the group's
+        delay_s = _run_delay_s(process.pid)
+        moved = migrations(process.pid)
+        self.used.migrations = None if self.used.migrations is None or moved is None else self.used.migrations + moved
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        self.cpu_s += used.ru_utime + used.ru_stime
+        self._started.remove(process)
+        total = self.used
+        total.user_s += used.ru_utime
+        total.system_s += used.ru_stime
+        total.run_delay_s = None if total.run_delay_s is None or delay_s is None else total.run_delay_s + delay_s
+        total.faults_minor += used.ru_minflt
+        total.faults_major += used.ru_majflt
+        total.switches_voluntary += used.ru_nvcsw
+        total.switches_involuntary += used.ru_nivcsw
         peak = used.ru_maxrss * 1024
         # Until it executes the program, a child runs in this process's memory, and Linux counts that as well.
         if peak > own_peak:
-            self.peak_bytes = max(peak, self.peak_bytes or 0)
+            total.rss_peak_bytes = max(peak, total.rss_peak_bytes or 0)
         return process.returncode
+
+
+def _served(program: str, environment: dict[str, str]) -> dict[str, str]:
+    """The environment of a program that libc is to serve: one that is linked with another allocator gets libc before it."""
+    own = 1 + (PROFILE in environment)  # the probe, and what counts in front
+    if PROOF not in environment or len(environment.get("LD_PRELOAD", "").split(":")) != own:
+        return environment  # not measured, or an allocator is preloaded
+    library = preflight.linked_allocator(shutil.which(program, path=environment["PATH"]) or program)
+    if library is None:
+        return environment
+    return {**environment, "LD_PRELOAD": ":".join([environment["LD_PRELOAD"], *preflight.before(library)])}
+
+
+def _as_by_a_shell() -> None:
+    """In the child: a shell's background command ignores the interrupt, and what it starts would inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _own_peak_bytes() -> int:
@@ -182,79 +262,59 @@ def _ended(pid: int, timeout_s: float) -> bool:
         os.close(handle)
 
 
-@contextlib.contextmanager
-def session(allocator: str, amount: int, environment: Mapping[str, str] | None = None) -> Iterator[Session]:
-    """A session under a registered allocator, in a folder with a short path, since sockets lie in it.
+def _run_delay_s(pid: int) -> float | None:
+    """Seconds that the main thread of an ended process, not yet reaped, had waited for a processor."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return None
 
-    allocator: a name, with settings; environment: in place of what ENVIRONMENT says
-    raises: LoamError if the allocator is unknown or not built
+
+def migrations(pid: int) -> int | None:
+    """How often the main thread of a process, not yet reaped, was moved; None where the kernel does not say."""
+    try:
+        lines = Path(f"/proc/{pid}/sched").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.rpartition(":")[2]) for line in lines if line.startswith("se.nr_migrations")), None)
+
+
+@contextlib.contextmanager
+def session(
+    allocator: Mapping[str, str], amount: int, environment: Mapping[str, str] | None = None
+) -> Iterator[Session]:
+    """A session under an allocator, in a folder with a short path, since sockets lie in it.
+
+    allocator: the variables that put it into a process; environment: in place of what ENVIRONMENT says
     """
-    loaded = registry.load(allocator)
     folder = Path(tempfile.mkdtemp(prefix="loam-"))
     try:
         folder.chmod(0o755)
-        own = {
-            **ENVIRONMENT, **(environment or {}), "HOME": str(folder), "TMPDIR": str(folder), **loaded.environment
-        }  # fmt: skip
-        if loaded.libraries:  # copies, since another user may not be able to read the checkout
-            own["LD_PRELOAD"] = ":".join(
-                str(shutil.copy(library, folder / Path(library).name)) for library in loaded.libraries
-            )
-        yield Session(folder, own, amount)
+        here = Session(
+            folder,
+            {**ENVIRONMENT, **(environment or {}), "HOME": str(folder), "TMPDIR": str(folder), **allocator},
+            amount,
+        )
+        if PROOF in allocator:
+            here.report_to(Path(allocator[PROOF]))
+        try:
+            yield here
+        finally:
+            here.end_all()
+        here.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def compiled(name: str) -> str:
+    """The path of a program that is compiled from lab/programs; raises: Failed if it is not"""
+    path = paths.load_paths()["libraries"].get(f"program-{name}")
+    if path is None or not Path(path).is_file():
+        raise Failed(f"{name} is not compiled: ./loam setup --programs, then ./loam setup")
+    return str(path)
 
 
 def lacking(program: Program) -> list[str]:
     """The program's Debian packages that are not on this machine."""
     known = {package.name: package for package in debian.PACKAGES}
     return [name for name in program.packages if not debian.present(known[name])]
-
-
-def run(program: Program, allocator: str, amount: int, environment: Mapping[str, str] | None = None) -> Outcome:
-    """Run a program under an allocator.
-
-    environment: as for session()
-    raises: Failed if a command of it ends badly; LoamError if the program is not installed
-    """
-    absent = lacking(program)
-    if absent:
-        raise LoamError(program.name, None, "not installed", f"{' '.join(absent)}: ./loam setup --programs")
-    with session(allocator, amount, environment) as here:
-        result = program.work(here)
-        return Outcome(result, here.peak_bytes, here.cpu_s)
-
-
-def run_apart(
-    program: Program, allocator: str, amount: int, environment: Mapping[str, str] | None = None
-) -> Outcome | None:
-    """The outcome with a hash for its result, or None after the reason was printed.
-
-    In a process of its own: inputs and results stay in none that a later run would be counted from.
-    """
-    console.note(f"{program.name} under {allocator} ...")
-    receiver, sender = Pipe(duplex=False)
-
-    def work() -> None:
-        try:
-            outcome = run(program, allocator, amount, environment)
-            sender.send(replace(outcome, result=hashlib.sha256(outcome.result).digest()))
-        except Failed as problem:
-            console.note(str(problem))
-            sender.send(None)
-
-    process = get_context("fork").Process(target=work)
-    process.start()
-    sender.close()
-    try:
-        found: Outcome | None = receiver.recv()
-    except EOFError:  # it ended without a word: its traceback is on standard error
-        found = None
-    process.join()
-    return found
-
-
-def start(program: Program, allocator: str, environment: dict[str, str]) -> str:
-    """Start a program that ends at once, and return what it says on standard error."""
-    with session(allocator, 0) as here:
-        return here.output(*program.starts, environment=environment, said=True).decode()

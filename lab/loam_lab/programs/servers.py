@@ -87,6 +87,23 @@ def _redis(session: Session) -> bytes:
         return told + ask("DEBUG", "DIGEST")
 
 
+def _lists(session: Session) -> bytes:
+    """Lists that grow by ten elements in each request, and of which the first ten are read: as many requests of each."""
+    socket = session.folder / "socket"
+    server = ("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", session.folder)
+    load = ("redis-benchmark", "-s", socket, "-q", "-n", str(session.amount), "-P", "16", "-r", "1000")
+
+    def ask(*words: str) -> bytes:
+        return session.output("redis-cli", "-s", socket, *words, may_fail=True, timeout_s=600)
+
+    elements = [f"element:{n}" for n in range(10)]
+    with session.server(*server):
+        _wait(lambda: ask("PING") == b"PONG\n", "redis-server")
+        session.output(*load, "LPUSH", "list", *elements, timeout_s=1800)
+        session.output(*load, "LRANGE", "list", "0", "9", timeout_s=1800)
+        return ask("LLEN", "list") + ask("LRANGE", "list", "0", "9")
+
+
 # ---- PostgreSQL
 
 _TOTALS = """
@@ -126,6 +143,8 @@ def _postgres(session: Session) -> bytes:
 
 PROGRAMS = (
     Program("redis-server", ("redis-server",), "data read back, and its digest after a restart", _redis, 2000, 30_000,
+            ("redis-server", "--version")),
+    Program("redis-lists", ("redis-server",), "the length of a list and its first elements", _lists, 5000, 1_000_000,
             ("redis-server", "--version")),
     Program("postgres", ("postgresql-15",), "totals and hashes of pgbench's tables", _postgres, 100, 10_000,
             (f"{POSTGRES}/postgres", "--version")),

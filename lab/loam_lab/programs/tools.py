@@ -116,7 +116,7 @@ PROGRAMS = (
     Program("sort", (), "the sorted lines", _sort, 60_000, 2_000_000, ("sort", "--version")),
     Program("tar", ("tar",), "a compressed archive and its list", _tar, 1, 20, ("tar", "--version")),
     Program("gcc", ("gcc",), "assembly of generated C", _gcc, 60, 600, ("gcc", "--version")),
-    Program("g++", ("g++",), "assembly of the heap", _gxx, 1, 20, ("g++", "--version")),
+    Program("gxx", ("g++",), "assembly of the heap", _gxx, 1, 20, ("g++", "--version")),
     Program("git", ("git",), "commits after a merge, packing and a clone", _git, 12, 200, ("git", "--version")),
     Program("sqlite3", ("sqlite3",), "answers to queries", _sqlite, 20_000, 1_000_000, ("sqlite3", "--version")),
     Program("gs", ("ghostscript",), "a drawn page, byte by byte", _ghostscript, 100, 400, ("gs", "--version")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loam_lab.report import findings, palette, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import findings, palette, rounding, svg
 from loam_lab.report.canvas import Canvas, Mark
 from loam_lab.report.view import Case, Cell, Group, Interval, Study, reference_of
 
@@ -86,7 +87,8 @@ def throughput(
             continue
         text = f"{cell.name}: {_bracketed(metric, scale)} {unit}"
         if cell.ratio:
-            text += f"; {rounding.ratio(cell.ratio.estimate, cell.ratio.low, cell.ratio.high)} × {study.baseline}, {cell.verdict}"
+            shown = rounding.ratio(cell.ratio.estimate, cell.ratio.low, cell.ratio.high)
+            text += f"; {shown} × {study.baseline}, {words.judged(cell.verdict, cell.rough)}"
         told.append(text)
         points[bool(cell.copy)].append({"x": metric.estimate / scale.factor, "y": y, "c": colour, "d": text})
         if metric.low is not None and metric.high is not None:
@@ -157,6 +159,7 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
     high = limit * 1.04 or 1.0
     canvas = Canvas(len(cells), (0, high), "aborted attempts, %", rounding.ticks(0, high))
     decimals = max(1, rounding.decimals_for(limit)) if limit else 0
+    colours = palette.of_causes([cause.name for cause in study.causes])
     bars, stems, notes, figures, told = [], [], [], [], []
     for y, cell in enumerate(cells):
         attempts = cell.blame.get("attempts", 0.0) if cell.blame else 0.0
@@ -166,16 +169,17 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
             told.append(f"{cell.name}: {notes[-1]['t']}")
             continue
         at, said = 0.0, []
-        for key, label, _ in words.CAUSES:
-            number = findings.cause_counts(cell.blame)[key]
+        for cause in study.causes:
+            number = cell.blame.get(cause.counter, 0.0)
             if not number:
                 continue
             share = 100 * number / attempts
             text = (
-                f"{cell.name}: {label}, {rounding.significant(share)} % of attempts ({rounding.count(number)} aborts)"
+                f"{cell.name}: {cause.words}, {rounding.significant(share)} % of attempts "
+                f"({rounding.count(number)} aborts)"
             )
-            bars.append({"x": at, "x2": at + share, "y": y - 0.29, "y2": y + 0.29, "c": palette.CAUSES[key], "d": text})
-            said.append(f"{label} {rounding.significant(share)} %")
+            bars.append({"x": at, "x2": at + share, "y": y - 0.29, "y2": y + 0.29, "c": colours[cause.name], "d": text})
+            said.append(f"{cause.words} {rounding.significant(share)} %")
             at += share
         total = cell.blame.get("aborts", 0.0) / attempts
         figures.append(rounding.fixed(100 * total, decimals) + "\u00a0%")

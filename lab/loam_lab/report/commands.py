@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import sys
 from pathlib import Path
-from typing import Any
 
 from loam_lab import console, paths
-from loam_lab.errors import LoamError
-
-
-def load(folder: Path) -> dict[str, Any]:
-    """The Result of a folder.
-
-    folder: one that holds result.json, or that file itself
-    raises: LoamError if it is not there or not whole
-    """
-    file = folder if folder.is_file() else folder / "result.json"
-    try:
-        content = jsonlib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        hint = "name the folder of a result, or finish its measurement with --resume"
-        raise LoamError(str(folder), None, "holds no result.json", hint) from None
-    except (OSError, ValueError) as problem:
-        raise LoamError(
-            str(file), None, f"cannot be read: {problem}", "measure again, or restore the file"
-        ) from problem
-    if not isinstance(content, dict):
-        raise LoamError(
-            str(file), None, "not a result of loam: it is not an object", "name a folder that holds result.json"
-        )
-    return content
+from loam_lab.store.folder import read_result
 
 
 def report(
@@ -49,11 +24,13 @@ def report(
 
     folder = result_folder_or_none if result_folder_or_none is not None else paths.latest_result()
     target = out if out is not None else (folder.parent if folder.is_file() else folder)
-    written = build(load(folder), target, source=str(folder), png_max=sys.maxsize if png else PNG_MAX)
+    written = build(read_result(folder), target, source=str(folder), png_max=sys.maxsize if png else PNG_MAX)
     if json:
         console.print_json({"schema": 1, "report": {name: str(path) for name, path in written.items()}})
     else:
         console.out().print(f"report: {written['html']}", soft_wrap=True, markup=False)
         if "png" not in written:
-            console.note(f"the pictures are SVG only, in {written['svg']}: they are many; --png draws those, too")
+            console.note(
+                f"there are many pictures, so they are SVG only, in {written['svg']}; --png draws them as PNG too"
+            )
     return written

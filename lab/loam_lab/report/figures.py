@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from loam_lab.report import charts, findings, heat, palette, scenes, svg, words
+from loam_lab.report import across, charts, findings, flame, heat, palette, scenes, svg
 from loam_lab.report.plates import Figure, Names, Plate
 from loam_lab.report.view import Case, Study
-
-CAUSE_LEGEND = tuple(svg.Key(label, palette.CAUSES[key]) for key, label, _ in words.CAUSES)
 
 
 def draw(study: Study) -> list[Figure]:
@@ -18,18 +16,26 @@ def draw(study: Study) -> list[Figure]:
         Figure(
             "overview", "Every allocator" + (" in every case" if len(study.groups) > 1 else ""), _overview(study, names)
         ),
+        across.figure(study, names),
         scenes.courses(study, names),
         Figure("throughput", findings.speed_title(study), _throughput(study, names)),
-        Figure("aborts", "Causes of aborts", _aborts(study, names), CAUSE_LEGEND),
+        Figure("aborts", "Causes of aborts", _aborts(study, names), _cause_keys(study)),
         scenes.retries(study, names),
         Figure("mapping", contrast_title(study), _contrasts(study, names)),
         Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),
         scenes.placement(study, names),
+        scenes.moves(study, names),
         scenes.trade(study, names),
         scenes.memory(study, names),
+        flame.figure(study, names),
         scenes.order(study, names),
     ]
     return [figure for figure in given if figure.plates]
+
+
+def _cause_keys(study: Study) -> tuple[svg.Key, ...]:
+    colours = palette.of_causes([cause.name for cause in study.causes])
+    return tuple(svg.Key(cause.words, colours[cause.name]) for cause in study.causes)
 
 
 def _overview(study: Study, names: Names) -> tuple[Plate, ...]:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import rounding, words
+from loam_lab.model import words
+from loam_lab.report import rounding
 from loam_lab.report.view import Case, Cell, Group, Interval, Study, number, reference_of, within
 
 
@@ -19,7 +20,7 @@ class Answer:
     """Best and worst of one group. ratio: how many times better the best is; ties: others not told apart from the best.
 
     level: best and worst are not told apart, so that naming them would mislead
-    rough: told apart, but the interval is too wide to say by how much
+    rough: told apart, but the interval is wide: by how much is known roughly
     """
 
     case: Case
@@ -54,13 +55,14 @@ class Fitness:
 class Contrast:
     """One ratio between two ways of doing the same, for one allocator.
 
-    where: the number of threads, in a case that has several
+    verdict: as a table tells it; where: the number of threads, in a case that has several
     """
 
     what: str
     allocator: str
     ratio: Interval
     metric: str
+    verdict: str
     where: str = ""
 
     @property
@@ -135,6 +137,7 @@ def _headline(study: Study, group: Group) -> Mapping[str, Any] | None:
     found: list[tuple[int, Mapping[str, Any]]] = []
     for item in study.raw.get("headlines") or []:
         same = item.get("workload") == group.workload and str(item.get("sync", group.sync)) == group.sync
+        same = same and str(item.get("machine", group.machine)) == group.machine
         same = same and str(item.get("group", group.name)) == group.name
         parameters = item.get("parameters") or {}
         if same and within(parameters, group.parameters) and item.get("threads") in (None, group.threads):
@@ -149,12 +152,14 @@ def _stated(case: Case, group: Group, item: Mapping[str, Any]) -> Answer:
     best, worst = str(item["best"]), str(item["worst"])
     verdict = str(item.get("verdict", ""))
     ties = tuple(map(str, item["ties"])) if "ties" in item else ties_with(group, best)
-    # "comparisons" and "p_holm": best and worst were picked among all pairs, and chance alone picks some too.
+    # Best and worst were picked among all pairs of all cases, and chance alone picks some too.
     chance = (number(item.get("p_holm")) or 0.0) >= 0.05
     level = verdict == "equivalent" or chance or includes_one(span)
-    return Answer(
-        case, group, best, worst, span, verdict, _sentence(item), ties, level, verdict == "inconclusive" and not level
-    )
+    if not level:
+        # Paired with each other they are told apart, though their intervals against a third may overlap.
+        ties = tuple(name for name in ties if name != worst)
+    rough = bool(item.get("rough")) and not level
+    return Answer(case, group, best, worst, span, verdict, _sentence(item), ties, level, rough)
 
 
 def _sentence(item: Mapping[str, Any]) -> str:
@@ -185,7 +190,8 @@ def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> 
     ties = ties_with(group, best.allocator)
     verdict = worst.verdict if best.allocator == study.baseline else best.verdict
     level = worst.allocator in ties or includes_one(ratio)
-    return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, level, False)
+    rough = not level and (best.rough or worst.rough)
+    return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, level, rough)
 
 
 def _inverse(span: Interval) -> Interval:
@@ -240,18 +246,15 @@ def group_label(study: Study, group: Group) -> str:
         if group in case.groups:
             return case.full(group)
     if group in study.counted:
-        return ", ".join([group.workload, words.parameters(group.parameters), words.threads(group.threads)])
+        return ", ".join(
+            [group.workload, words.parameters(group.parameters, group.units), words.threads(group.threads)]
+        )
     twins = [other for other in study.references if other.workload == group.workload]
     telling = {
         key: value for key, value in group.plain.items()
         if key == "structure" or len({str(other.plain.get(key)) for other in twins}) > 1
     }  # fmt: skip
-    return ", ".join(part for part in (group.workload, words.parameters(telling), "sequential") if part)
-
-
-def cause_counts(blame: Mapping[str, float]) -> dict[str, float]:
-    """Aborts of a blame run by the five causes of words.CAUSES."""
-    return {key: sum(blame.get(name, 0.0) for name in names) for key, _, names in words.CAUSES}
+    return ", ".join(part for part in (group.workload, words.parameters(telling, group.units), "sequential") if part)
 
 
 def placement(blame: Mapping[str, float]) -> float:
@@ -301,7 +304,12 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
         where = words.threads(int(item["threads"])) if several and item.get("factor") != "threads" else ""
         found.append(
             Contrast(
-                str(item.get("what", "")), str(item.get("allocator", "")), span, str(item.get("metric", "")), where
+                str(item.get("what", "")),
+                str(item.get("allocator", "")),
+                span,
+                str(item.get("metric", "")),
+                words.marked(str(item.get("verdict") or rounding.MISSING), bool(item.get("rough"))),
+                where,
             )
         )
     order = list(dict.fromkeys(one.title for one in found))
@@ -312,6 +320,7 @@ def _about(item: Mapping[str, Any], group: Group) -> bool:
     return (
         item.get("workload") == group.workload
         and str(item.get("sync", group.sync)) == group.sync
+        and str(item.get("machine", group.machine)) == group.machine
         and str(item.get("group", group.name)) == group.name
         and item.get("threads", group.threads) == group.threads
         and within(item.get("parameters") or {}, group.plain)

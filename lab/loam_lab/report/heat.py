@@ -7,16 +7,16 @@ metric's direction.  Marks and figures stand in every cell, so that colour never
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loam_lab.report import findings, marks, palette, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import findings, marks, palette, rounding, svg
 from loam_lab.report.palette import INK, MUTED
 from loam_lab.report.view import Cell, Group, Study
 
-# Ratios at which the colour scale may end; the first that covers four fifths of the cells is taken.
+# Ratios at which the colour scale may end.
 _ENDS = (1.1, 1.25, 1.5, 2.0, 4.0, 10.0)
-# Single values beside a cell: as many as a reader can tell apart.
-_VALUES_MAX = 200
 CHANCE = 0.05
 
 
@@ -60,7 +60,7 @@ class Heat:
         steps = [(1 / self.end, -1.0), (self.end**-0.5, -0.5), (1.0, 0.0), (self.end**0.5, 0.5), (self.end, 1.0)]
         texts = [f"{ratio:.2f}" for ratio, _ in steps]
         texts[0], texts[-1] = f"≤ {texts[0]}", f"≥ {texts[-1]}"
-        return [(text, _colour(place)) for text, (_, place) in zip(texts, steps, strict=True)]
+        return [(text, colour(place)) for text, (_, place) in zip(texts, steps, strict=True)]
 
 
 def verdict(cell: Cell) -> str:
@@ -75,17 +75,20 @@ def build(study: Study) -> Heat | None:
     groups = [group for group in study.groups if any(cell.ratio for cell in group.cells if not cell.copy)]
     if not groups:
         return None
-    sizes = sorted(
-        abs(math.log(cell.ratio.estimate)) for group in groups for cell in group.cells
-        if not cell.copy and cell.ratio and cell.ratio.estimate and cell.ratio.estimate > 0
-    )  # fmt: skip
-    reach = sizes[int(0.8 * (len(sizes) - 1))] if sizes else 0.0
-    end = next((end for end in _ENDS if math.log(end) >= reach), _ENDS[-1])
+    ratios = [cell.ratio.estimate for group in groups for cell in group.cells if not cell.copy and cell.ratio]
+    end = end_of(ratios)
     rows = tuple(_row(study, group, math.log(end)) for group in groups)
     return Heat(study.allocators, rows, end)
 
 
-def _colour(place: float) -> str:
+def end_of(ratios: Iterable[float | None]) -> float:
+    """The ratio at which a scale of colours ends: the first round one that covers four fifths of the ratios."""
+    sizes = sorted(abs(math.log(ratio)) for ratio in ratios if ratio and ratio > 0)
+    reach = sizes[int(0.8 * (len(sizes) - 1))] if sizes else 0.0
+    return next((end for end in _ENDS if math.log(end) >= reach), _ENDS[-1])
+
+
+def colour(place: float) -> str:
     """place: -1 (worst) to 1 (best)."""
     return palette.mix(palette.LEVEL, palette.BETTER if place > 0 else palette.WORSE, min(1.0, abs(place)))
 
@@ -109,24 +112,23 @@ def _square(study: Study, group: Group, cell: Cell, label: str, reach: float, fa
     ground, figure = palette.LEVEL, "×" if crashed else "1"
     if span is not None and span.estimate and span.estimate > 0 and not crashed:
         place = math.log(span.estimate) / reach
-        ground = _colour(-place if findings.less_is_better(group) else place)
+        ground = colour(-place if findings.less_is_better(group) else place)
         figure = rounding.ratio(span.estimate)
     found = verdict(cell)
-    word = words.VERDICTS.get(found, ("", found))[1]
     told = f"{cell.allocator}, {label}: "
     if crashed:
         told += cell.state if cell.state != "ok" else "not measured"
     elif span is None:
         told += "the baseline"
     else:
-        told += f"{figure} times {study.baseline} {findings.spoken(span)}, {word}"
+        told += f"{figure} times {study.baseline} {findings.spoken(span)}, {words.judged(found, cell.rough)}"
         if found != cell.verdict:
-            told += f" ({cell.verdict} on its own; among all cells chance explains it)"
+            told += f" ({cell.verdict} on its own; among all cells, chance can explain it)"
     if cell.contaminated:
         told += f"; {cell.contaminated} blocks stayed disturbed"
         if cell.undisturbed is not None:
             told += f", without them {rounding.ratio(cell.undisturbed.estimate)}"
-    values = metric.values[:_VALUES_MAX] if metric else ()
+    values = metric.values if metric else ()
     mark = "" if crashed or span is None else words.verdict_mark(found)
     return Square(
         cell.allocator, figure, mark, ground, palette.on(ground), told,
@@ -156,9 +158,9 @@ def draw(study: Study, heat: Heat, name: str) -> svg.Drawing:
             shown = f"{square.figure} {square.mark}".strip()
             parts.append(marks.text(x + _WIDE / 2, y + 17, shown, size=11, anchor="middle", ink=square.ink))
     y = _HEAD + len(heat.rows) * _HIGH + 22
-    for index, (label, colour) in enumerate(heat.legend()):
+    for index, (label, ground) in enumerate(heat.legend()):
         x = _LABEL + index * _WIDE
-        parts.append(marks.rect(x + 1, y, _WIDE - 2, 14, colour))
+        parts.append(marks.rect(x + 1, y, _WIDE - 2, 14, ground))
         parts.append(marks.text(x + _WIDE / 2, y + 28, label, size=10, anchor="middle", ink=MUTED))
     parts.append(marks.text(0, y + 11, f"× {study.baseline}, log scale", size=11, ink=INK, room=_LABEL - 8))
     width = _LABEL + max(len(heat.allocators), 5) * _WIDE

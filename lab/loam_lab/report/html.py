@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.model import words
 from loam_lab.report import (
+    across,
     findings,
     heat,
     ledger,
@@ -23,12 +25,12 @@ from loam_lab.report import (
     memory,
     palette,
     rounding,
+    screening,
+    search,
     svg,
     takeaways,
     threats,
-    tuning,
     warned,
-    words,
 )
 from loam_lab.report.plates import Figure, allocator_legend
 from loam_lab.report.view import Group, Study
@@ -54,7 +56,8 @@ def _environment() -> Environment:
 
 def script() -> tuple[str, str]:
     """The page's script, and its digest as the content policy names it."""
-    text = (Path(__file__).parent / "templates" / "report.js").read_text(encoding="utf-8")
+    folder = Path(__file__).parent / "templates"
+    text = "".join((folder / name).read_text(encoding="utf-8") for name in ("report.js", "flame.js"))
     return text, "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -80,7 +83,9 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "script": Markup(code), "digest": digest, "heat": heat.build(study), "claims": claims,
         "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
         "threats": threats.table(study), "geomeans": listing.geomeans(study), "best": listing.best(study),
-        "tuning": tuning.tables(study),
+        "search": search.tables(study), "screening": screening.tables(study),
+        "across": [(answer, across.tables(answer)) for answer in across.answers(study)],
+        "identical": across.identical(study),
         "memory_tables": [t for group in study.every if (t := memory.table(study, group))],
         "counters": [t for group in study.every if (t := memory.counters(study, group))],
         "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
@@ -90,7 +95,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
         "warnings": warned.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
-        "machine": listing.machine(study), "cause_colours": palette.CAUSES, "incomplete": incomplete(study),
+        "machine": listing.machine(study), "incomplete": incomplete(study),
         "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
         "markup": Markup, "sample": svg.sample, "metrics": findings.metrics(study),
@@ -112,8 +117,9 @@ def byline(study: Study) -> list[str]:
     parts = []
     if when := raw.get("created_utc"):
         parts.append(date(str(when)))
-    machine = raw.get("machine") or {}
-    if machine.get("cpu"):
+    for machine in (raw.get("machines") or {"": raw.get("machine") or {}}).values():
+        if not machine.get("cpu"):
+            continue
         cores = machine.get("cores")
         parts.append(str(machine["cpu"]) + (f", {cores} core{'' if cores == 1 else 's'}" if cores else ""))
     runs = sum(cell.runs for cell in study.cells)
@@ -143,7 +149,7 @@ def date(stamp: str) -> str:
 def commands(study: Study) -> list[str]:
     """Every command that repeats the result or a part of it, the whole first, each once; then those recommended."""
     advised = (study.raw.get("recommendation") or {}).get("command")
-    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, *tuning.commands(study)]
+    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, *search.commands(study)]
     return list(dict.fromkeys(str(command) for command in given if command))
 
 
@@ -164,9 +170,9 @@ def incomplete(study: Study) -> str:
 
 
 _SHORT = {
-    "overview": "Overview", "course": "Courses", "aborts": "Aborts", "retries": "Retries", "mapping": "Table and shadow",
-    "effect": "Beside sequential", "placement": "Placement", "trade": "Time and memory", "memory": "Memory",
-    "order": "Order",
+    "overview": "Overview", "machines": "Machines", "course": "Courses", "aborts": "Aborts", "retries": "Retries",
+    "mapping": "Table and shadow", "effect": "Beside sequential", "placement": "Placement", "moves": "Moving lines",
+    "trade": "Time and memory", "memory": "Memory", "flame": "Flame graphs", "order": "Order",
 }  # fmt: skip
 
 
@@ -175,13 +181,19 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     drawn = {figure.name for figure in figures}
     short = {**_SHORT, "throughput": findings.speed_title(study)}
     found = [("answer", "Answer")]
-    if tuning.tables(study):
-        found.append(("tuning", "Settings"))
+    if screening.tables(study):
+        found.append(("factors", "Factors"))
+    if search.tables(study):
+        found.append(("search", "Settings"))
     if study.raw.get("claims"):
         found.append(("claims", "Claims"))
-    found += [(name, short[name]) for name in ("overview", "course", "throughput") if name in drawn]
-    found += [(name, short[name]) for name in ("aborts", "retries", "mapping", "effect", "placement") if name in drawn]
-    found += [(name, short[name]) for name in ("trade", "memory") if name in drawn]
+    found += [(name, short[name]) for name in ("overview", "machines", "course", "throughput") if name in drawn]
+    found += [
+        (name, short[name])
+        for name in ("aborts", "retries", "mapping", "effect", "placement", "moves")
+        if name in drawn
+    ]
+    found += [(name, short[name]) for name in ("trade", "memory", "flame") if name in drawn]
     if any(cell.more.get("counters") for cell in study.cells):
         found.append(("counters", "Counters"))
     if study.raw.get("paper_figures"):

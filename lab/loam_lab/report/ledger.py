@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import beside, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import beside, rounding, svg
 from loam_lab.report.listing import Column, Table
 from loam_lab.report.rounding import MISSING
 from loam_lab.report.view import Study, number
@@ -47,7 +48,7 @@ def _claim(item: Mapping[str, Any], here: str) -> Claim:
     if item.get("machine") and str(item["machine"]) != here:
         notes.append(f"on {item['machine']}")
     if item.get("by_preset"):
-        notes.append("an allocator that is absent here was stood in for by one that is built like it")
+        notes.append("an absent allocator was replaced by one of the same design")
     if item.get("self_contradicting"):
         notes.append("the paper's own figures contradict it")
     if item.get("note"):

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import charts, findings, rounding, words
+from loam_lab.model import words
+from loam_lab.report import charts, findings, rounding
 from loam_lab.report.rounding import MISSING
-from loam_lab.report.view import Case, Cell, Group, Metric, Study, number
+from loam_lab.report.view import VALUES_MAX, Case, Cell, Group, Metric, Study, number
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def answers(study: Study) -> Table:
         span = answer.ratio
         rows.append((
             answer.label, answer.best, answer.worst, rounding.ratio(span.estimate, decimals=decimals),
-            rounding.interval(span.estimate, span.low, span.high, decimals), tied(answer),
+            rounding.interval(span.estimate, span.low, span.high, decimals) + words.roughly(answer.rough), tied(answer),
         ))  # fmt: skip
     columns = (
         Column("Case"), Column("Best"), Column("Worst"), Column("Times better", numeric=True),
@@ -68,8 +69,17 @@ def geomeans(study: Study) -> Table | None:
     for one in given:
         middle, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
         shown = rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
-        rows.append((str(one.get("what", MISSING)), *shown))
-    columns = (Column("Mean over the cases"), Column("Ratio", numeric=True), Column("95 % interval", numeric=True))
+        rows.append(
+            (
+                str(one.get("what", MISSING)),
+                *shown,
+                words.marked(str(one.get("verdict") or MISSING), bool(one.get("rough"))),
+            )
+        )
+    columns = (
+        Column("Mean over the cases"), Column("Ratio", numeric=True), Column("95 % interval", numeric=True),
+        Column("Verdict"),
+    )  # fmt: skip
     keys = tuple(str(one.get("allocator", "")) for one in given)
     return Table("Over all cases", columns, tuple(rows), keys) if rows else None
 
@@ -163,17 +173,16 @@ def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
 
 def _verdict(cell: Cell) -> str:
     if cell.copy and cell.verdict in ("better", "worse", "equivalent", "inconclusive"):
-        return "second copy: " + cell.verdict
-    mark, word = words.VERDICTS.get(cell.verdict, ("", cell.verdict))
-    return f"{mark} {word}".strip()
+        return "second copy: " + words.judged(cell.verdict, cell.rough)
+    return words.marked(cell.verdict, cell.rough)
 
 
 def values(members: Group) -> Table | None:
     """The primary metric of each block in order, one row per allocator; None without single values."""
     known = [(cell, metric) for cell in members.cells if (metric := members.primary(cell)) and metric.values]
-    if not known:
+    blocks = max((len(metric.values) for _, metric in known), default=0)
+    if not 0 < blocks < VALUES_MAX:  # of very many not all are here
         return None
-    blocks = max(len(metric.values) for _, metric in known)
     scale = rounding.scale_for([value for _, metric in known for value in metric.values], known[0][1].unit)
     columns = (Column("Allocator"), *(Column(f"{index + 1}", numeric=True) for index in range(blocks)))
     rows = tuple(
@@ -193,7 +202,7 @@ def aborts(study: Study, case: Case, members: Group) -> Table | None:
         return None
     columns = (
         Column("Allocator"), Column("attempts", numeric=True), Column("aborts", numeric=True),
-        *(Column(label, numeric=True) for _, label, _ in words.CAUSES),
+        *(Column(cause.words, numeric=True) for cause in study.causes),
         Column("aborted, blame run", numeric=True), Column("aborted, timing runs", numeric=True),
     )  # fmt: skip
     rows = []
@@ -203,7 +212,7 @@ def aborts(study: Study, case: Case, members: Group) -> Table | None:
         timed = cell.metrics.get("aborts_per_attempt")
         rows.append((
             cell.name, rounding.count(attempts), rounding.count(total),
-            *(rounding.count(number) for number in findings.cause_counts(blame).values()),
+            *(rounding.count(blame.get(cause.counter, 0.0)) for cause in study.causes),
             rounding.percent(total / attempts) if attempts else MISSING,
             rounding.percent(timed.estimate) if timed else MISSING,
         ))  # fmt: skip
@@ -220,12 +229,12 @@ def contrasts(study: Study, case: Case) -> Table | None:
     decimals = charts.column_decimals([one.ratio for one in found])
     rows = tuple(
         (one.allocator, one.title, words.metric(one.metric), rounding.ratio(one.ratio.estimate, decimals=decimals),
-         rounding.interval(one.ratio.estimate, one.ratio.low, one.ratio.high, decimals))
+         rounding.interval(one.ratio.estimate, one.ratio.low, one.ratio.high, decimals), one.verdict)
         for one in found
     )  # fmt: skip
     columns = (
         Column("Allocator"), Column("Comparison"), Column("Ratio of"), Column("Ratio", numeric=True),
-        Column("95 % interval", numeric=True),
+        Column("95 % interval", numeric=True), Column("Verdict"),
     )  # fmt: skip
     return Table(case.title, columns, rows, tuple(one.allocator for one in found))
 
@@ -274,8 +283,18 @@ _ASLR = {"0": "off", "1": "partial", "2": "full"}
 
 def machine(study: Study) -> list[tuple[str, str]]:
     """The machine and the build as pairs of term and value; unknown keys of the Result are kept."""
+    machines = study.raw.get("machines") or {}
     found = []
-    given = study.raw.get("machine") or {}
+    for name, facts in machines.items() if len(machines) > 1 else [("", study.raw.get("machine") or {})]:
+        found += [("Machine", name)] if name else []
+        found += _facts(facts)
+    for key, value in (study.raw.get("build") or {}).items():
+        found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
+    return found
+
+
+def _facts(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = []
     for key in [*(key for key in _MACHINE if key in given), *(key for key in given if key not in _MACHINE)]:
         value = given[key]
         text = str(MISSING if value in (None, "") else value)
@@ -284,8 +303,6 @@ def machine(study: Study) -> list[tuple[str, str]]:
         elif key == "aslr":
             text = _ASLR.get(text, text)
         found.append((_MACHINE.get(key, key.replace("_", " ").capitalize()), text))
-    for key, value in (study.raw.get("build") or {}).items():
-        found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
     return found
 
 
@@ -296,8 +313,9 @@ def failures(study: Study) -> Table | None:
         cell = item.get("cell") or {}
         factors = cell.get("factors") or cell
         name = str(factors.get("allocator", MISSING))
+        label = cell_label(factors, cell.get("parameters") or {}, study.raw.get("units") or {})
         rows.append((
-            name, cell_label(factors, cell.get("parameters") or {}), str(item.get("state", MISSING)),
+            name, label, str(item.get("state", MISSING)),
             str(item.get("count", 1)), str(item.get("detail") or MISSING),
         ))  # fmt: skip
         keys.append(name)
@@ -313,10 +331,10 @@ def failures(study: Study) -> Table | None:
     return Table("Failed, stalled and unproven runs", columns, tuple(rows), tuple(keys))
 
 
-def cell_label(factors: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+def cell_label(factors: Mapping[str, Any], parameters: Mapping[str, Any], units: Mapping[str, Any]) -> str:
     """A cell without its allocator, in words."""
     parts = [str(factors.get("workload", ""))]
-    parts += [words.parameter(key, value) for key, value in parameters.items()]
+    parts += [words.parameters(parameters, units.get(parts[0], {}))]
     if factors.get("sync") not in (None, "", "none"):
         parts.append(str(factors["sync"]))
     if factors.get("threads"):

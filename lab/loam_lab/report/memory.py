@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from loam_lab.report import charts, findings, palette, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import charts, findings, palette, rounding, svg
 from loam_lab.report.frame import Axis, Frame, span
 from loam_lab.report.listing import Column, Table
 from loam_lab.report.palette import MUTED
@@ -113,7 +114,9 @@ def table(study: Study, group: Group) -> Table | None:
 
 _COUNTERS = {
     "instructions": "instructions", "cycles": "cycles", "l1d_misses": "L1 misses", "l1d_miss_ratio": "L1 miss ratio",
-    "llc_misses": "last-level misses", "llc_miss_ratio": "last-level miss ratio", "dtlb_misses": "TLB misses", "hitm": "HITM",
+    "llc_misses": "last-level misses", "llc_miss_ratio": "last-level miss ratio", "dtlb_misses": "TLB misses",
+    "dtlb_misses_large": "TLB misses, 2 MiB pages", "dtlb_first_misses": "first-level TLB misses", "hitm": "HITM",
+    "calls": "blocks asked for", "requested_bytes": "bytes asked for", "padding": "padding", "external": "external fragmentation",
 }  # fmt: skip
 
 

@@ -26,18 +26,19 @@ _KNOWN = {
 }
 _SPARE = ("#3fa6a0", "#6c8f4e", "#a2709c", "#5a86a8", "#a5803f", "#7c7c4f", "#b3657a", "#5f9a7d")
 
-CAUSES = {
-    "word": "#5f6d80",
-    "block": "#98a5b5",
-    "other-block": "#e0904a",
-    "other-stripe": "#c04a1a",
-    "rest": "#b9b9b4",
+_CAUSES = {
+    "same_word": "#5f6d80",
+    "same_block": "#98a5b5",
+    "other_block": "#e0904a",
+    "other_stripe": "#c04a1a",
+    "unknown": "#b9b9b4",
 }
+_SPARE_CAUSES = ("#6c8f4e", "#5a86a8", "#a2709c", "#7c7c4f", "#3fa6a0", "#7a6bd0")
 
 # Threads in placement pictures, in their order; pictures also write the number.
 THREADS = ("#1f7ac2", "#bd8600", "#0f9b74", "#b55fa9", "#808080", "#7a6bd0", "#8c922b", "#d0708c")
 # What two threads share though they need not: the same rust as aborts by placement.
-SHARED = CAUSES["other-stripe"]
+SHARED = _CAUSES["other_stripe"]
 
 # Stand-ins that svg.py turns into the reader's text colour, light or dark.
 INK, MUTED, FAINT = "#010101", "#020202", "#030303"
@@ -72,6 +73,12 @@ def contrast(first: str, second: str) -> float:
 def on(ground: str) -> str:
     """Black or white, whichever reads better on that ground; one of them always reaches 4.5."""
     return max(("#000000", "#ffffff"), key=lambda ink: contrast(ink, ground))
+
+
+def of_causes(names: Sequence[str]) -> dict[str, str]:
+    """A colour per cause of aborts: its own where it is known, else the next spare one in the order of names."""
+    spare = iter(_SPARE_CAUSES * (len(names) // len(_SPARE_CAUSES) + 1))
+    return {name: _CAUSES.get(name) or next(spare) for name in names}
 
 
 def of_allocators(names: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loam_lab.report import marks, palette, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import marks, palette, rounding, svg
 from loam_lab.report.palette import FAINT, INK, MUTED
 from loam_lab.report.view import Study, number
 

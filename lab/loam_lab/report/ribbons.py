@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loam_lab.report import charts, findings, palette, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import charts, findings, palette, rounding, svg
 from loam_lab.report.frame import Axis, Frame, span
 from loam_lab.report.view import Case, Group, Study, number
 
@@ -55,7 +56,7 @@ def _case(study: Study, groups: Sequence[Group], factor: str) -> Case:
     for key, value in first.parameters.items():
         if key != factor:
             varies = len({str(peer.parameters.get(key)) for peer in peers}) > 1
-            (telling if varies or key == "structure" else fixed).append(words.parameter(key, value))
+            (telling if varies or key == "structure" else fixed).append(first.in_words(key, value))
     if len({peer.sync for peer in peers}) > 1:
         telling.append(first.sync)
     elif first.sync not in ("", "none"):
@@ -109,7 +110,7 @@ def draw(study: Study, course: Course, name: str) -> svg.Drawing | None:
                 band.append((level, metric.low, metric.high))
             low, high = frame.up.low, frame.up.high
             raw += [(level, value) for value in metric.values if low <= value <= high]
-            at = f"{_level(course.factor, level)}: {scale.show(metric.estimate)}"
+            at = f"{_level(course, level)}: {scale.show(metric.estimate)}"
             points.append((level, metric.estimate, f"{allocator}, {at} {scale.unit}"))
             told.append(f"{allocator}, {at}")
         if len(band) > 1:
@@ -128,13 +129,13 @@ def remark(study: Study, course: Course) -> str:
     ranked = [findings.ranking(group) for group in (course.groups[0], course.groups[-1])]
     if any(len(cells) < 2 for cells in ranked):
         return ""
-    first, last = (_level(course.factor, level) for level in (course.levels[0], course.levels[-1]))
+    first, last = (_level(course, level) for level in (course.levels[0], course.levels[-1]))
     if ranked[0][0].allocator == ranked[1][0].allocator:
         return f"{ranked[0][0].allocator} has the best estimate at {first} and at {last}."
     return f"The best estimate is {ranked[0][0].allocator}'s at {first} and {ranked[1][0].allocator}'s at {last}."
 
 
-def _level(factor: str, level: float) -> str:
+def _level(course: Course, level: float) -> str:
     """One level in words: "2 threads", "64 B blocks"."""
     exact = int(level) if level == int(level) else level
-    return words.threads(int(level)) if factor == "threads" else words.parameter(factor, exact)
+    return words.threads(int(level)) if course.factor == "threads" else course.groups[0].in_words(course.factor, exact)

@@ -1,11 +1,13 @@
-"""The figures over an axis or of addresses: courses, retries, placement, trade, memory over time, order."""
+"""The figures over an axis or of addresses: courses, retries, placement, moved lines, trade, memory over time, order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from loam_lab.report import charts, findings, ribbons, rounding, svg, words
+from loam_lab.model import words
+from loam_lab.report import charts, findings, ribbons, rounding, svg
 from loam_lab.report import memory as memory_charts
+from loam_lab.report import moves as moved_lines
 from loam_lab.report import order as order_charts
 from loam_lab.report import placement as pictures
 from loam_lab.report import retries as retry_charts
@@ -79,6 +81,23 @@ def placement(study: Study, names: Names) -> Figure:
         case = Case(title or "Live blocks", "", (), (), same_work=False)
         plates.append(Plate(case, name, panels, tuple(pictures.remark(one) for one in mine)))
     return Figure("placement", "Where blocks lie", tuple(plates), pictures.legend(found))
+
+
+def moves(study: Study, names: Names) -> Figure:
+    """Lines that moved between the cores of a simulated machine, one panel per allocator."""
+    plates = []
+    for case in (*study.cases, *_references(study)):
+        name = names.make("moves", case.title)
+        panels, remarks = [], []
+        for group in case.groups[:_GROUPS_MAX]:
+            for cell in group.cells:
+                if cell.copy == 0 and (found := moved_lines.of_cell(cell)):
+                    caption = ", ".join(part for part in (case.label(group), cell.allocator) if part)
+                    panels.append((caption, moved_lines.draw(cell.allocator, found, names.make(name, caption))))
+                    remarks.append(moved_lines.remark(caption, found))
+        if panels:
+            plates.append(Plate(case, name, tuple(panels), tuple(remarks)))
+    return Figure("moves", "Which lines move between cores", tuple(plates), moved_lines.legend())
 
 
 def trade(study: Study, names: Names) -> Figure:

@@ -10,7 +10,7 @@ from loam_lab.report.view import Cell, Study
 from loam_lab.report.view import number as as_number
 
 _HEAD = ("study", "created_utc", "workload", "sync", "allocator", "machine", "threads", "copy")
-_TAIL = ("metric", "estimate", "low", "high", "unit", "better", "runs", "failed", "state", "verdict")
+_TAIL = ("metric", "estimate", "low", "high", "unit", "better", "runs", "failed", "state", "verdict", "rough")
 
 
 def to_csv(study: Study) -> str:
@@ -31,7 +31,7 @@ def to_csv(study: Study) -> str:
             cell.machine, cell.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
         ]  # fmt: skip
         for row in _rows(cell):
-            writer.writerow([*head, *row, cell.runs, cell.failed, cell.state, cell.verdict])
+            writer.writerow([*head, *row, cell.runs, cell.failed, cell.state, cell.verdict, int(cell.rough)])
     return target.getvalue()
 
 

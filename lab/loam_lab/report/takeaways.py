@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loam_lab.report import ledger, rounding, words
+from loam_lab.model import words
+from loam_lab.report import ledger, rounding, screening
 from loam_lab.report.findings import Answer, Fitness, answers, comparison, contrasts, fitness, placement
 from loam_lab.report.view import Study
 
@@ -22,16 +23,41 @@ def take_home(study: Study) -> list[Finding]:
     """Three to five sentences that answer the study's question."""
     claims = ledger.claims(study)
     stated = [Finding("The paper's claims", ledger.tally(claims))] if claims else []
-    found = [*_advice(study), *stated, *_speed(answers(study)), *_causes(study), *_mapping(study)]
+    factors = [Finding("Factors", " ".join(told))] if (told := screening.sentences(study)) else []
+    found = [
+        *_remember(study),
+        *_advice(study),
+        *factors,
+        *stated,
+        *_speed(answers(study)),
+        *_machines(study),
+        *_causes(study),
+        *_mapping(study),
+    ]
     fit = fitness(study)
     if fit:
         found.append(Finding("The instrument", fitness_sentence(study, fit)))
     return found
 
 
+def _remember(study: Study) -> list[Finding]:
+    """What a newcomer should remember, where the Result says so; of one command the recommendation is that."""
+    text = study.raw.get("remember")
+    return [Finding("Remember", str(text))] if text else []
+
+
+def _machines(study: Study) -> list[Finding]:
+    """Whether the ranking holds on every machine, where several measured."""
+    return [
+        Finding("Across machines", str(one["text"]))
+        for one in study.raw.get("across_machines") or []
+        if one.get("text")
+    ]
+
+
 def _advice(study: Study) -> list[Finding]:
     """What a bench recommends, and what its search of settings found, where the Result has that."""
-    parts = (("Recommendation", study.raw.get("recommendation")), ("Settings", study.raw.get("tuning")))
+    parts = (("Recommendation", study.raw.get("recommendation")), ("Settings", study.raw.get("search")))
     return [Finding(lead, str(part["text"])) for lead, part in parts if part and part.get("text")]
 
 
@@ -51,7 +77,7 @@ def _speed(given: Sequence[Answer]) -> list[Finding]:
         text = comparison(widest)
         if len(mine) > 1:
             text = f"The choice of allocator matters most for {widest.label.removeprefix(workload + ', ')}: {text}"
-        text += ", though the interval is wide." if widest.rough else "."
+        text += words.roughly(widest.rough) + "."
         level = sum(answer.level for answer in mine)
         if level:
             text += f" In {level} of {len(mine)} cases best and worst are a statistical tie."
@@ -88,9 +114,14 @@ def _causes(study: Study) -> list[Finding]:
 
 def _mapping(study: Study) -> list[Finding]:
     found = []
-    every = [contrast for case in study.cases for contrast in contrasts(study, case)]
-    for what in dict.fromkeys(contrast.what for contrast in every):
-        spans = [one.ratio for one in every if one.what == what and one.ratio.estimate is not None]
+    several = len({group.machine for group in study.groups}) > 1
+    every = [
+        (f"{contrast.what}, {case.groups[0].machine}" if several else contrast.what, contrast.ratio)
+        for case in study.cases
+        for contrast in contrasts(study, case)
+    ]
+    for what in dict.fromkeys(what for what, _ in every):
+        spans = [ratio for name, ratio in every if name == what and ratio.estimate is not None]
         known = [span for span in spans if span.low is not None and span.high is not None]
         if not known:
             continue

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from loam_lab.report import findings, html, ledger, listing, takeaways, warned, words
+from loam_lab.model import words
+from loam_lab.report import across, findings, html, ledger, listing, screening, takeaways, warned
 from loam_lab.report.listing import Table
 from loam_lab.report.plates import Figure
 from loam_lab.report.view import Study
@@ -49,6 +50,8 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
     answers = listing.answers(study)
     if answers.rows:
         parts.append(table(answers))
+    if screened := screening.tables(study):
+        parts += ["## Which factor decides", *map(table, screened)]
     if claims := ledger.claims(study):
         parts.append("## The paper's claims")
         parts.append(escape(ledger.tally(claims)))
@@ -60,6 +63,10 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts.append(f"## {escape(figure.title)}")
         if pictures:
             parts.append(f"![{escape(figure.title)}](figures/{figure.name}.svg)")
+        if figure.name == "machines":
+            parts += [table(given) for answer in across.answers(study) for given in across.tables(answer)]
+            for told_of, tables in across.identical(study):
+                parts += [escape(told_of), *map(table, tables)]
         for case in study.cases:
             if figure.name == "throughput":
                 parts += [table(listing.group(study, group)) for group in case.groups]

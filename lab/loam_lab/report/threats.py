@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from loam_lab.report import findings, listing, rounding, words
+import math
+
+from loam_lab.model import words
+from loam_lab.report import findings, listing, rounding
 from loam_lab.report.view import Study, number
 
 
 def table(study: Study) -> listing.Table:
     """Every limit that applies to this result; those that were looked for and not found are said too."""
     rows = [
-        *_excluded(study), *_disturbed(study), *_families(study), *_stopping(study), *_memory(study), *_counters(study),
-        *_threads(study), *_proofs(study), *_noise(study),
+        *_excluded(study), *_disturbed(study), *_waiting(study), *_families(study), *_stopping(study), *_memory(study),
+        *_counters(study), *_threads(study), *_proofs(study), *_noise(study),
     ]  # fmt: skip
     columns = (listing.Column("Threat"), listing.Column("Here"), listing.Column("Consequence"))
     return listing.Table("Threat by threat", columns, tuple(rows))
@@ -34,22 +37,35 @@ def _disturbed(study: Study) -> list[tuple[str, str, str]]:
     by = [f"{int(n)} by {name.replace('_', ' ')}" for name, n in (given.get("by") or {}).items() if number(n)]
     here = f"{int(repeated)} of {int(blocks)} blocks repeated, {int(stayed)} stayed disturbed"
     here += f" ({rounding.percent(stayed / blocks, 2)})" + (f": {words.listing(by)}" if by else "")
+    slices, left_out = number(given.get("slices")) or 0, number(given.get("slices_left_out")) or 0
+    here += f"; {rounding.percent(left_out / slices, 2)} of all slices left out" if slices else ""
     told = (
-        "intervals hold them; hatched cells also give the ratio without them"
+        "intervals include them; hatched cells also give the ratio without them"
         if stayed
         else "intervals are of quiet blocks"
     )
     return [("Disturbance from outside", here, told)]
 
 
+def _waiting(study: Study) -> list[tuple[str, str, str]]:
+    """Of commands that waited for a processor, which time decides."""
+    given = study.raw.get("waiting") or {}
+    if given.get("decides") != "processor_s":
+        return []
+    here = f"threads waited in {given.get('disturbed')} of {given.get('blocks')} blocks"
+    return [
+        ("Waiting for a processor", here, "processor time (user and system) decides the recommendation, not wall time")
+    ]
+
+
 def _families(study: Study) -> list[tuple[str, str, str]]:
     given = study.raw.get("multiplicity") or {}
     rows = []
-    for key, what in (("headlines", "Best and worst"), ("cells", "Heat map")):
+    for key, what, noun in (("headlines", "Best and worst", "cases"), ("cells", "Heat map", "comparisons")):
         family = given.get(key) or {}
         if family.get("size"):
-            here = f"{family['size']} comparisons, adjusted by {family.get('method', 'an unnamed method')}"
-            told = "a difference that chance explains in the family is not shown as one"
+            here = f"{family['size']} {noun}, adjusted by {family.get('method', 'an unnamed method')}"
+            told = "a difference that chance can explain is not shown as a difference"
             rows.append((f"Many comparisons: {what.lower()}", here, told))
     if not rows and (count := sum(cell.ratio is not None for cell in study.cells)) > 1:
         told = "expect about one in twenty intervals to miss its value"
@@ -65,7 +81,11 @@ def _stopping(study: Study) -> list[tuple[str, str, str]]:
     reached = bool(given.get("reached"))
     here = f"intervals of {width} {'reached' if reached else 'not reached'} after {given.get('blocks')} blocks"
     here += f" (at most {given['cap_blocks']})" if given.get("cap_blocks") else ""
-    told = "looking after every batch widens the true error a little" if reached else "small differences stay undecided"
+    told = (
+        "checking after every batch raises the true error rate a little"
+        if reached
+        else "small differences stay undecided"
+    )
     return [("Stopping rule", here, told)]
 
 
@@ -89,19 +109,23 @@ def _counters(study: Study) -> list[tuple[str, str, str]]:
         f"; not available: {'; '.join(silent)}" if silent else ""
     )
     told = (
-        "simulated counts are of one core and know no sharing"
-        if "perf_event" not in counting
-        else "measured on the cores"
+        "simulated counts are of one core, without sharing" if "perf_event" not in counting else "measured on the cores"
     )
     return [("Counter sources", here, told)]
 
 
 def _threads(study: Study) -> list[tuple[str, str, str]]:
-    cores = number((study.raw.get("machine") or {}).get("cores"))
-    over = sorted({group.threads for group in study.groups if cores and group.threads > cores})
+    machines = study.raw.get("machines") or {}
+    cores = {name: number(facts.get("cores")) or math.inf for name, facts in machines.items()}
+    over: dict[str, set[int]] = {}
+    for group in study.groups:
+        if group.threads > cores.get(group.machine, math.inf):
+            over.setdefault(group.machine, set()).add(group.threads)
     if not over:
         return []
-    here = f"{words.listing(map(str, over))} threads on {int(cores or 0)} cores"
+    here = "; ".join(
+        f"{words.listing(map(str, sorted(counts)))} threads on {cores[name]:.0f} cores" for name, counts in over.items()
+    )
     return [("More threads than cores", here, "those cells show scheduling too and decide nothing")]
 
 

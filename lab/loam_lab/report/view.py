@@ -5,6 +5,8 @@ Nothing is computed here that the Result does not say; findings.py draws the con
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -12,13 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from loam_lab.errors import LoamError
-from loam_lab.model import shape
-from loam_lab.report import words
+from loam_lab.model import collector, schema, shape, words
 
-SCHEMA = 1
+# Single blocks that figures and tables show of a cell: as many as a reader can tell apart.
+VALUES_MAX = 200
+
+# The kind of a synchronisation that protects nothing.
+NONE = "none"
 
 # Control characters have no place in HTML, XML or a terminal; tab and newline may stay.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
+_PLAIN = frozenset((float, int, bool, type(None)))
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Metric(Interval):
-    """One metric of a cell: unit as recorded, better = higher | lower | neither, values = one per block."""
+    """One metric of a cell: unit as recorded, better = higher | lower | neither, values = one per block, the first of many."""
 
     unit: str
     better: str
@@ -43,8 +49,8 @@ class Metric(Interval):
 class Cell:
     """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel.
 
-    q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed; undisturbed: the ratio
-    without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
+    rough: its interval is wide; q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed;
+    undisturbed: the ratio without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
     """
 
     group: str
@@ -59,6 +65,7 @@ class Cell:
     failed: int
     state: str
     verdict: str
+    rough: bool
     metrics: Mapping[str, Metric]
     ratio: Interval | None
     ratio_metric: str
@@ -75,9 +82,29 @@ class Cell:
         return self.allocator if self.copy == 0 else f"{self.allocator}, again"
 
 
+# How a cell's blame run counts the aborts of a cause.
+_COUNTER = "aborts_"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause of aborts: its name, and what the report calls it."""
+
+    name: str
+    words: str
+
+    @property
+    def counter(self) -> str:
+        """Its count among a cell's blame."""
+        return _COUNTER + self.name
+
+
 @dataclass(frozen=True)
 class Group:
-    """Cells that differ in the allocator only: what one panel of a figure compares."""
+    """Cells that differ in the allocator only: what one panel of a figure compares.
+
+    units: of the workload's parameters, by name; none in a result that does not say
+    """
 
     workload: str
     sync: str
@@ -86,6 +113,7 @@ class Group:
     parameters: Mapping[str, Any]
     metric: str
     cells: tuple[Cell, ...]
+    units: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -101,6 +129,10 @@ class Group:
     def plain(self) -> dict[str, Any]:
         """The parameters without the mapping."""
         return {key: value for key, value in self.parameters.items() if key != "mapping"}
+
+    def in_words(self, key: str, value: Any) -> str:
+        """A level of one of its parameters in words."""
+        return words.parameter(key, value, self.units.get(key, words.BYTES))
 
     def primary(self, cell: Cell) -> Metric | None:
         """The metric that this group is judged by, of one of its cells."""
@@ -149,6 +181,19 @@ class Study:
     references: tuple[Group, ...]
     counted: tuple[Group, ...] = ()
 
+    @functools.cached_property
+    def causes(self) -> tuple[Cause, ...]:
+        """The causes of aborts that some blame run counted, in the order of the result's table; then those without words."""
+        counted = {
+            name.removeprefix(_COUNTER): None for cell in self.cells for name, number in (cell.blame or {}).items()
+            if number and name.startswith(_COUNTER) and name != "aborts_per_attempt"
+        }  # fmt: skip
+        known = {str(item["name"]): item for item in self.raw.get("abort_causes") or []}
+        return tuple(
+            Cause(name, str(known.get(name, {}).get("words") or name.replace("_", " ")))
+            for name in (*known, *(name for name in counted if name not in known)) if name in counted
+        )  # fmt: skip
+
     @property
     def every(self) -> tuple[Group, ...]:
         """Compared groups and counted ones."""
@@ -164,7 +209,8 @@ def clean(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(clean(key)): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
+        # Values of single blocks: a large result has millions of them, and nothing in them is to be cleaned.
+        return list(value) if set(map(type, value)) <= _PLAIN else [clean(item) for item in value]
     return value
 
 
@@ -183,14 +229,11 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
     """
     if not isinstance(result, Mapping) or "cells" not in result:
         raise LoamError(source, None, "not a result of loam: it has no cells", "name a folder that holds result.json")
-    if result.get("schema") != SCHEMA:
-        raise LoamError(
-            f"{source}: schema", result.get("schema"), f"this version reads schema {SCHEMA}",
-            "make the report with the version of loam that measured, or measure again",
-        )  # fmt: skip
+    schema.check(source, result.get("schema"))
     shape.check(result, source)
     raw: dict[str, Any] = clean(result)
     primary: dict[str, str] = raw.get("primary_metrics") or {}
+    units: dict[str, dict[str, str]] = raw.get("units") or {}
     try:
         cells = tuple(_cell(item) for item in raw["cells"])
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -200,15 +243,16 @@ def read(result: Mapping[str, Any], source: str = "result") -> Study:
     listed = [str(item.get("name")) for item in raw.get("allocators") or []]
     allocators = tuple(dict.fromkeys(listed + [cell.allocator for cell in cells]))
     names = {str(item.get("name")) for item in raw.get("groups") or [] if item.get("role") == "counted"}
-    counted = _groups([cell for cell in cells if cell.group in names], allocators, primary)
-    groups = _groups([cell for cell in cells if cell.group not in names], allocators, primary)
-    references = tuple(group for group in groups if _is_reference(group, groups))
+    counted = _groups([cell for cell in cells if cell.group in names], allocators, primary, units)
+    groups = _groups([cell for cell in cells if cell.group not in names], allocators, primary, units)
+    kinds = {str(item.get("name")): str(item.get("kind", "")) for item in raw.get("syncs") or []}
+    references = tuple(group for group in groups if _is_reference(group, groups, kinds))
     cases = _cases([group for group in groups if group not in references])
     return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references, counted)
 
 
 # What single figures read of a cell, in the Result's own form.
-_MORE = ("memory", "counters", "aborts_per_commit")
+_MORE = ("memory", "counters", "aborts_per_commit", "moves")
 
 
 def _cell(item: Mapping[str, Any]) -> Cell:
@@ -222,6 +266,7 @@ def _cell(item: Mapping[str, Any]) -> Cell:
         machine=str(factors.get("machine", "host")), threads=int(factors.get("threads") or 1),
         parameters=dict(item.get("parameters") or {}), copy=int(item.get("copy") or 0), runs=int(item.get("runs") or 0),
         failed=int(item.get("failed") or 0), state=str(item.get("state", "ok")), verdict=str(item.get("verdict", "")),
+        rough=bool(item.get("rough")),
         metrics={str(name): _metric(value) for name, value in (item.get("metrics") or {}).items()},
         ratio=_interval(ratio) if ratio else None, ratio_metric=str(ratio.get("metric", "")) if ratio else "",
         blame={k: float(v) for k, v in blame.items() if number(v) is not None} if blame else None,
@@ -237,14 +282,20 @@ def _interval(item: Mapping[str, Any]) -> Interval:
 
 
 def _metric(item: Mapping[str, Any]) -> Metric:
-    values = tuple(value for value in map(number, item.get("values") or []) if value is not None)
+    single = itertools.islice(item.get("values") or [], VALUES_MAX)
+    values = tuple(value for value in map(number, single) if value is not None)
     ends = _interval(item)
     return Metric(
         ends.estimate, ends.low, ends.high, str(item.get("unit", "")), str(item.get("better", "neither")), values
     )
 
 
-def _groups(cells: Iterable[Cell], allocators: tuple[str, ...], primary: Mapping[str, str]) -> tuple[Group, ...]:
+def _groups(
+    cells: Iterable[Cell],
+    allocators: tuple[str, ...],
+    primary: Mapping[str, str],
+    units: Mapping[str, Mapping[str, str]],
+) -> tuple[Group, ...]:
     found: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         key = (
@@ -265,7 +316,16 @@ def _groups(cells: Iterable[Cell], allocators: tuple[str, ...], primary: Mapping
         ]
         metric = primary.get(first.workload) or next(iter(names), "")
         groups.append(
-            Group(first.workload, first.sync, first.machine, first.threads, first.parameters, metric, tuple(members))
+            Group(
+                first.workload,
+                first.sync,
+                first.machine,
+                first.threads,
+                first.parameters,
+                metric,
+                tuple(members),
+                units.get(first.workload, {}),
+            )
         )
     return tuple(groups)
 
@@ -288,9 +348,14 @@ def _twins(reference: Group, group: Group) -> bool:
     )
 
 
-def _is_reference(group: Group, groups: Iterable[Group]) -> bool:
-    """Whether a group is the sequential twin of a synchronised one: shown beside it, not on its own."""
-    return group.sync == "sequential" and any(other.sync != "sequential" and _twins(group, other) for other in groups)
+def _is_reference(group: Group, groups: Iterable[Group], kinds: Mapping[str, str]) -> bool:
+    """Whether a group is the twin without synchronisation of a synchronised one: shown beside it, not on its own.
+
+    kinds: of the synchronisations
+    """
+    return kinds.get(group.sync) == NONE and any(
+        kinds.get(other.sync) != NONE and _twins(group, other) for other in groups
+    )
 
 
 def reference_of(group: Group, study: Study) -> Group | None:
@@ -298,9 +363,14 @@ def reference_of(group: Group, study: Study) -> Group | None:
     return next((candidate for candidate in study.references if _twins(candidate, group)), None)
 
 
+def _factor(parameter: str) -> str:
+    """How the factor is called whose levels a parameter has."""
+    return parameter if parameter == collector.NAME else f"-p {parameter}"
+
+
 def _dimensions(group: Group) -> dict[str, tuple[str, str]]:
     """Factor -> (level, level in words), in the order in which titles name them."""
-    found = {f"-p {key}": (str(value), words.parameter(key, value)) for key, value in group.parameters.items()}
+    found = {_factor(key): (str(value), group.in_words(key, value)) for key, value in group.parameters.items()}
     found["threads"] = (str(group.threads), words.threads(group.threads))
     for name, value in (("sync", group.sync), ("machine", group.machine)):
         found[name] = (value, "" if value in ("host", "none") else value)

@@ -21,10 +21,24 @@ from typing import Any, TextIO
 
 from loam_lab import console, paths
 from loam_lab.errors import LoamError, unknown
+from loam_lab.setup import jvm
 
 # Everything a workload, a test or a library is made of; a change elsewhere rebuilds nothing.
-_SOURCE_FOLDERS = ("include", "runtime", "structures", "workloads", "cmake", "lab/probe", "tests/planted")
-_SOURCE_FILES = ("CMakeLists.txt", "CMakePresets.json")
+_SOURCE_FOLDERS = (
+    "include",
+    "runtime",
+    "structures",
+    "workloads",
+    "simulator",
+    "cmake",
+    "lab/probe",
+    "lab/interposer",
+    "lab/programs",
+    "tests/planted",
+    "tests/simulator",
+)
+PROGRAMS = "programs"
+_SOURCE_FILES = ("CMakeLists.txt", "CMakePresets.json", "lab/loam_lab/__init__.py")
 _TEST_FOLDERS = ("tests/unit", "tests/model", "tests/stress", "tests/fuzz", "tests/golden")
 _STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 
@@ -101,18 +115,18 @@ def _read_stamp(preset: str) -> dict[str, Any]:
     return stamp
 
 
-def _files_of(content: dict[str, Any], targets: Sequence[str] | None) -> dict[str, Path]:
-    """The files that the named targets stand for: executables and libraries of loam-paths.json by their short names."""
-    known: dict[str, str] = {**content["executables"], **content["libraries"]}
-    if targets is None:
-        return {name: Path(file) for name, file in known.items()}
-    chosen = {}
-    for target in targets:
-        name = target.removeprefix("loam-workload-")
+def _files_of(content: dict[str, Any], targets: Sequence[str] | None, preset: str) -> dict[str, Path]:
+    """The files to build for the named targets: executables and libraries of loam-paths.json by their short names."""
+    programs = {name: entry["argv"][0] for name, entry in content["executables"].items()}
+    known = {name: Path(file) for name, file in {**programs, **content["libraries"]}.items()}
+    names = list(known) if targets is None else [target.removeprefix("loam-workload-") for target in targets]
+    if PROGRAMS in names:  # those that are compiled
+        names += [name for name in known if name.startswith("program-")]
+    for name in names:
         if name not in known:
             raise unknown("--sync", name, content["executables"], "synchronisation")
-        chosen[name] = Path(known[name])
-    return chosen
+    built = paths.build_folder(preset)
+    return {name: known[name] for name in names if known[name].is_relative_to(built)}  # a script is not built
 
 
 def is_built(targets: Sequence[str] | None = None, preset: str = "release") -> bool:
@@ -121,7 +135,7 @@ def is_built(targets: Sequence[str] | None = None, preset: str = "release") -> b
     if stamp.get("fingerprint") != sources_fingerprint() or stamp.get("root") != str(paths.root()):
         return False
     try:
-        files = _files_of(paths.load_paths(preset), targets)
+        files = _files_of(paths.load_paths(preset), targets, preset)
     except LoamError:
         return False
     return all(name in stamp.get("targets", []) and file.exists() for name, file in files.items())
@@ -134,6 +148,8 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
     returns: the content of loam-paths.json; progress goes to standard error
     raises: LoamError if a name is unknown, a tool is missing, the folder cannot be written or the compiler fails
     """
+    if any(target.startswith(jvm.PREFIX) for target in targets or ()):
+        jvm.ensure()
     if is_built(targets, preset):
         return paths.load_paths(preset)
     with _lock(preset):
@@ -142,16 +158,17 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
         _require_tools()
         fingerprint = sources_fingerprint()  # before the build: a file saved meanwhile must count as changed
         configure(preset)
-        content = paths.load_paths(preset)
+        content = _configured(preset)
         if any(
             name.removeprefix("loam-workload-") not in {**content["executables"], **content["libraries"]}
             for name in targets or ()
         ):
             configure(preset, again=True)  # a synchronisation may have been added since cmake looked
             content = paths.load_paths(preset)
-        files = _files_of(content, targets)
+        files = _files_of(content, targets, preset)
         folder = paths.build_folder(preset)
-        build(preset, [os.path.relpath(file, folder) for file in files.values()], label=", ".join(files))
+        if files:
+            build(preset, [os.path.relpath(file, folder) for file in files.values()], label=", ".join(files))
         stamp = _read_stamp(preset)
         done = set(files)
         if stamp.get("fingerprint") == fingerprint:
@@ -161,6 +178,15 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
             json.dumps({"root": str(paths.root()), "fingerprint": fingerprint, "targets": sorted(done)}),
         )
         return content
+
+
+def _configured(preset: str) -> dict[str, Any]:
+    """The content of loam-paths.json; written anew where another revision of the checkout wrote it."""
+    try:
+        return paths.load_paths(preset)
+    except LoamError:
+        configure(preset, again=True)
+        return paths.load_paths(preset)
 
 
 def _write_whole(file: Path, text: str) -> None:

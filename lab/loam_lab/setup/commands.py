@@ -29,7 +29,7 @@ def setup(*, tests: bool, programs: bool, as_json: bool) -> int:
         })  # fmt: skip
         return 0
     for line, empty in (
-        ("packages  " + ", ".join(name for name in brought if name not in left), "packages  nothing was missing"),
+        ("packages  " + ", ".join(name for name in brought if name not in left), "packages  nothing is missing"),
         (
             "built     " + ", ".join(sorted({**content["executables"], **content["libraries"]})),
             "built     everything was up to date",
@@ -37,5 +37,5 @@ def setup(*, tests: bool, programs: bool, as_json: bool) -> int:
     ):
         is_empty = line.strip() == "packages" or (line.startswith("built") and was_built)
         console.out().print(f"[good]✓[/good] {empty if is_empty else line}")
-    console.out().print("ready: [command]./loam tour[/command] takes two minutes and writes a report")
+    console.out().print("ready: [command]./loam tour[/command] takes less than three minutes and writes a report")
     return 0

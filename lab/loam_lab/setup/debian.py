@@ -27,7 +27,8 @@ class Package:
     """One Debian package and how to see that what it brings is there.
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
-    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators), "programs"
+    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
+        "flame" (call stacks), "fleet" (engines of other machines), "jvm" (synchronisations on the JVM), "programs"
         (what loam_lab.programs runs under allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
@@ -62,10 +63,19 @@ PACKAGES = (
     ),
     Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
     Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
+    Package("libgc1", "library:libgc.so.1", ("measure", "test"), "the collector of gc-boehm", unpacks=True),
     Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
+    Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
     Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
     Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
+    Package(
+        "gcc-12-plugin-dev",
+        "file:usr/lib/gcc/x86_64-linux-gnu/12/plugin/include/gcc-plugin.h",
+        ("test",),
+        "counts instructions between simulated accesses",
+        optional=True,
+    ),
     Package(
         "libclang-rt-14-dev",
         "file:usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a",
@@ -73,16 +83,29 @@ PACKAGES = (
         "fuzzes the heap",
         optional=True,
     ),
+    Package("ccache", "command:ccache", ("test",), "compiles what has not changed but once", optional=True),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
     Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
+    Package("munge", "command:munged", ("fleet",), "tests of --engine slurm", optional=True),
+    Package("slurm-wlm", "command:slurmctld", ("fleet",), "tests of --engine slurm", optional=True),
+    Package("openssh-client", "command:ssh", ("fleet",), "--engine ssh", optional=True),
+    Package("openssh-server", "file:usr/sbin/sshd", ("fleet",), "tests of --engine ssh", optional=True),
     _program("gcc", "command:gcc", "a C compiler"),
     _program("ghostscript", "command:gs", "PostScript to pixels"),
     _program("git", "command:git", "histories"),
+    _program("libgmp-dev", "library:libgmp.so", "large numbers for cfrac"),
     _program("libpython3.11-testsuite", "file:usr/lib/python3.11/test/test_list.py", "CPython's own tests"),
     _program("lua5.4", "command:lua5.4", "Lua"),
     _program("mawk", "command:awk", "awk"),
     _program("nodejs", "command:node", "JavaScript with worker threads"),
-    _program("openjdk-17-jdk-headless", "file:usr/lib/jvm/java-17-openjdk-amd64/bin/javac", "a JVM"),
+    Package(
+        "openjdk-17-jdk-headless",
+        "file:usr/lib/jvm/java-17-openjdk-amd64/bin/javac",
+        ("programs", "jvm", "test"),
+        "runs under allocators, and transactions on the JVM",
+        optional=True,
+    ),
+    Package("maven", "command:mvn", ("jvm", "test"), "builds what runs on the JVM", optional=True),
     _program("perl", "command:perl", "Perl with threads"),
     _program("postgresql-15", "file:usr/lib/postgresql/15/bin/initdb", "a database; starts a service of its own"),
     _program("python3", "file:usr/bin/python3", "CPython"),
@@ -135,11 +158,11 @@ def ensure(*needs: str) -> None:
 
 def _elsewhere(lacking: Sequence[Package]) -> None:
     """On a system without apt-get: an absent allocator is only missing from comparisons, an absent tool is an error."""
-    hint = "this is no Debian: install what corresponds with your system's package manager"
+    hint = "this is not Debian: install the equivalent packages with your system's package manager"
     tools = [package for package in lacking if not package.optional and not package.check.startswith("library:")]
     if tools:
         raise LoamError("missing", None, _names(tools), hint)
-    note(f"warning: missing: {_names(lacking)}; what needs them is left out; {hint}")
+    note(f"warning: missing: {_names(lacking)}; whatever needs them is left out; {hint}")
 
 
 def _names(packages: Iterable[Package]) -> str:
@@ -240,7 +263,7 @@ def download(name: str, folder: Path) -> Path:
     folder: where to; returns: the archive; raises: LoamError without apt-get, offline, or where there is no such package
     """
     if not shutil.which("apt-get"):
-        raise LoamError(name, None, "comes as a Debian package, and this is no Debian", "use another allocator")
+        raise LoamError(name, None, "comes as a Debian package, and this is not Debian", "use another allocator")
     note(f"downloading the Debian package {name} ...")
     options = _own_index(folder / "apt", f"by hand: apt-get download {name}")
     if _apt([*options, "download", "-q", name], folder=folder) != 0:

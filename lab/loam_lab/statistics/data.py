@@ -1,81 +1,47 @@
-"""The runs of a campaign, read from its journals with DuckDB, grouped by cell and copy."""
+"""The runs of a campaign, read from its journals, grouped by cell and copy."""
 
 from __future__ import annotations
 
 import functools
-import json
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loam_lab.measure import journal
-from loam_lab.measure.folder import read_manifest
-from loam_lab.model.cell import SIMULATED, Cell
+import numpy as np
+from numpy.typing import NDArray
+
+from loam_lab.model.cell import SURROUNDED, Cell
 from loam_lab.model.description import Description, Metric, Workload
-from loam_lab.model.records import totals, value_of
 from loam_lab.model.study import Group, Study
+from loam_lab.statistics import agreement
+from loam_lab.statistics import runs as reading
+from loam_lab.statistics.intervals import Array
+from loam_lab.statistics.reader import Reader
+from loam_lab.statistics.runs import PROCESS_METRICS as PROCESS_METRICS
+from loam_lab.statistics.runs import PROCESSOR_TIME as PROCESSOR_TIME
+from loam_lab.statistics.runs import Run as Run
+from loam_lab.store import journal
+from loam_lab.store.folder import read_manifest
 
-# What the lab itself measures of every process: name -> (unit, better, kind).
-PROCESS_METRICS = (
-    Metric(name="wall_s", unit="s", better="lower", kind="time"),
-    Metric(name="user_s", unit="s", better="lower", kind="time"),
-    Metric(name="system_s", unit="s", better="lower", kind="time"),
-    Metric(name="rss_peak_bytes", unit="B", better="lower", kind="bytes"),
-    Metric(name="faults_minor", unit="1", better="lower", kind="count"),
-    Metric(name="faults_major", unit="1", better="lower", kind="count"),
-)
-_ROW = (
-    "cell", "block", "copy", "attempt", "order", "identity", "started_utc", "t_s", "disturbance", "purpose", "state", "failure",
-    "detail", "proof", "records", "observed", "warnings", "run_delay_s",
-    *(metric.name for metric in PROCESS_METRICS),
-)  # fmt: skip
+# A cell that loses more of its runs than this is a failed cell: what is left of it is a selection.
+FAILED_SHARE_MAX = 0.05
+# Of cells with more runs only the primary metric's values are kept; others are made anew from their runs.
+_KEPT_RUNS_MAX = 200
 
 
-@dataclass
-class Run:
-    """One line of a journal. process: the lab's own figures by name; records: the workload's lines
+@dataclass(frozen=True)
+class _Good:
+    """The good runs of a cell and copy, which several metrics are asked of one after the other.
 
-    observed: what was seen from outside in a run of another purpose than timing
-    attempt: 1 and 2 where the block was run again; order: position in the plan; identity: as JSON text
-    t_s: start since the campaign's, None in journals of older labs; disturbance: see loam_lab.measure.disturbance
+    columns: where all of them have the same numbers, each in a block of its own
     """
 
-    cell: str
-    block: int
-    copy: int
-    attempt: int
-    order: int
-    identity: str
-    started_utc: str
-    t_s: float | None
-    disturbance: Mapping[str, Any]
-    purpose: str
-    state: str
-    failure: str
-    detail: str
-    proof: Mapping[str, Any]
-    records: list[dict[str, Any]]
-    observed: Mapping[str, Any]
-    warnings: list[str]
-    run_delay_s: float | None
-    process: dict[str, float | None]
-
-    def value(self, metric: Metric) -> float | None:
-        """The run's one value of a metric."""
-        if metric.name in self.process:
-            return self.process[metric.name]
-        return value_of(metric, self.records, self.sums)
-
-    @functools.cached_property
-    def sums(self) -> dict[str, float]:
-        """Totals of the iteration records: every metric of the run is made of them."""
-        return totals(self.records)
-
-    @property
-    def begin(self) -> Mapping[str, Any]:
-        """The begin record, empty where there is none."""
-        return next((line for line in self.records if line.get("kind") == "begin"), {})
+    place: tuple[str, int]
+    runs: list[Run]
+    blocks: NDArray[np.int64]
+    columns: dict[str, Array] | None
 
 
 @dataclass
@@ -94,7 +60,9 @@ class Campaign:
     timed: dict[tuple[str, int], list[Run]] = field(default_factory=dict)
     special: dict[str, dict[str, list[Run]]] = field(default_factory=dict)
     superseded: list[Run] = field(default_factory=list)
-    _values: dict[tuple[Cell, int, str], dict[int, float]] = field(default_factory=dict)
+    _series: dict[tuple[str, int, str], tuple[NDArray[np.int64], Array]] = field(default_factory=dict)
+    _waited: dict[tuple[str, int], float | None] = field(default_factory=dict)
+    _last: _Good | None = None
     _counterparts: dict[tuple[object, ...], tuple[frozenset[str], dict[tuple[object, ...], Cell]]] = field(
         default_factory=dict
     )
@@ -104,10 +72,10 @@ class Campaign:
         """The runs that tell causes of aborts apart, by cell key."""
         return self.special.get("blame", {})
 
-    def others(self, cell: Cell, *, simulated: bool = True) -> list[Run]:
-        """Every run of a cell that is not a timing run. simulated: also those inside valgrind"""
+    def others(self, cell: Cell, *, surrounded: bool = True) -> list[Run]:
+        """Every run of a cell that is not a timing run. surrounded: also those inside a tool or behind a library"""
         return [
-            run for purpose, runs in self.special.items() if simulated or purpose not in SIMULATED
+            run for purpose, runs in self.special.items() if surrounded or purpose not in SURROUNDED
             for run in runs.get(cell.key, ())
         ]  # fmt: skip
 
@@ -117,29 +85,25 @@ class Campaign:
         Of each block the last whole attempt counts, so that what is compared was run together.  An attempt is whole if
         it has every run that went well before; one that was interrupted is not.
         """
-        blocks: dict[tuple[object, ...], dict[int, list[Run]]] = {}
-        for run in (run for run in timing if run.cell in self._strata):
-            blocks.setdefault((self._strata[run.cell], run.block), {}).setdefault(run.attempt, []).append(run)
-        for attempts in blocks.values():
-            well: set[tuple[str, int]] = set()
-            counts = min(attempts)
-            for attempt, runs in sorted(attempts.items()):
-                if well <= {(run.cell, run.copy) for run in runs}:
-                    counts = attempt
-                well |= {(run.cell, run.copy) for run in runs if run.state == "ok"}
-            for attempt, runs in attempts.items():
-                for run in runs:
-                    if attempt == counts:
-                        self.timed.setdefault((run.cell, run.copy), []).append(run)
-                    else:
-                        self.superseded.append(run)
+        blocks: dict[tuple[int, int], list[Run]] = {}
+        strata = self._strata
+        for run in timing:
+            if (stratum := strata.get(run.cell)) is not None:
+                blocks.setdefault((stratum, run.block), []).append(run)
+        for together in blocks.values():
+            counts = _attempt_that_counts(together)
+            for run in together:
+                if run.attempt == counts:
+                    self.timed.setdefault((run.cell, run.copy), []).append(run)
+                else:
+                    self.superseded.append(run)
 
-    def block_of(self, run: Run) -> tuple[object, int]:
-        """Stratum and number of the block that a run belongs to."""
+    def block_of(self, run: Run) -> tuple[int, int]:
+        """Number of the stratum, and of the block in it, that a run belongs to."""
         return self._strata[run.cell], run.block
 
     @functools.cached_property
-    def contaminated(self) -> frozenset[tuple[object, int]]:
+    def contaminated(self) -> frozenset[tuple[int, int]]:
         """The blocks, as block_of() names them, that stayed disturbed in the attempt that counts.
 
         What is compared by counts is not disturbed by waiting, and was not run again because of it
@@ -154,8 +118,23 @@ class Campaign:
         )
 
     @functools.cached_property
-    def _strata(self) -> dict[str, tuple[object, ...]]:
-        return {cell.key: self.stratum(cell) for cell in self.cells}
+    def _strata(self) -> dict[str, int]:
+        numbers: dict[tuple[object, ...], int] = {}
+        return {cell.key: numbers.setdefault(self.stratum(cell), len(numbers)) for cell in self.cells}
+
+    def machine(self, cell: Cell) -> Mapping[str, Any]:
+        """The machine that a cell was measured on, as the manifest has it."""
+        found: Mapping[str, Any] = self.manifest["machines"][cell.machine]
+        return found
+
+    def cores(self, cell: Cell) -> int:
+        """Hardware threads of a cell's machine, without those that its synchronisation keeps for itself."""
+        kept = (
+            int(e["description"]["sync"].get("cpus_reserved", 0))
+            for e in self.manifest.get("executables", ())
+            if (e["name"], e["machine"]) == (cell.sync, cell.machine)
+        )
+        return int(self.machine(cell).get("cores", 0)) - next(kept, 0)
 
     def group(self, cell: Cell) -> Group:
         """The group of the study that a cell belongs to."""
@@ -188,7 +167,7 @@ class Campaign:
     def stratum(self, cell: Cell) -> tuple[object, ...]:
         """What names the blocks that a cell's runs belong to: cells with equal strata share their blocks."""
         own = {parameter.name for parameter in self.workload(cell).parameters}
-        return (cell.group, *((name, value) for name, value in self.varied(cell).items() if name in own))
+        return (cell.group, cell.machine, *((name, value) for name, value in self.varied(cell).items() if name in own))
 
     @functools.cached_property
     def _groups(self) -> dict[str, Group]:
@@ -211,6 +190,10 @@ class Campaign:
         assert found is not None, f"the manifest describes no workload {cell.workload}"
         return found
 
+    def units(self, cell: Cell) -> dict[str, str]:
+        """The units of the parameters of a cell's workload, by name."""
+        return {parameter.name: parameter.unit for parameter in self.workload(cell).parameters}
+
     def primary(self, cell: Cell) -> Metric:
         """The metric by which a cell is compared: the first that its workload describes."""
         return self.workload(cell).metrics[0]
@@ -221,14 +204,98 @@ class Campaign:
 
     def values(self, cell: Cell, copy: int, metric: Metric) -> dict[int, float]:
         """Values of the good runs by block."""
-        kept = self._values.get((cell, copy, metric.name))
+        blocks, values = self.series(cell, copy, metric)
+        return {
+            block: reading.whole(metric, value) for block, value in zip(blocks.tolist(), values.tolist(), strict=True)
+        }
+
+    def series(self, cell: Cell, copy: int, metric: Metric) -> tuple[NDArray[np.int64], Array]:
+        """Blocks, in their order, and the value of the good run in each: what values() has. Do not write into them"""
+        place = (cell.key, copy, metric.name)
+        kept = self._series.get(place)
         if kept is None:
-            kept = self._values[cell, copy, metric.name] = {
-                run.block: value
-                for run in self.runs(cell, copy)
-                if run.state == "ok" and (value := run.value(metric)) is not None
-            }
-        return dict(kept)
+            kept = self._made(cell, copy, metric)
+            if len(kept[0]) <= _KEPT_RUNS_MAX or metric.name == self.primary(cell).name:
+                self._series[place] = kept
+        return kept
+
+    def together(self, cells: Iterable[Cell], metric: Metric) -> tuple[list[Cell], NDArray[np.int64], Array]:
+        """Of some cells those that ran well, the blocks that all of these have, and their values in them.
+
+        Only positive values count; returns: values as (blocks, cells)
+        """
+        known: dict[Cell, tuple[NDArray[np.int64], Array]] = {}
+        for cell in cells:
+            if state_of(self.runs(cell)) == "ok":
+                blocks, values = self.series(cell, 0, metric)
+                positive = values > 0
+                if positive.any():
+                    known[cell] = blocks[positive], values[positive]
+        if not known:
+            return [], np.empty(0, dtype=np.int64), np.empty((0, 0))
+        shared = functools.reduce(np.intersect1d, (blocks for blocks, _ in known.values()))
+        columns = [values[np.searchsorted(blocks, shared)] for blocks, values in known.values()]
+        return list(known), shared, np.column_stack(columns)
+
+    def columns(self, cell: Cell, copy: int, names: Iterable[str]) -> list[Array] | None:
+        """The totals of these counts in each good run; None where one of them has no such count, or none ran well."""
+        good = self._good(cell, copy)
+        wanted = list(names)
+        if good.columns is not None:
+            return [good.columns[name] for name in wanted] if all(name in good.columns for name in wanted) else None
+        sums = [run.sums for run in good.runs]
+        if not sums or any(name not in found for found in sums for name in wanted):
+            return None
+        return [np.array([found[name] for found in sums]) for name in wanted]
+
+    def waited(self, cell: Cell, copy: int) -> float | None:
+        """Median share of the timed part in which its threads were not on a CPU; None where no good run tells.
+
+        A run whose rate is that of the slices in which nobody waited lost none of it.
+        """
+        place = (cell.key, copy)
+        if place not in self._waited:
+            self._waited[place] = self._share_waited(cell, copy)
+        return self._waited[place]
+
+    def _share_waited(self, cell: Cell, copy: int) -> float | None:
+        columns = self._good(cell, copy).columns
+        if columns is not None and "elapsed_s" in columns and "thread_cpu_s" in columns:
+            elapsed_s, busy_s = columns["elapsed_s"], columns["thread_cpu_s"]
+            by_slices = np.array([run.rated_by_slices for run in self._good(cell, copy).runs])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.where(by_slices, 0.0, 1 - busy_s / (elapsed_s * cell.threads))
+            known = found[by_slices | (elapsed_s != 0)]
+            return float(np.median(known)) if known.size else None
+        shares = []
+        for run in self._good(cell, copy).runs:
+            sums = run.sums
+            if run.rated_by_slices:
+                shares.append(0.0)
+            elif sums.get("elapsed_s") and "thread_cpu_s" in sums:
+                shares.append(1 - sums["thread_cpu_s"] / (sums["elapsed_s"] * cell.threads))
+        return statistics.median(shares) if shares else None
+
+    def _good(self, cell: Cell, copy: int) -> _Good:
+        place = (cell.key, copy)
+        if self._last is None or self._last.place != place:
+            good = [run for run in self.runs(cell, copy) if run.state == "ok"]
+            blocks = np.fromiter((run.block for run in good), np.int64, len(good))
+            # Blocks lie in their order, so one that is there twice stands beside itself.
+            apart = bool((np.diff(blocks) > 0).all())
+            self._last = _Good(place, good, blocks, reading.columns(good) if apart else None)
+        return self._last
+
+    def _made(self, cell: Cell, copy: int, metric: Metric) -> tuple[NDArray[np.int64], Array]:
+        found = self._good(cell, copy)
+        if found.columns is None:
+            by_block = {run.block: value for run in found.runs if (value := run.value(metric)) is not None}
+            return np.array(list(by_block), dtype=np.int64), np.array(list(by_block.values()), dtype=np.float64)
+        column = reading.column(metric, found.columns)
+        if column is None:
+            return found.blocks[:0], np.empty(0)
+        known = column == column  # what is not a number is not known
+        return found.blocks[known], column[known]
 
     def varied(self, cell: Cell) -> dict[str, int | str]:
         """The parameters of a cell of which its group has several levels."""
@@ -238,6 +305,22 @@ class Campaign:
     def baseline(self, cell: Cell) -> str:
         """The allocator that a cell is compared with: the study's baseline, or the group's first where it lacks it."""
         return self.study.allocators_of(self.group(cell))[0]
+
+
+def _attempt_that_counts(runs: Iterable[Run]) -> int:
+    """Of one block's runs the attempt that counts: see Campaign.sort."""
+    attempts: dict[int, list[Run]] = {}
+    for run in runs:
+        attempts.setdefault(run.attempt, []).append(run)
+    counts = min(attempts)
+    if len(attempts) == 1:
+        return counts
+    well: set[tuple[str, int]] = set()
+    for attempt, own in sorted(attempts.items()):
+        if well <= {(run.cell, run.copy) for run in own}:
+            counts = attempt
+        well |= {(run.cell, run.copy) for run in own if run.state == "ok"}
+    return counts
 
 
 def _common(cell: Cell, names: Set[str]) -> tuple[object, ...]:
@@ -268,40 +351,33 @@ def load(folder: Path, progress: Callable[[str], None] | None = None) -> Campaig
     )
     if not journal.files(folder):
         return campaign
-    columns = ", ".join(f'"{name}"' for name in _ROW)
-    with journal.query(folder) as connection:
-        other = connection.execute("select any_value(schema) from runs where schema != ?", [journal.SCHEMA]).fetchone()
-        if other is not None and other[0] is not None:
-            raise journal.wrong_schema(folder, other[0])
-        rows = connection.execute(f'select {columns} from runs order by block, "order"').fetchall()
+    reader = Reader(folder)
     timing = []
-    for row in rows:
-        run = _run(dict(zip(_ROW, row, strict=True)))
+    for run in reader.read(journal.files(folder)):
         if run.purpose == "timing":
             timing.append(run)
         else:
             campaign.special.setdefault(run.purpose, {}).setdefault(run.cell, []).append(run)
+    by_key = {cell.key: cell for cell in campaign.cells}
+    agreement.judge(timing, by_key, {cell.group: campaign.baseline(cell) for cell in campaign.cells})
     campaign.sort(timing)
-    if progress is not None:
-        damaged = _lines(folder) - len(rows)
-        if damaged > 0:
-            progress(f"{damaged} lines of the journal cannot be read; their runs are missing; --resume runs them again")
+    if progress is not None and reader.damaged:
+        progress(
+            f"{reader.damaged} lines of the journal cannot be read; their runs are missing; --resume runs them again"
+        )
     return campaign
 
 
-def _lines(folder: Path) -> int:
-    return sum(file.read_bytes().count(b"\n") for file in journal.files(folder))
+def process_metric(name: str) -> Metric:
+    """One of PROCESS_METRICS by its name."""
+    return next(metric for metric in PROCESS_METRICS if metric.name == name)
 
 
-def _run(row: dict[str, Any]) -> Run:
-    nested = {
-        name: json.loads(row.pop(name) or "null")
-        for name in ("proof", "records", "observed", "warnings", "disturbance")
-    }
-    process = {metric.name: row.pop(metric.name) for metric in PROCESS_METRICS}
-    return Run(
-        **{**row, "failure": row["failure"] or "", "detail": row["detail"] or "", "attempt": row["attempt"] or 0,
-           "started_utc": row["started_utc"] or "", "identity": row["identity"] or "{}"},
-        proof=nested["proof"] or {}, records=nested["records"] or [], warnings=nested["warnings"] or [],
-        observed=nested["observed"] or {}, disturbance=nested["disturbance"] or {}, process=process,
-    )  # fmt: skip
+def state_of(runs: list[Run]) -> str:
+    """ok | failed | unproven | skipped, from the runs of a cell."""
+    if not runs:
+        return "skipped"
+    if any(run.state == "unproven" for run in runs):
+        return "unproven"
+    bad = sum(run.state != "ok" for run in runs)
+    return "failed" if bad > FAILED_SHARE_MAX * len(runs) else "ok"

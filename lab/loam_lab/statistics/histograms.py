@@ -18,7 +18,7 @@ def total(runs: Iterable[Run], name: str) -> dict[str, Any] | None:
     for run in runs:
         if run.state != "ok":
             continue
-        for line in run.records:
+        for line in run.others:
             if line.get("kind") != "histogram" or line.get("name") != name:
                 continue
             if bounds is None:

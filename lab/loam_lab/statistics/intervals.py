@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 CONFIDENCE = 0.95
 # Above this many pairs the normal approximation of the signed-rank distribution is exact to four digits.
 EXACT_MAX = 60
+# From so many blocks on, blocks that follow one another are put together into about half as many batches, or fewer: all pairs
+# of five thousand are more than a machine should hold for an interval that is narrow anyway.
+MANY, BATCHES = 400, 200
 # Fewer pairs than this have no 95 % signed-rank interval: its probabilities are at least 2 / 2^n.
 BLOCKS_MIN = 6
 
@@ -73,6 +76,7 @@ def _probability(n: int, w: float) -> float:
     return 0.5 * math.erfc(-(w + 0.5 - mean) / deviation / math.sqrt(2))
 
 
+@functools.cache
 def signed_rank_rank(n: int, confidence: float = CONFIDENCE) -> int:
     """Which Walsh average from each end bounds the interval: 1 is the outermost; 0 means that n is too small.
 
@@ -88,23 +92,63 @@ def signed_rank_rank(n: int, confidence: float = CONFIDENCE) -> int:
     return k
 
 
+def batched(values: Array, count: int = BATCHES, many: int = MANY) -> Array:
+    """Of more than `many` rows, the medians of about `count` batches of rows that follow one another; else the rows themselves.
+
+    The median of a batch has the same centre as its values if they are symmetric around it, and no force of outliers.
+    values: (n, ...)
+    """
+    n = len(values)
+    if n <= many:
+        return values
+    size = -(-n // count)
+    whole = n // size
+    parts = values[: whole * size].reshape(whole, size, *values.shape[1:])
+    found: Array = np.median(parts, axis=1)
+    # What is left over belongs to the last batch.
+    found[-1] = np.median(values[(whole - 1) * size :], axis=0)
+    return found
+
+
 def walsh_averages(differences: ArrayLike) -> Array:
     """All (d_i + d_j) / 2 with i <= j, sorted.
 
     differences: (n,); returns: float64 array (n(n+1)/2,)
     """
-    d = np.asarray(differences, dtype=np.float64)
-    i, j = np.triu_indices(d.size)
-    averages: Array = np.sort((d[i] + d[j]) / 2)
+    averages: Array = np.sort(_walsh_averages(np.asarray(differences, dtype=np.float64)))
     return averages
+
+
+def _walsh_averages(d: Array) -> Array:
+    i, j = _pairs(int(d.size))
+    return (d[i] + d[j]) / 2
+
+
+@functools.lru_cache(maxsize=8)
+def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """All i <= j below n; do not write into them."""
+    i, j = np.triu_indices(n)
+    i.setflags(write=False)
+    j.setflags(write=False)
+    return i, j
+
+
+def centre(differences: ArrayLike) -> float:
+    """The median of the Walsh averages alone: what hodges_lehmann() estimates."""
+    return float(np.median(_walsh_averages(np.asarray(differences, dtype=np.float64))))
 
 
 def signed_rank_p(differences: ArrayLike) -> float:
     """Two-sided probability of a signed rank sum this extreme if the centre were 0; ties and zeros count half."""
     d = np.asarray(differences, dtype=np.float64)
-    walsh = walsh_averages(d)
-    positive = float(np.count_nonzero(walsh > 0) + 0.5 * np.count_nonzero(walsh == 0))
-    return min(1.0, 2 * _probability(d.size, min(positive, walsh.size - positive)))
+    return _signed_rank_p(walsh_averages(d), int(d.size))
+
+
+def _signed_rank_p(walsh: Array, n: int) -> float:
+    """walsh: sorted"""
+    below, up_to = np.searchsorted(walsh, 0, side="left"), np.searchsorted(walsh, 0, side="right")
+    positive = float(walsh.size - up_to + 0.5 * (up_to - below))
+    return min(1.0, 2 * _probability(n, min(positive, walsh.size - positive)))
 
 
 def hodges_lehmann(differences: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
@@ -115,10 +159,12 @@ def hodges_lehmann(differences: ArrayLike, confidence: float = CONFIDENCE) -> In
     d = np.asarray(differences, dtype=np.float64)
     if d.ndim != 1 or d.size == 0 or not np.isfinite(d).all():
         raise ValueError("needs at least one finite difference")
+    n, d = int(d.size), batched(d)
     walsh = walsh_averages(d)
-    k = signed_rank_rank(d.size, confidence)
+    k = signed_rank_rank(int(d.size), confidence)
     low, high = (float(walsh[k - 1]), float(walsh[-k])) if k > 0 else (None, None)
-    return Interval(float(np.median(walsh)), low, high, int(d.size), signed_rank_p(d))
+    middle = (walsh[(walsh.size - 1) // 2] + walsh[walsh.size // 2]) / 2
+    return Interval(float(middle), low, high, n, _signed_rank_p(walsh, int(d.size)))
 
 
 def paired_ratio(above: ArrayLike, below: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
@@ -172,3 +218,13 @@ def median_rank(n: int, confidence: float = CONFIDENCE) -> int:
     while k < n and (below := below + math.comb(n, k) / 2**n) <= tail * (1 + 1e-12):
         k += 1
     return k
+
+
+def half_width(low: float | None, high: float | None) -> float:
+    """How far a ratio may lie from its interval's middle, as a fraction; infinite without an interval.
+
+    low, high: of a ratio; 0.98 and 1.02 give 0.02
+    """
+    if low is None or high is None or low <= 0:
+        return math.inf
+    return math.sqrt(high / low) - 1

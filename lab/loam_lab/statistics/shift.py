@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from loam_lab.statistics.intervals import CONFIDENCE, EXACT_MAX, Array, Interval, exponential
+from loam_lab.statistics.intervals import CONFIDENCE, EXACT_MAX, Array, Interval, batched, exponential
 
 
 @functools.cache
@@ -65,12 +65,13 @@ def shift(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -
     for sample in (a, b):
         if sample.ndim != 1 or sample.size == 0 or not np.isfinite(sample).all():
             raise ValueError("needs two series of finite values")
+    n, a, b = int(min(a.size, b.size)), batched(a), batched(b)
     differences = np.sort((b[None, :] - a[:, None]).ravel())
     k = rank_sum_rank(int(a.size), int(b.size), confidence)
     low, high = (float(differences[k - 1]), float(differences[-k])) if k > 0 else (None, None)
     above = float(np.count_nonzero(differences > 0) + 0.5 * np.count_nonzero(differences == 0))
     p = min(1.0, 2 * _probability(int(a.size), int(b.size), min(above, differences.size - above)))
-    return Interval(float(np.median(differences)), low, high, int(min(a.size, b.size)), p)
+    return Interval(float(np.median(differences)), low, high, n, p)
 
 
 def ratio(first: ArrayLike, second: ArrayLike, confidence: float = CONFIDENCE) -> Interval:

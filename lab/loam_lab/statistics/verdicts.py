@@ -1,4 +1,7 @@
-"""From an interval to one of four words: equivalent, better, worse, inconclusive."""
+"""From an interval to one of four words: equivalent, better, worse, inconclusive.
+
+The word says what the interval says.  How wide the interval is, is a second property, said beside it: "roughly".
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,17 @@ Verdict = Literal["equivalent", "better", "worse", "inconclusive"]
 Better = Literal["higher", "lower", "neither"]
 
 MARGIN = 0.02
+# An interval wider than this shows that there is a difference, and only roughly how large it is.
 WIDTH_MAX = 0.05
-# Beyond so many times the blocks, noise is the problem and not their number.
-MORE_MAX = 16
+# More blocks are never advised: beyond them noise is the problem and not their number.
+BLOCKS_ADVISED_MAX = 60
 
 
-def decide(
-    ratio: Interval,
-    better: Better,
-    *,
-    margin: float = MARGIN,
-    width_max: float = WIDTH_MAX,
-    adjusted: float | None = None,
-) -> Verdict:
-    """The verdict on a ratio to the baseline.
+def decide(ratio: Interval, better: Better, *, margin: float = MARGIN, adjusted: float | None = None) -> Verdict:
+    """The verdict on a ratio.
 
-    Asked in this order: is the whole interval inside 1 +- margin (equivalent)?  Is it wider than width_max, missing,
-    or does it hold 1 (inconclusive)?  Else it is better or worse, by the direction of the metric.
+    Asked in this order: is the whole interval inside 1 +- margin (equivalent)?  Does it exclude 1, beyond chance among
+    all that were compared (better or worse, by the direction of the metric)?  All else is inconclusive.
     better: which direction of the metric is good; with "neither" a difference cannot be judged
     adjusted: the probability after correction for how many were compared, None for a comparison that stands alone
     """
@@ -36,9 +33,21 @@ def decide(
         return "inconclusive"
     if 1 - margin <= ratio.low and ratio.high <= 1 + margin:
         return "equivalent"
-    if ratio.width > width_max or ratio.low <= 1 <= ratio.high or better == "neither" or not _shown(adjusted):
+    if ratio.low <= 1 <= ratio.high or better == "neither" or not _shown(adjusted):
         return "inconclusive"
     return "better" if (ratio.low > 1) == (better == "higher") else "worse"
+
+
+def rough(ratio: Interval, width_max: float = WIDTH_MAX) -> bool:
+    """Whether the interval is too wide to tell the size well; without an interval there is no size to tell."""
+    return ratio.low is not None and ratio.width > width_max
+
+
+def reach(ratio: Interval) -> float:
+    """The largest difference from 1 that the interval allows, as a fraction, in either direction."""
+    if ratio.low is None or ratio.high is None or ratio.low <= 0:
+        return math.inf
+    return max(ratio.high, 1 / ratio.low) - 1
 
 
 def _shown(adjusted: float | None) -> bool:
@@ -46,39 +55,49 @@ def _shown(adjusted: float | None) -> bool:
 
 
 def advice(
-    ratio: Interval, verdict: Verdict, *, width_max: float = WIDTH_MAX, adjusted: float | None = None, family: int = 1
+    ratio: Interval,
+    verdict: Verdict,
+    *,
+    better: Better = "higher",
+    margin: float = MARGIN,
+    adjusted: float | None = None,
+    family: int = 1,
 ) -> str:
     """Why a verdict is inconclusive and what to do, as fact; consequence; next step.  Empty for other verdicts.
 
-    adjusted: see decide; family: how many were compared
+    better, margin, adjusted: see decide; family: how many were compared
     """
     if verdict != "inconclusive":
         return ""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.n} blocks; too few for a 95 % interval, which needs 6; repeat with --blocks 10 or more"
-    if ratio.width > width_max:
-        side = "its direction is clear, its size is not; " if not ratio.low <= 1 <= ratio.high else ""
-        more = more_runs(ratio, width_max)
-        step = f"about {more} times as many blocks, or longer runs"
-        if more > MORE_MAX:
-            step = "but first quieten the machine (loam doctor): more blocks alone would be far too many"
+    if ratio.low <= 1 <= ratio.high:
         return (
-            f"the interval is {percent(ratio.width)} wide, more than {percent(width_max)}; {side}inconclusive; "
-            f"run longer: {step}"
+            f"the interval holds 1; no difference is shown, and none above {percent(reach(ratio))} is there; "
+            f"{more(ratio, margin)}"
         )
-    if not ratio.low <= 1 <= ratio.high and not _shown(adjusted):
-        return (
-            f"the interval excludes 1, but {family} were compared and some of them do so by chance (adjusted p {adjusted:.2f}); "
-            "inconclusive; repeat with more blocks"
-        )
-    return "the interval holds 1 and exceeds the margin of equivalence; no difference is shown; run longer to narrow it"
+    if better == "neither":
+        return "the interval excludes 1; no direction of this metric is good, so it is not judged; look at its values"
+    return (
+        f"the interval excludes 1, but {family} were compared and some of them do so by chance (adjusted p {adjusted or 0:.2f}); "
+        f"inconclusive; {more(ratio, reach(ratio) / 2)}"
+    )
 
 
-def more_runs(ratio: Interval, width_max: float = WIDTH_MAX) -> int:
-    """How many times as many blocks would bring the width to width_max (it falls with the square root), 2 to 100."""
-    if not math.isfinite(ratio.width):
-        return 2
-    return min(100, max(2, math.ceil((ratio.width / width_max) ** 2)))
+def blocks_for(ratio: Interval, wanted: float) -> float:
+    """How many blocks would bring the interval to +- wanted, as its width falls with the square root; may be infinite.
+
+    wanted: a fraction above 0
+    """
+    return ratio.n * max(1.0, (ratio.width / (2 * wanted)) ** 2)
+
+
+def more(ratio: Interval, wanted: float) -> str:
+    """What would tell more: a number of blocks that can be measured, or less noise."""
+    blocks = blocks_for(ratio, wanted)
+    if blocks <= BLOCKS_ADVISED_MAX:
+        return f"about {math.ceil(blocks)} blocks would tell (--blocks {math.ceil(blocks)})"
+    return "a quieter machine (loam doctor) or longer runs would tell more, further blocks hardly"
 
 
 def percent(fraction: float) -> str:

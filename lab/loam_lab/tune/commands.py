@@ -75,19 +75,19 @@ def _restore(tree: Tree, journal: Journal, as_json: bool) -> int:
             if reason == NEEDS_ROOT
             else "restore it on the host"
         )
-        raise LoamError("tune --restore", None, f"{reason}; nothing was put back", hint)
+        raise LoamError("tune --restore", None, f"{reason}; nothing was restored", hint)
     with journal.held():
         outcomes = list(steps.restore(tree, journal))
     return _report(tree, "restore", outcomes, as_json)
 
 
-def _report(tree: Tree, mode: str, outcomes: list[steps.Outcome], as_json: bool) -> int:
+def _report(tree: Tree, mode: str, outcomes: list[steps.Step], as_json: bool) -> int:
     failed = any(outcome.how == "failed" for outcome in outcomes)
     if as_json:
         console.print_json({"schema": 1, "mode": mode, "changes": [asdict(outcome) for outcome in outcomes]})
         return int(failed)
     if not outcomes:
-        console.out().print("nothing to change" if mode == "apply" else "nothing to put back", style="good")
+        console.out().print("nothing to change" if mode == "apply" else "nothing to restore", style="good")
         return 0
     rows = []
     for outcome in outcomes:
@@ -131,7 +131,7 @@ def _show(tree: Tree, journal: Journal, wanted: list[Change], as_json: bool) -> 
     else:
         out.print("nothing to change", style="good")
     for outcome in applied:
-        state = "set by an earlier --apply; --restore puts it back" if outcome.how == "as we set it" else outcome.how
+        state = "set by an earlier --apply; --restore restores it" if outcome.how == "as we set it" else outcome.how
         out.print(f"{outcome.name}: {outcome.before} -> {outcome.after}: {state}", markup=False, soft_wrap=True)
 
 
@@ -158,5 +158,5 @@ def _commands(wanted: list[Change]) -> None:
 def _warn_about_container(tree: Tree) -> None:
     if any(tree.exists(name) for name in _CONTAINER) and os.geteuid() == 0:
         console.warn(
-            "this is a container; settings are the host's and change all that runs there; apply them on a machine of your own"
+            "this is a container; the settings are the host's and affect everything on it; apply them on your own machine"
         )

@@ -70,7 +70,7 @@ class Journal:
             try:
                 fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise LoamError(str(self.file), None, "another loam tune is at work", "wait until it is done") from None
+                raise LoamError(str(self.file), None, "another loam tune is running", "wait until it is done") from None
             self._drop_torn_line()
             yield
         finally:
@@ -136,8 +136,8 @@ class Journal:
                     found.pop(event["path"], None)
             except (ValueError, KeyError, TypeError):
                 raise LoamError(
-                    f"{self.file}:{number}", None, "cannot be understood, so what was changed is not known",
-                    "read it, put back by hand what it lists, then remove it",
+                    f"{self.file}:{number}", None, "cannot be understood, so the changes are not known",
+                    "read it, restore by hand what it lists, then remove it",
                 ) from None  # fmt: skip
         return list(found.values())
 

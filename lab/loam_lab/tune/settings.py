@@ -41,8 +41,8 @@ class Change:
 SETTINGS = (
     Setting(
         "thp", ("/sys/kernel/mm/transparent_hugepage/enabled",), "madvise",
-        "with always, memory and faults of a heap depend on how it happens to be aligned",
-        "programs that gain from huge pages without asking lose them", ("always",),
+        "with always, memory and faults of a heap depend on its accidental alignment",
+        "programs that profit from huge pages without asking lose them", ("always",),
     ),
     Setting(
         "thp-defrag", ("/sys/kernel/mm/transparent_hugepage/defrag",), "madvise",

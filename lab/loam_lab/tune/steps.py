@@ -11,7 +11,7 @@ from loam_lab.tune.settings import Change
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Step:
     """What became of one file.
 
     how: "set", "failed", "restored", "already back", "undone by a reboot", "changed meanwhile", "gone"
@@ -27,7 +27,7 @@ class Outcome:
     detail: str = ""
 
 
-def apply(tree: Tree, journal: Journal, changes: Iterable[Change]) -> Iterator[Outcome]:
+def apply(tree: Tree, journal: Journal, changes: Iterable[Change]) -> Iterator[Step]:
     """Make the changes, each noted in the held journal before it is made."""
     boot = tree.read(boot_name()).strip()
     outstanding = {entry.path: entry for entry in journal.open_entries()}
@@ -43,10 +43,10 @@ def apply(tree: Tree, journal: Journal, changes: Iterable[Change]) -> Iterator[O
                 _write(tree, change.path, change.before)  # the kernel made something else of it
             journal.close(change.path, "failed")
         how, value = "failed" if problem else "set", tree.value(change.path)
-        yield Outcome(change.setting.name, change.path, change.before, change.after, how, value, problem)
+        yield Step(change.setting.name, change.path, change.before, change.after, how, value, problem)
 
 
-def restore(tree: Tree, journal: Journal) -> Iterator[Outcome]:
+def restore(tree: Tree, journal: Journal) -> Iterator[Step]:
     """Put back what is still as we set it, the last change first, and close every entry of the held journal.
 
     An entry stays open only if the value could not be written, so that the next restore tries again.
@@ -62,8 +62,8 @@ def restore(tree: Tree, journal: Journal) -> Iterator[Outcome]:
         yield outcome
 
 
-def judge(tree: Tree, entry: Entry, boot: str) -> Outcome:
-    """How an open entry stands: "as we set it", or one of Outcome's words for what needs no writing.
+def judge(tree: Tree, entry: Entry, boot: str) -> Step:
+    """How an open entry stands: "as we set it", or one of Step's words for what needs no writing.
 
     boot: of now. After a reboot no value is ours, even an equal one: the system's own configuration set it.
     """
@@ -75,14 +75,14 @@ def judge(tree: Tree, entry: Entry, boot: str) -> Outcome:
             return _outcome(entry, "undone by a reboot", value)
         return _outcome(entry, "changed meanwhile", value, f"since a reboot the system itself sets {value}; left alone")
     if value == entry.before:
-        return _outcome(entry, "already back", value, "somebody else put it back, or it was never changed")
+        return _outcome(entry, "already back", value, "it was already restored, or never changed")
     if value != entry.after:
         return _outcome(entry, "changed meanwhile", value, f"somebody else set it to {value}; left alone")
     return _outcome(entry, "as we set it", value)
 
 
-def _outcome(entry: Entry, how: str, value: str, detail: str = "") -> Outcome:
-    return Outcome(entry.name, entry.path, entry.before, entry.after, how, value, detail)
+def _outcome(entry: Entry, how: str, value: str, detail: str = "") -> Step:
+    return Step(entry.name, entry.path, entry.before, entry.after, how, value, detail)
 
 
 def _write(tree: Tree, path: str, value: str) -> str:
@@ -92,4 +92,4 @@ def _write(tree: Tree, path: str, value: str) -> str:
     except OSError as problem:
         return str(problem.strerror)
     found = tree.value(path)
-    return "" if found == value else f"the kernel took {value} but shows {found}"
+    return "" if found == value else f"the kernel accepted {value} but shows {found}"

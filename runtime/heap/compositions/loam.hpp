@@ -3,6 +3,7 @@
 
 #include "runtime/heap/guarded.hpp"
 #include "runtime/heap/heap.hpp"
+#include "runtime/heap/sampled.hpp"
 
 namespace loam::heap {
 
@@ -24,6 +25,14 @@ struct LoamOrGuardedComposition : LoamComposition<ThreadsHook, FaultsHook, Pages
   using Behind = Heap<LoamComposition<ThreadsHook, FaultsHook, PagesLayer, ServingOrder::by_address>>;
   using Guarded = heap::Guarded<Behind>;
   static bool guarded() noexcept { return Switch::on(); }
+};
+
+// The same with samples, in front of the guards or without them. Switch::on(): whether guarded; the rest: sampled.hpp.
+template <class ThreadsHook, class FaultsHook, class Switch, PageSource PagesLayer = SystemPages>
+struct LoamWithSamplesComposition : LoamOrGuardedComposition<ThreadsHook, FaultsHook, Switch, PagesLayer> {
+  using Samples = heap::Samples<PagesLayer, Switch>;
+  using Guarded =
+      Sampled<typename LoamOrGuardedComposition<ThreadsHook, FaultsHook, Switch, PagesLayer>::Guarded, Samples>;
 };
 
 }  // namespace loam::heap

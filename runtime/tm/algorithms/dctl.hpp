@@ -1,17 +1,17 @@
 // dctl: etl-wb with a deferred clock, which commits read and do not advance.
-//   A commit's version is one more than the clock, so it is in the future of every snapshot, and commits that meet no
-//   reader share it. The clock moves only when an attempt meets such a version: that one raises the clock to it. Where
-//   threads write and read different data nobody writes to the clock's line at all.
+//   The version of a commit is the clock plus one. So it is newer than every snapshot, and commits that meet no reader
+//   share it. The clock advances only when an attempt meets such a version: the attempt raises the clock to it. If
+//   threads write and read different data, nobody writes to the clock's cache line at all.
 //   Source      Ramalhete and Correia, PPoPP 2024 (DCTL, DCOTL: the commit takes the clock as it is, reads ask for less
 //               than the snapshot; here both are one higher, so that the read path is etl-wb's); the idea of a version
 //               ahead of the clock: GV5, Avni and Shavit, TRANSACT 2008. The rest: etl_wb.hpp.
 //   Guarantees  opacity, with real time. Publication safe. Not privatization safe by itself, as etl-wb.
-//   Conflicts   as etl-wb. A read-only attempt that reads what was committed since the clock moved last aborts once: it
-//               has no log to validate. One with a log extends.
-//   Cost        as etl-wb, but a commit loads the clock in place of a fetch-add, and always validates what was read.
-//               Reading what a thread has just written itself costs one CAS of the clock and one extension.
-//   When not    long read-only transactions beside frequent commits to what they read (an abort more each); one thread
-//               alone that reads what it wrote (etl-wb's fetch-add on a line of its own is cheaper).
+//   Conflicts   as etl-wb. A read-only attempt aborts once if it reads something committed since the clock last
+//               advanced, because it has no log to validate. An attempt with a log extends.
+//   Cost        as etl-wb, but a commit loads the clock instead of a fetch-add, and always validates its reads. Reading
+//               what the thread itself has just written costs one CAS of the clock and one extension.
+//   When not    long read-only transactions beside frequent commits to the same data (one more abort each); a single
+//               thread that reads what it wrote (etl-wb's fetch-add on an unshared line is cheaper).
 // Why it is right
 //   D1 (commit) The clock is loaded when all locks are held, and what was read is validated after that. A commit whose
 //      version is v has loaded v - 1, so whoever sees the clock at v or later, and looks at records after that, sees
@@ -32,10 +32,10 @@
 //   P3 commits  lock CAS(seq_cst), clock load(seq_cst), then validation loads(seq_cst) / the same in the other one
 //               [write skew: each validates before the other's lock is visible; a version that is already the past of a
 //               snapshot]
-//   P4 now      raise: clock CAS(seq_cst) / clock load(acquire), then records. That a lock before the committer's clock
-//               load is visible behind the raise rests on multi-copy atomicity (x86, Armv8): the committer's side has
-//               no store to the clock that could release it, and that is the point. A machine without it needs the
-//               loads of records that follow the clock's to be seq_cst as well.
+//   P4 now      raise: clock CAS(seq_cst) / clock load(acquire), then loads(seq_cst) of records. The committer's side has
+//               no store to the clock that could release its locks, and that is the point. So their order is that of
+//               seq_cst alone: lock CAS, committer's clock load, raise, then the load of the record in whoever has seen
+//               the raise. [a record from before a lock whose version the snapshot covers] x86 loads cost the same.
 #pragma once
 
 #include "runtime/tm/algorithms/etl_wb.hpp"

@@ -1,15 +1,16 @@
 // etl-wb: encounter-time locking with write-back, time-based reads.
-//   A write locks the stripe's ownership record at once and keeps the value in a redo log; a read is valid if its
-//   record is free and not newer than the snapshot; a newer one extends the snapshot after validating what was read.
-//   Commit takes a clock value, validates unless it is the next after the snapshot, writes back and releases.
+//   A write locks the ownership record of its stripe at once and keeps the value in a redo log. A read is valid if its
+//   record is free and not newer than the snapshot. A newer record extends the snapshot, after everything read so far
+//   has been validated. A commit takes a clock value, validates unless that is the next one after the snapshot, writes
+//   back and releases.
 //   Source      TinySTM, PPoPP 2008 (WB-ETL); time base: LSA, DISC 2006, and TL2, DISC 2006.
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
-//               quiescence (memory.hpp), other plain use after unlinking must wait as well.
-//               Privatization::commit makes it so, by waiting.
-//   Conflicts   who finds a record locked asks the contention manager; who fails to validate aborts itself.
+//               quiescence (memory.hpp); other plain use after unlinking must wait as well. Privatization::commit
+//               waits.
+//   Conflicts   An attempt that finds a record locked asks the contention manager. One that fails to validate aborts.
 //   Cost        read-only: 9 instructions a read, no log; update: 15; first write of a stripe: one CAS; commit: one
 //               fetch-add and a store per word and per stripe (docs/instruction-counts.md).
-//   When not    many threads on few records, which are held from first write to commit.
+//   When not    many threads on few records, which are held from the first write to the commit.
 // Memory orders; in brackets the failure without the pair
 //   P1 publish  record store(release) after the write-back / record load(acquire) before the data
 //               [new version, old data]
@@ -24,13 +25,14 @@
 #include "runtime/base/points.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/cause.hpp"
-#include "runtime/tm/contention.hpp"
-#include "runtime/tm/driver.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/mapped.hpp"
-#include "runtime/tm/write_set.hpp"
+#include "runtime/tm/algorithms/parts/time_based.hpp"
+#include "runtime/tm/attempts/contention.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/cause.hpp"
+#include "runtime/tm/logs/write_set.hpp"
+#include "runtime/tm/records/mapped.hpp"
 
 #include <atomic>
 
@@ -52,26 +54,12 @@ struct CountingClock {
 
 // kBlame: as in algorithm.hpp.  ClockOf: a policy as CountingClock.  Handle: Mapped or HashMapped (mapped.hpp)
 template <bool kBlame, class ClockOf, class Handle = Mapped>
-struct EtlWbWith {
-  // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx, kBlame> {
-   public:
-    using Handle::Handle;
+struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle, ClockOf::kValidate> {
+ private:
+  using Base = TimeBased<EtlWbWith, kBlame, Handle, ClockOf::kValidate>;
+  friend Base;
 
-    template <class U>
-    [[gnu::always_inline]] U load(const U* address) {
-      Orec& record = this->record_of(address);
-      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]]
-        conflict(*this->d_, record, before, word_of(address));
-      LOAM_POINT("tm.reading");
-      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
-      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
-        conflict(*this->d_, record, record.load(std::memory_order_acquire), word_of(address));
-      return value;
-    }
-  };
-
+ public:
   // Reads and writes. kNested: what it changes of older entries can be taken back.
   template <bool kNested>
   class Writing : public Handle, public UpdateAccess<Writing<kNested>, kBlame> {
@@ -82,7 +70,7 @@ struct EtlWbWith {
     [[gnu::always_inline]] U load(const U* address) {
       Descriptor& d = *this->d_;
       Orec& record = this->record_of(address);
-      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      const std::uint64_t before = record.load(ClockOf::kValidate);  // P1
       if (before > d.snapshot) [[unlikely]] {
         const WriteEntry* const own = own_entry(d, before);
         if (own < d.write_end && holds(*own, word_of(address)))
@@ -139,29 +127,6 @@ struct EtlWbWith {
 
   static void attach(Descriptor& d) noexcept { d.make_state<WriteHistory>().reserve(); }
 
-  static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
-    LOAM_POINT("tm.began");
-    d.mode = Mode::read_only;
-  }
-
-  // Keeps the snapshot that the thread has, its last commit's for one: others write the clock's line all the time, and
-  // what turns out to be newer extends. A value that passes as old enough is the newest, also by real time.
-  static void begin_update(Descriptor& d) noexcept {
-    lifecycle::enter<true>(d);
-    LOAM_POINT("tm.began");
-    d.read_cursor = d.reads.begin();
-    d.mode = Mode::update;
-  }
-
-  // Every read was valid at the snapshot: nothing is left to check.
-  static void commit_read_only(Descriptor& d) noexcept {
-    if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, d.snapshot);
-    lifecycle::committed_reading(d);
-  }
-
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
@@ -185,9 +150,6 @@ struct EtlWbWith {
     lifecycle::aborted(d, cause);
   }
 
-  // The snapshot that begin_update() keeps would be that of the failed attempt.
-  static void renew(Descriptor& d) noexcept { d.snapshot = version_clock.now.load(std::memory_order_acquire); }  // P4
-
   static Savepoint save(Descriptor& d) noexcept {
     d.special = true;  // its commit clears the history
     return {d.write_end, d.state<WriteHistory>().size(), static_cast<std::size_t>(d.read_cursor - d.reads.begin())};
@@ -209,13 +171,6 @@ struct EtlWbWith {
     d.read_cursor = d.reads.begin() + savepoint.reads;
     extend(d, d.snapshot);
   }
-
-  static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
-  template <class F>
-  static void waits_for(Descriptor& d, F&& f) noexcept {
-    for_each_read(d, f);
-  }
-  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
 
   // A word whose record this attempt has locked is not in the read set by its own reads since: nothing to drop.
   static void release_read(Descriptor& d, const Word* word) noexcept {
@@ -242,13 +197,13 @@ struct EtlWbWith {
   // The value of a word whose record is not free and old: locked by this attempt, locked by another, or too new.
   [[gnu::noinline]] static Word load_word_slow(Descriptor& d, Orec& record, Word* word) noexcept {
     for (;;) {
-      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
+      const std::uint64_t before = record.load(ClockOf::kValidate);  // P1
       if (is_locked_by(before, d.slot)) {
         const WriteEntry* const entry = find(first_entry(before), word);
         return entry != nullptr ? entry->value : load_whole(word);
       }
       if (is_locked(before)) {
-        meet(d, record, before, word);
+        Base::meet(d, record, before, word);
         continue;
       }
       if (before > d.snapshot) extend(d, before);
@@ -273,7 +228,7 @@ struct EtlWbWith {
         return merge(d, first, value, mask);
       }
       if (is_locked(version)) {
-        meet(d, record, version, address);
+        Base::meet(d, record, version, address);
         continue;
       }
       if (version > d.snapshot) {
@@ -301,23 +256,7 @@ struct EtlWbWith {
   // Moves the snapshot to now, `version` at least, if everything read is still as it was.
   static void extend(Descriptor& d, std::uint64_t version) noexcept {
     ClockOf::reach(version);
-    const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);  // P4: before validating
-    LOAM_POINT("tm.extending");
-    validate(d);
-    d.snapshot = now;
-  }
-
-  // Aborts unless every record of the read set is at most as new as the snapshot, or locked by this attempt (which
-  // locked it at such a version).
-  static void validate(Descriptor& d) noexcept {
-    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
-      const std::uint64_t now = (*entry)->load(ClockOf::kValidate);  // P3
-      if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
-        const Word* word = nullptr;
-        if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
-        conflict(d, **entry, now, word);
-      }
-    }
+    Base::extend(d);
   }
 
   // The version of this commit, after validating if need be.
@@ -325,7 +264,7 @@ struct EtlWbWith {
     LOAM_POINT("tm.committing");
     const std::uint64_t before = ClockOf::take();
     // Where versions are unique and none was given since the snapshot, nothing read can have changed.
-    if (!ClockOf::kUnique || before != d.snapshot) validate(d);
+    if (!ClockOf::kUnique || before != d.snapshot) Base::validate(d);
     LOAM_POINT("tm.validated");
     d.snapshot = ClockOf::kUnique ? before + 1 : before;
     return before + 1;
@@ -339,10 +278,7 @@ struct EtlWbWith {
     const WriteEntry* entry = end;
     do {
       --entry;
-      if constexpr (kParts)
-        store_masked(address_of(*entry), entry->value, entry->mask);  // P2
-      else
-        std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+      write_word_back<kParts>(*entry);
       LOAM_POINT("tm.written");
       if constexpr (kBlame) blame::note_write(shared.map.record(address_of(*entry)), address_of(*entry), version);
       entry->record->store(version, std::memory_order_release);  // P1
@@ -360,21 +296,15 @@ struct EtlWbWith {
     lifecycle::committed_special(d, d.snapshot);
   }
 
-  // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
-  [[gnu::noinline, gnu::cold]] static void meet(Descriptor& d, const Orec& record, std::uint64_t seen,
-                                                const Word* word) noexcept {
-    if (!contention::wait_for_owner(d, record, seen)) conflict(d, record, seen, word);
-  }
-
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
     if (!is_locked(seen)) ClockOf::reach(seen);  // the next attempt's snapshot covers it
-    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
+    const AbortCause cause = Base::cause(d, record, seen, word);
     contention::lost(d, record, seen);
     if (lifecycle::restarts_part(d)) platform::restart(d, kRestart);
     rollback(d, cause);
-    renew(d);
+    Base::renew(d);  // begin_update() keeps it: it would be that of the failed attempt
     lifecycle::restart(d, kRestart);
   }
 };

@@ -1,17 +1,18 @@
 // etl-wt: encounter-time locking with write-through, time-based reads that look at their record once.
-//   A write locks the stripe's ownership record, notes the old value and stores the new one in place; a read loads the
-//   value and then its record, which must be free and not newer than the snapshot. Commit takes a clock value,
-//   validates and releases; an abort puts the old values back, takes a clock value too, and releases with that.
+//   A write locks the ownership record of its stripe, logs the old value and stores the new one in place. A read loads
+//   the value and then its record, which must be free and not newer than the snapshot. A commit takes a clock value,
+//   validates and releases. An abort restores the old values, takes a clock value too, and releases with that.
 //   Source      TinySTM, PPoPP 2008 (WT-ETL); releasing aborts with a clock value and reading the record once: the time
 //               base of LSA, DISC 2006, and TL2, DISC 2006, applied to undo logs.
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
 //               quiescence (memory.hpp); other plain use after unlinking must wait as well, for an attempt that will
 //               abort may have written what was unlinked and puts it back late. Privatization::commit waits for it.
-//   Conflicts   who finds a record locked asks the contention manager; who fails to validate aborts itself.
-//   Cost        a read has one look at its record less than in etl-wb, a read after a write finds the value in place, a
-//               commit stores versions only. An abort that has written costs a clock value and its stores, and readers
-//               of its stripes must extend. What a part that is taken back has locked stays locked until the attempt
-//               ends. Two waiters (retry) that write one stripe before they wait wake each other now and then.
+//   Conflicts   An attempt that finds a record locked asks the contention manager. One that fails to validate aborts.
+//   Cost        a read looks at its record once, in etl-wb twice. A read after a write finds the value in place. A
+//               commit stores only versions. The abort of an attempt that has written costs a clock value and its
+//               stores, and readers of its stripes must extend. The locks of a part that is taken back stay until the
+//               attempt ends. Two waiters (retry) that write the same stripe before they wait sometimes wake each
+//               other.
 //   When not    many aborts with large write sets; memory that uninstrumented code reads while transactions write it.
 // Why one look is enough
 //   W1 (clock) A record is released with a clock value that its owner took, by fetch_add, after its last store to the
@@ -43,20 +44,21 @@
 #include "runtime/base/points.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/cause.hpp"
-#include "runtime/tm/contention.hpp"
-#include "runtime/tm/driver.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/mapped.hpp"
-#include "runtime/tm/undo_log.hpp"
+#include "runtime/tm/algorithms/parts/time_based.hpp"
+#include "runtime/tm/attempts/contention.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/cause.hpp"
+#include "runtime/tm/logs/undo_log.hpp"
+#include "runtime/tm/records/mapped.hpp"
 
 #include <atomic>
 
 namespace loam::tm {
 
 template <bool kBlame>
-struct EtlWt {
+struct EtlWt : TimeBased<EtlWt<kBlame>, kBlame> {
   static constexpr AlgorithmDescription kDescription{
       .name = "etl-wt",
       .summary = "encounter-time locking, write-through, timestamp extension",
@@ -64,7 +66,12 @@ struct EtlWt {
       .guarantees = "opacity; publication safe"};
   static constexpr bool kWritesInPlace = true;
 
-  // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
+ private:
+  using Base = TimeBased<EtlWt, kBlame>;
+  friend Base;
+
+ public:
+  // Reads only, keeps no log: a record newer than the snapshot means a new attempt. One look at it (W2, W3).
   class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Mapped::Mapped;
@@ -140,9 +147,9 @@ struct EtlWt {
           return value;
         }
         if (is_locked(after))
-          meet(d, record, after, word);
+          Base::meet(d, record, after, word);
         else
-          extend(d);
+          Base::extend(d);
       }
     }
   };
@@ -154,29 +161,6 @@ struct EtlWt {
   };
 
   static void attach(Descriptor& d) noexcept { d.make_state<UndoLog>() = {d.writes.begin(), d.writes.begin(), 0}; }
-
-  static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
-    LOAM_POINT("tm.began");
-    d.mode = Mode::read_only;
-  }
-
-  // Keeps the snapshot that the thread has, its last commit's for one: others write the clock's line all the time, and
-  // what turns out to be newer extends. A value that passes as old enough is the newest, also by real time.
-  static void begin_update(Descriptor& d) noexcept {
-    lifecycle::enter<true>(d);
-    LOAM_POINT("tm.began");
-    d.read_cursor = d.reads.begin();
-    d.mode = Mode::update;
-  }
-
-  // Every read was valid at the snapshot: nothing is left to check.
-  static void commit_read_only(Descriptor& d) noexcept {
-    if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, d.snapshot);
-    lifecycle::committed(d);
-  }
 
   // Returns if the attempt has committed; restarts it otherwise.
   static void commit_update(Descriptor& d) noexcept {
@@ -231,13 +215,13 @@ struct EtlWt {
   }
   template <class F>
   static void waits_for(Descriptor& d, F&& f) noexcept {
-    for_each_read(d, f);
+    Base::waits_for(d, f);
     for (const WriteEntry* entry = d.writes.begin(); entry != d.state<UndoLog>().rolled_back_end; ++entry)
       if (entry->record != &d.no_record) f(*entry->record);
   }
   // Reads under own locks are not logged: what was locked counts as read.
   static bool has_read(Descriptor& d) noexcept {
-    return d.read_cursor != d.reads.begin() || d.state<UndoLog>().rolled_back_end != d.writes.begin();
+    return Base::has_read(d) || d.state<UndoLog>().rolled_back_end != d.writes.begin();
   }
 
  private:
@@ -272,9 +256,9 @@ struct EtlWt {
         return store_masked(address, value, mask);  // P2
       }
       if (is_locked(version)) {
-        meet(d, record, version, address);
+        Base::meet(d, record, version, address);
       } else if (version > d.snapshot) {
-        extend(d);
+        Base::extend(d);
       } else if (lock(d, record, version, address, mask)) {
         return store_masked(address, value, mask);  // P2
       }
@@ -287,33 +271,12 @@ struct EtlWt {
     std::atomic_ref<Word>(*address).store(value, std::memory_order_release);  // P2
   }
 
-  // Moves the snapshot to now if everything read is still as it was.
-  static void extend(Descriptor& d) noexcept {
-    const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);  // P4: before validating
-    LOAM_POINT("tm.extending");
-    validate(d);
-    d.snapshot = now;
-  }
-
-  // Aborts unless every record of the read set is at most as new as the snapshot, or locked by this attempt (which
-  // locked it at such a version).
-  static void validate(Descriptor& d) noexcept {
-    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
-      const std::uint64_t now = (*entry)->load(std::memory_order_acquire);  // P3
-      if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
-        const Word* word = nullptr;
-        if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
-        conflict(d, **entry, now, word);
-      }
-    }
-  }
-
   // The version of this commit, after validating if need be.
   static std::uint64_t commit_version(Descriptor& d) noexcept {
     LOAM_POINT("tm.committing");
     const std::uint64_t before = version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
     // Nobody has taken a version since the snapshot, so nothing read can have changed.
-    if (before != d.snapshot) validate(d);
+    if (before != d.snapshot) Base::validate(d);
     LOAM_POINT("tm.validated");
     return d.snapshot = before + 1;
   }
@@ -331,20 +294,13 @@ struct EtlWt {
     } while (entry != begin);
   }
 
-  // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
-  [[gnu::noinline, gnu::cold]] static void meet(Descriptor& d, const Orec& record, std::uint64_t seen,
-                                                const Word* word) noexcept {
-    if (!contention::wait_for_owner(d, record, seen)) conflict(d, record, seen, word);
-  }
-
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
-    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
+    const AbortCause cause = Base::cause(d, record, seen, word);
     contention::lost(d, record, seen);
     rollback(d, cause);
-    // The snapshot that begin_update() keeps would be that of the failed attempt.
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
+    Base::renew(d);  // begin_update() keeps it: it would be that of the failed attempt
     lifecycle::restart(d, kRestart);
   }
 };

@@ -1,16 +1,16 @@
 // global-lock: one lock around every transaction, with an undo log.
-//   What a program gets from a mutex, with the semantics of transactions: cancel, exceptions that take back, parts,
-//   retry, handlers, memory that follows the outcome. The baseline that any other algorithm has to beat, and the one to
-//   fall back on where nothing runs in parallel anyway.
+//   It is what a mutex gives, with the semantics of transactions: cancel, exceptions that undo, parts, retry, handlers,
+//   memory that follows the outcome. Every other algorithm has to beat it. Where nothing runs in parallel anyway, it is
+//   the one to use.
 //   Source      single-lock atomicity: Larus and Rajwar, "Transactional Memory", 2006; the lock: Drepper, "Futexes are
 //               tricky", 2011 (three states), after a short spin.
 //   Guarantees  opacity, publication and privatization safe, strong progress: no attempt ever aborts by itself.
-//               Not fair: a thread may be overtaken while it wakes.
+//               Not fair: a thread may be overtaken while it wakes up.
 //   Conflicts   none; a begin waits. The mapping of ownership records and the contention manager do not apply.
 //   Cost        one locked exchange to begin and one to end; a read is a load, a write one log entry.
-//   When not    transactions that could run in parallel. retry() beside frequent commits: any commit that wrote wakes
-//               the sleepers, since no record says what was written; a sleeper that was woken in vain notices the next
-//               change up to some milliseconds late (waiting.hpp).
+//   When not    transactions that could run in parallel. retry() beside frequent commits: no record says what was
+//               written, so every commit that wrote wakes the sleepers; after a spurious wake-up the next change may be
+//               noticed some milliseconds late (waiting.hpp).
 // Memory orders; in brackets the failure without the pair
 //   global_lock.A  exchange(release) in unlock() / exchange or CAS(acquire) in lock()
 //                  [the next owner reads what was there before the last one's writes]
@@ -18,7 +18,7 @@
 
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
-#include "runtime/tm/in_place.hpp"
+#include "runtime/tm/algorithms/parts/in_place.hpp"
 
 #include <atomic>
 

@@ -1,26 +1,25 @@
-// norec: no ownership records; one sequence word and validation by value.
-//   Writes go to a redo log, reads keep address and value. As long as the sequence word is that of the snapshot nobody
-//   has committed and every read is valid at once; once it has moved, all that was read is compared with memory, and if
-//   it is the same the snapshot moves along. Commit makes the sequence word odd, which only one thread can, writes back
-//   and makes it even again.
+// norec: no ownership records; one sequence word, and validation by value.
+//   Writes go to a redo log. Reads log address and value. While the sequence word is the one of the snapshot, nobody
+//   has committed, and every read is valid at once. When it has changed, all logged values are compared with memory. If
+//   they are the same, the snapshot moves forward. A commit makes the sequence word odd, which only one thread can do,
+//   writes back, and makes it even again.
 //   Source      Dalessandro, Spear and Scott, "NOrec: Streamlining STM by Abolishing Ownership Records", PPoPP 2010.
 //   Guarantees  opacity. Publication safe. Privatization safe: write-back is over before the next commit begins, and a
-//               read that was made after a commit is compared with what that commit left. So Privatization::commit
-//               waits for nobody. (What was unlinked may be changed plainly at once but not unmapped: a read loads the
-//               value before it looks at the sequence word. Memory freed in a transaction waits for quiescence. On a
-//               processor that may store later words first, x86 is not one, the port puts a store barrier behind P1.)
-//   Conflicts   only of values: no mapping, so no false conflict and no effect of the allocator on them; who writes
-//               back a value that was there already disturbs nobody. A value is compared at the width at which it was
-//               read: masking a whole word would do as well, but would look at neighbours that are none of the
-//               attempt's. Every abort for a value is same_word; `unknown` counts those who gave up waiting for a
-//               writer that was not running. Of the contention managers, backoff applies; the others need an owner and
-//               act as suicide.
-//   Cost        every read is logged, in read-only transactions as well, 16 bytes each; each commit of another thread
-//               costs the next read, or commit, a comparison of all that was read. Commits are serial.
-//   When not    more than about eight threads that update; long readers beside writers. Bodies that read memory of
-//               their own (new blocks, locals) through the transaction and then change it plainly: that looks like a
-//               conflict. retry() beside frequent commits: any of them runs the body again, and its abort handlers;
-//               after one that was in vain the next change is noticed up to some milliseconds late (waiting.hpp).
+//               read made after a commit is compared with what that commit left. So Privatization::commit waits for
+//               nobody. (Unlinked memory may be changed plainly at once, but not unmapped: a read loads the value
+//               before it looks at the sequence word. Memory freed in a transaction waits for quiescence. A port to a
+//               processor that reorders stores, which x86 is not, needs a store barrier behind P1.)
+//   Conflicts   only of values. There is no mapping, so there are no false conflicts, and the allocator has no effect
+//               on them. Writing a value that is there already disturbs nobody. A value is compared at the width of its
+//               read; comparing whole words would look at neighbours that are none of the attempt's. Every abort by a
+//               value is same_word. `unknown` counts attempts that gave up waiting for a writer that was not running.
+//               Of the contention managers backoff applies; the others need an owner and act as suicide.
+//   Cost        every read is logged, also in read-only transactions, 16 bytes each. After a commit of another thread
+//               the next read, or the commit, compares everything that was read. Commits are serial.
+//   When not    more than about eight threads that update; long readers beside writers. Bodies that read their own
+//               memory (new blocks, locals) through the transaction and then change it plainly: that looks like a
+//               conflict. retry() beside frequent commits: each of them runs the body again, and its abort handlers;
+//               after a spurious wake-up the next change may be noticed some milliseconds late (waiting.hpp).
 // Memory orders; in brackets the failure without the pair
 //   P1 publish   sequence store(release) after the write-back / sequence load(acquire) at begin and in validation
 //                [new sequence, old data]
@@ -35,10 +34,10 @@
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/driver.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/redo_log.hpp"
-#include "runtime/tm/waiting.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/attempts/waiting.hpp"
+#include "runtime/tm/logs/redo_log.hpp"
 
 #include <atomic>
 
@@ -48,7 +47,9 @@ namespace loam::tm {
 struct alignas(platform::kApartBytes) Sequence {
   std::atomic<std::uint64_t> now{0};
 };
-inline constinit Sequence norec_sequence;
+// Not an inline variable: accesses of C that are inlined look at it by its name (include/loam/tm_norec.h), and a symbol
+// that several objects may define could not be copied into a program.
+extern constinit Sequence norec_sequence;
 
 template <bool kBlame>
 struct Norec {
@@ -58,6 +59,7 @@ struct Norec {
                                                      .guarantees = "opacity; publication safe; privatization safe"};
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
+  static constexpr bool kPrivatizesSafely = true;
 
   struct WordRead {
     const Word* address;
@@ -144,7 +146,7 @@ struct Norec {
   // Every read was valid at the snapshot: nothing is left to check.
   static void commit_read_only(Descriptor& d) noexcept {
     if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, kWaitsForNobody);
+      return lifecycle::committed_special(d, 0);
     lifecycle::committed(d);
   }
 
@@ -189,12 +191,14 @@ struct Norec {
   }
 
  private:
+  friend struct InlinedLayout;  // c/inlined.cpp
+
   // Addresses only, backed as used.
   static constexpr std::size_t kReadsMax = std::size_t{1} << 26;
   // A writer that holds the sequence word for longer is not running; so is the other side of a test that stops it.
   static constexpr std::uint64_t kWriterNsMax = 50'000;
-  static constexpr std::uint64_t kWaitsForNobody = 0;
 
+  // Up to the filter at the start of `redo` it is known to inlined accesses of C.
   struct State {
     WordRead* words_end;
     WordRead* words_limit;
@@ -341,7 +345,7 @@ struct Norec {
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
     if (d.write_end != d.writes.begin()) commit_writes<true>(d);
     free_abandoned(d.state<State>());
-    lifecycle::committed_special(d, kWaitsForNobody);
+    lifecycle::committed_special(d, 0);
   }
 
   static void free_abandoned(State& state) noexcept {

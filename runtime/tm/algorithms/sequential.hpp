@@ -1,15 +1,15 @@
 // sequential: transactions of one thread, without any synchronisation, with an undo log.
-//   What the semantics alone cost (cancel, exceptions that take back, parts, handlers, memory that follows the outcome)
-//   when nothing is shared; the yardstick for what an algorithm adds to that.
-//   Guarantees  those of one thread. A second thread that starts a transaction while the first has not ended ends the
+//   It shows what the semantics alone cost when nothing is shared: cancel, exceptions that undo, parts, handlers,
+//   memory that follows the outcome. What another algorithm costs beyond it is the price of its synchronisation.
+//   Guarantees  those of one thread. A second thread that starts a transaction before the first has ended stops the
 //               program with a message.
-//   Conflicts   none. retry() can never be woken and ends the program with a message.
+//   Conflicts   none. retry() could never be woken and stops the program with a message.
 //   Cost        no atomic read-modify-write; a read is a load, a write one log entry.
 //   When not    more than one thread.
 #pragma once
 
 #include "runtime/base/check.hpp"
-#include "runtime/tm/in_place.hpp"
+#include "runtime/tm/algorithms/parts/in_place.hpp"
 
 namespace loam::tm {
 

@@ -1,18 +1,14 @@
 // swisstm: write/write conflicts at the first write, read/write conflicts at commit; a two-phase contention manager.
-//   A stripe has two words. Its write lock (stripes.hpp) is taken at the first write, so that two writers meet at once;
-//   its ownership record, which readers look at, is locked for the time of the commit alone, so that readers go on
-//   until then. Values wait in a redo log; reads are time-based and extend their snapshot.
-//   Source      SwissTM: Dragojevic, Guerraoui and Kapalka, PLDI 2009; Greedy: Guerraoui, Herlihy and Pochon, PODC
-//               2005.
+//   A stripe has two words. The write lock (stripes.hpp) is taken at the first write, so two writers meet at once. The
+//   ownership record, which readers check, is locked only during the commit, so readers continue until then. Values are
+//   kept in a redo log. Reads are time-based and extend their snapshot (parts/time_based.hpp).
+//   Source      SwissTM: Dragojevic, Guerraoui and Kapalka, PLDI 2009.
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself, as etl-wb.
-//   Conflicts   built in, Config::manager is not asked where two writers meet: an attempt of fewer than kTimidWrites
-//               writes that finds a write lock taken aborts (most are short, and this costs nothing to decide). One
-//               that reaches that number draws a ticket; of two, the earlier ticket wins: it asks the owner to abort,
-//               which that one notices at its next lock or wait, and waits for the lock, though not for ever. Each
-//               failure in a row lengthens a random pause. Who meets a record in a commit waits for the commit's end.
-//   Cost        a read as etl-wb's, and a test whether the attempt may have written the stripe; first write of a
-//               stripe: one CAS and a second line; commit: a fetch-add, two stores per stripe more than etl-wb.
-//   When not    short transactions: two words per written stripe buy nothing there.
+//   Conflicts   Two writers: the manager is built in (parts/greedy.hpp); Config::manager is not asked. An attempt that
+//               meets a record in a commit waits for the end of that commit.
+//   Cost        a read as in etl-wb, and a test whether the attempt may have written the stripe. First write of a
+//               stripe: one CAS and a second line. Commit: a fetch-add, and two stores per stripe more than etl-wb.
+//   When not    short transactions: for them the second word of each written stripe has no benefit.
 // Memory orders; in brackets the failure without the pair
 //   P1 publish  record store(release) after the write-back / record load(acquire) before the data
 //               [new version, old data]
@@ -27,53 +23,24 @@
 #pragma once
 
 #include "runtime/base/points.hpp"
-#include "runtime/base/random.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/cause.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/mapped.hpp"
-#include "runtime/tm/stripes.hpp"
-#include "runtime/tm/write_set.hpp"
+#include "runtime/tm/algorithms/parts/greedy.hpp"
+#include "runtime/tm/algorithms/parts/time_based.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/cause.hpp"
+#include "runtime/tm/logs/write_set.hpp"
+#include "runtime/tm/records/mapped.hpp"
+#include "runtime/tm/records/stripes.hpp"
 
-#include <algorithm>
 #include <atomic>
 
 namespace loam::tm {
 
-namespace swiss {
-
-inline constexpr std::uint64_t kNoTicket = ~0ULL;
-inline constexpr std::ptrdiff_t kTimidWrites = 10;
-// How often a Greedy attempt looks at the lock that it waits for, and anyone at a record in a commit.
-inline constexpr unsigned kRoundsMax = 2000;
-// Pauses after a failure: at random below this for each failure in a row.
-inline constexpr unsigned kPausesPerFailure = 64, kFailuresCounted = 64;
-
-inline constinit std::atomic<std::uint64_t> tickets{0};
-
-struct State {
-  std::uint64_t written = 0;        // a bit for each stripe with a write lock, modulo 64
-  WriteEntry* greedy_at = nullptr;  // where the write set ends when the ticket is drawn; beyond all once it is
-  WriteHistory history;
-  bool records_locked = false;
-  unsigned failures = 0;           // in a row,
-  std::uint64_t failed_after = 0;  // while the thread has committed this often
-  base::Random random{0};
-
-  // Others use these, on conflicts only. relaxed throughout: requests and hints, which release nothing by themselves.
-  std::atomic<std::uint64_t> attempt{0};
-  std::atomic<std::uint64_t> ticket{kNoTicket};
-  std::atomic<std::uint64_t> killed{0};  // an attempt that others ask to abort, times 8, and the cause
-};
-static_assert(kAbortCauses <= 8);
-
-}  // namespace swiss
-
 template <bool kBlame>
-struct SwissTm {
+struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
   static constexpr AlgorithmDescription kDescription{
       .name = "swisstm",
       .summary =
@@ -83,28 +50,17 @@ struct SwissTm {
       .guarantees = "opacity; publication safe"};
 
  private:
-  using State = swiss::State;
+  using Base = TimeBased<Swisstm, kBlame>;
+  friend Base;
 
- public:
-  // Reads only, keeps no log: a record newer than the snapshot means a new attempt.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
-   public:
-    using Mapped::Mapped;
-
-    template <class U>
-    [[gnu::always_inline]] U load(const U* address) {
-      Orec& record = this->record_of(address);
-      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]]
-        conflict(*this->d_, record, before, word_of(address));
-      LOAM_POINT("tm.reading");
-      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
-      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
-        conflict(*this->d_, record, record.load(std::memory_order_acquire), word_of(address));
-      return value;
-    }
+  struct State {
+    std::uint64_t written = 0;  // a bit for each stripe with a write lock, modulo 64
+    Greedy manager;
+    WriteHistory history;
+    bool records_locked = false;
   };
 
+ public:
   // Reads and writes. kNested: what it changes of older entries can be taken back.
   template <bool kNested>
   class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
@@ -164,19 +120,13 @@ struct SwissTm {
     std::size_t history;
   };
 
+  static Greedy& manager(Descriptor& d) noexcept { return d.state<State>().manager; }
+
   static void attach(Descriptor& d) noexcept {
     stripes::make_write_locks();
     State& state = d.make_state<State>();
     state.history.reserve();
-    state.random = base::Random(1, d.slot);
-    be_timid(d);
-  }
-
-  static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
-    LOAM_POINT("tm.began");
-    d.mode = Mode::read_only;
+    manager(d).attach(d);
   }
 
   // With the snapshot that the thread has, as etl-wb: what turns out to be newer extends.
@@ -185,15 +135,9 @@ struct SwissTm {
     LOAM_POINT("tm.began");
     State& state = d.state<State>();
     state.written = 0;
-    state.attempt.store(state.attempt.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    manager(d).begin();
     d.read_cursor = d.reads.begin();
     d.mode = Mode::update;
-  }
-
-  static void commit_read_only(Descriptor& d) noexcept {
-    if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, d.snapshot);
-    lifecycle::committed(d);
   }
 
   // Returns if the attempt has committed; restarts it otherwise.
@@ -205,7 +149,7 @@ struct SwissTm {
 
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     undo(d, cause);
-    be_timid(d);
+    manager(d).be_timid(d);
   }
 
   static Savepoint save(Descriptor& d) noexcept {
@@ -223,15 +167,6 @@ struct SwissTm {
       release_write_lock(d, *entry);
     }
     d.write_end = savepoint.write_end;
-  }
-
-  // After rollback().
-  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
-
-  static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
-  template <class F>
-  static void waits_for(Descriptor& d, F&& f) noexcept {
-    for_each_read(d, f);
   }
 
  private:
@@ -262,8 +197,7 @@ struct SwissTm {
     added(d);
     state.written |= std::uint64_t{1} << (static_cast<std::uint64_t>(&record - shared.map.base) % 64);
     guard(d, *entry, record);
-    if (d.write_end >= state.greedy_at) [[unlikely]]
-      be_greedy(d);
+    manager(d).locked(d);
     heed(d);
     LOAM_POINT("tm.locked");
     return true;
@@ -274,7 +208,7 @@ struct SwissTm {
   [[gnu::always_inline]] static void guard(Descriptor& d, WriteEntry& entry, Orec& record) noexcept {
     entry.old_version = record.load(std::memory_order_acquire);  // S1
     if (entry.old_version > d.snapshot) [[unlikely]]
-      extend(d);
+      Base::extend(d);
   }
 
   // Releases the write lock if `entry` is the first under it. Called from the newest entry to the oldest, so whatever
@@ -320,45 +254,19 @@ struct SwissTm {
 
   // ---- the contention manager
 
-  static void be_timid(Descriptor& d) noexcept {
-    State& state = d.state<State>();
-    state.ticket.store(swiss::kNoTicket, std::memory_order_relaxed);
-    state.greedy_at = d.writes.begin() + swiss::kTimidWrites;
-  }
-
-  [[gnu::noinline, gnu::cold]] static void be_greedy(Descriptor& d) noexcept {
-    State& state = d.state<State>();
-    state.ticket.store(swiss::tickets.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-    state.greedy_at = d.writes.end();
-  }
-
   // Aborts if an earlier ticket has asked for it.
   [[gnu::always_inline]] static void heed(Descriptor& d) noexcept {
-    const State& state = d.state<State>();
-    const std::uint64_t killed = state.killed.load(std::memory_order_relaxed);
-    if (killed / 8 == state.attempt.load(std::memory_order_relaxed)) [[unlikely]]
-      give_up(d, static_cast<AbortCause>(killed % 8));
+    const Greedy& own = manager(d);
+    if (own.is_asked_to_abort()) [[unlikely]]
+      give_up(d, own.asked_with());
   }
 
   // The write lock of `record`, which guards `word`, was seen taken by another. Returns once that has changed.
   [[gnu::noinline, gnu::cold]] static void meet(Descriptor& d, const Orec& lock, const Orec& record, std::uint64_t seen,
                                                 const Word* word) noexcept {
-    const std::uint64_t mine = d.state<State>().ticket.load(std::memory_order_relaxed);
+    Greedy& owner = manager(*Descriptor::of_slot(owner_of(seen)));
     const AbortCause cause = cause_of<kBlame>(d, record, seen, word);
-    if (mine == swiss::kNoTicket) give_up(d, cause);
-    State& owner = Descriptor::of_slot(owner_of(seen))->state<State>();
-    sync::Backoff backoff;
-    for (unsigned round = 0; round < swiss::kRoundsMax; ++round) {
-      // By number: a later attempt of the owner is not meant. That it has the lock is looked at after its number.
-      const std::uint64_t attempt = owner.attempt.load(std::memory_order_relaxed);
-      if (lock.load(std::memory_order_acquire) != seen) return;
-      if (owner.ticket.load(std::memory_order_relaxed) < mine) give_up(d, cause);
-      owner.killed.store(attempt * 8 + static_cast<std::uint64_t>(cause), std::memory_order_relaxed);
-      heed(d);
-      LOAM_POINT("tm.waiting");
-      backoff.wait();
-    }
-    give_up(d, cause);
+    if (const auto lost = manager(d).wait_for(owner, lock, seen, cause)) give_up(d, *lost);
   }
 
   // ---- validation
@@ -369,40 +277,19 @@ struct SwissTm {
     for (unsigned round = 0;;) {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked(before)) {
-        if (round++ == swiss::kRoundsMax) conflict(d, record, before, word);
+        if (round++ == Greedy::kRoundsMax) conflict(d, record, before, word);
         heed(d);
         LOAM_POINT("tm.waiting");
         backoff.wait();
         continue;
       }
-      if (before > d.snapshot) extend(d);
+      if (before > d.snapshot) Base::extend(d);
       LOAM_POINT("tm.reading");
       const Word value = load_whole(word);  // P2
       // Also after extending: the record is not in the read set yet, so its version is compared once more.
       if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
         log_read<kBlame>(d, record, word);
         return value;
-      }
-    }
-  }
-
-  // Moves the snapshot to now if everything read is still as it was.
-  static void extend(Descriptor& d) noexcept {
-    const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);  // P4: before validating
-    LOAM_POINT("tm.extending");
-    validate(d);
-    d.snapshot = now;
-  }
-
-  // Aborts unless every record of the read set is at most as new as the snapshot, or locked by this attempt's commit
-  // (which owned the stripe at such a version).
-  static void validate(Descriptor& d) noexcept {
-    for (Orec** entry = d.reads.begin(); entry != d.read_cursor; ++entry) {
-      const std::uint64_t now = (*entry)->load(std::memory_order_acquire);  // P3
-      if (now > d.snapshot && !is_locked_by(now, d.slot)) [[unlikely]] {
-        const Word* word = nullptr;
-        if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
-        conflict(d, **entry, now, word);
       }
     }
   }
@@ -420,7 +307,7 @@ struct SwissTm {
       entry->record->store(d.locked_word | reinterpret_cast<std::uintptr_t>(entry), std::memory_order_relaxed);
     const std::uint64_t before = version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
     // Nobody committed since the snapshot, so nothing read can have changed.
-    if (before != d.snapshot) validate(d);
+    if (before != d.snapshot) Base::validate(d);
     LOAM_POINT("tm.validated");
     state.records_locked = false;
     return d.snapshot = before + 1;
@@ -432,10 +319,7 @@ struct SwissTm {
     const WriteEntry* const begin = d.writes.begin();
     const WriteEntry* const end = d.write_end;
     for (const WriteEntry* entry = begin; entry != end; ++entry) {
-      if constexpr (kParts)
-        store_masked(address_of(*entry), entry->value, entry->mask);  // P2
-      else
-        std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+      write_word_back<kParts>(*entry);
       if constexpr (kBlame) blame::note_write(shared.map.record(address_of(*entry)), address_of(*entry), version);
     }
     LOAM_POINT("tm.written");
@@ -446,8 +330,7 @@ struct SwissTm {
       release_write_lock(d, *entry);
     }
     d.write_end = d.writes.begin();
-    if (d.state<State>().greedy_at == d.writes.end()) [[unlikely]]
-      be_timid(d);
+    manager(d).committed(d);
     waiting::notify(d, end);
   }
 
@@ -478,19 +361,15 @@ struct SwissTm {
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
-    give_up(d, word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word));
+    give_up(d, Base::cause(d, record, seen, word));
   }
 
   // Ends the attempt and starts the next one after a pause, linear in the failures so far. The ticket stays: it was
   // drawn for the transaction.
   [[noreturn, gnu::noinline, gnu::cold]] static void give_up(Descriptor& d, AbortCause cause) noexcept {
     undo(d, cause);
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4; else that of the failed attempt would stay
-    State& state = d.state<State>();
-    if (state.failed_after != d.statistics.commits) state.failures = 0;
-    state.failed_after = d.statistics.commits;
-    state.failures = std::min(state.failures + 1, swiss::kFailuresCounted);
-    for (unsigned i = state.random.below(state.failures * swiss::kPausesPerFailure); i > 0; --i) platform::pause();
+    Base::renew(d);  // begin_update() keeps it: it would be that of the failed attempt
+    manager(d).pause(d);
     lifecycle::restart(d, kRestart);
   }
 };

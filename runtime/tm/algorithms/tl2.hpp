@@ -1,21 +1,22 @@
 // tl2: commit-time locking with a version clock.
-//   Writes go to a redo log and lock nothing; a read is valid if its record is free and not newer than the snapshot,
-//   which stays that of the begin: what is newer aborts. Commit locks the records of the write set, takes a clock
-//   value, validates unless it is the next after the snapshot, writes back and releases.
+//   Writes go to a redo log and lock nothing. A read is valid if its record is free and not newer than the snapshot,
+//   which stays the one of the begin: a newer record aborts. A commit locks the records of the write set, takes a clock
+//   value, validates unless that is the next one after the snapshot, writes back and releases.
 //   Source      Dice, Shalev and Shavit, "Transactional Locking II", DISC 2006 (clock GV1).
 //   Guarantees  opacity. Publication safe. Not privatization safe by itself: memory freed in a transaction waits for
-//               quiescence (memory.hpp), other plain use after unlinking must wait as well. Privatization::commit makes
-//               it so, by waiting.
-//   Conflicts   show at commit: of two that write one word the later one to commit aborts. Who finds a record locked
-//               asks the contention manager, in commit and in a read; locks are tried in the order of the writes, and
-//               the manager bounds every wait, so two commits that each hold what the other needs do not block.
-//   Cost        a read in an update pays for the test of the signature, one that hits it for a lookup; the first write
-//               of a word: an entry, at commit one CAS a record, one fetch-add, a store a word and a record.
-//   When not    long transactions that write: their conflicts show last, after all the work. Transactions that begin
-//               before others' commits and read the result: no snapshot is ever extended.
-//   Two looks at a record differ from the paper: who finds that it was locked and released unchanged in between (by a
-//   commit that failed) reads again instead of aborting, and a write set may hold a record newer than the snapshot as
-//   long as no read went through it.
+//               quiescence (memory.hpp); other plain use after unlinking must wait as well. Privatization::commit
+//               waits.
+//   Conflicts   appear at commit: of two attempts that write one word, the later one to commit aborts. An attempt that
+//               finds a record locked, in a commit or in a read, asks the contention manager. Locks are tried in the
+//               order of the writes. The manager bounds every wait, so two commits that need each other's locks do not
+//               block.
+//   Cost        a read in an update tests a filter, and looks up the word if it may have been written. First write
+//               of a word: an entry. Commit: one CAS per record, one fetch-add, a store per word and per record.
+//   When not    long transactions that write: their conflicts appear last, after all the work. Transactions that read
+//               what was committed after their begin: no snapshot is extended.
+//   Differences to the paper: if a record was locked and released unchanged between the two looks of a read (by a
+//   commit that failed), the read is tried again instead of aborting. And the write set may hold a record newer than
+//   the snapshot if it was not read.
 // Memory orders; in brackets the failure without the pair
 //   P1 publish  record store(release) after the write-back / record load(acquire) before the data
 //               [new version, old data]
@@ -30,45 +31,32 @@
 #include "runtime/base/points.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/cause.hpp"
-#include "runtime/tm/contention.hpp"
-#include "runtime/tm/driver.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/mapped.hpp"
-#include "runtime/tm/redo_log.hpp"
+#include "runtime/tm/algorithms/parts/time_based.hpp"
+#include "runtime/tm/attempts/contention.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/cause.hpp"
+#include "runtime/tm/logs/redo_log.hpp"
+#include "runtime/tm/records/mapped.hpp"
 
 #include <atomic>
 
 namespace loam::tm {
 
 template <bool kBlame>
-struct Tl2 {
+struct Tl2 : TimeBased<Tl2<kBlame>, kBlame> {
   static constexpr AlgorithmDescription kDescription{.name = "tl2",
                                                      .summary = "commit-time locking, redo log, no snapshot extension",
                                                      .paper = "TL2, DISC 2006",
                                                      .guarantees = "opacity; publication safe"};
   static constexpr bool kExtends = false;
 
-  // Reads only, keeps no log.
-  class ReadOnlyTx : public Mapped, public ReadAccess<ReadOnlyTx, kBlame> {
-   public:
-    using Mapped::Mapped;
+ private:
+  using Base = TimeBased<Tl2, kBlame>;
+  friend Base;
 
-    template <class U>
-    [[gnu::always_inline]] U load(const U* address) {
-      Orec& record = this->record_of(address);
-      const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
-      if (before > this->d_->snapshot) [[unlikely]]
-        return load_slow<false>(*this->d_, record, address);
-      LOAM_POINT("tm.reading");
-      const U value = std::atomic_ref<U>(*const_cast<U*>(address)).load(std::memory_order_acquire);  // P2
-      if (!platform::holds(record, before)) [[unlikely]]  // relaxed: P2 orders it after the data
-        return load_slow<false>(*this->d_, record, address);
-      return value;
-    }
-  };
-
+ public:
   // Reads and writes. kNested: what it changes of older entries can be taken back.
   template <bool kNested>
   class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
@@ -108,24 +96,12 @@ struct Tl2 {
     state.locked_end = d.writes.begin();
   }
 
-  static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    begin(d);
-    d.mode = Mode::read_only;
-  }
-
   static void begin_update(Descriptor& d) noexcept {
     lifecycle::enter<true>(d);
-    begin(d);
+    Base::renew(d);
+    LOAM_POINT("tm.began");
     d.read_cursor = d.reads.begin();
     d.mode = Mode::update;
-  }
-
-  // Every read was valid at the snapshot: nothing is left to check.
-  static void commit_read_only(Descriptor& d) noexcept {
-    if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, d.snapshot);
-    lifecycle::committed(d);
   }
 
   // Returns if the attempt has committed; restarts it otherwise.
@@ -153,13 +129,6 @@ struct Tl2 {
   }
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept { redo(d).restore(d, savepoint); }
 
-  static bool unchanged(Descriptor& d) noexcept { return read_set_unchanged(d, d.snapshot); }
-  template <class F>
-  static void waits_for(Descriptor& d, F&& f) noexcept {
-    for_each_read(d, f);
-  }
-  static bool has_read(Descriptor& d) noexcept { return d.read_cursor != d.reads.begin(); }
-
  private:
   struct State {
     RedoLog redo;
@@ -170,9 +139,10 @@ struct Tl2 {
 
   static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
 
-  [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
-    d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4
-    LOAM_POINT("tm.began");
+  // Read again if it was locked and released unchanged in between.
+  template <class U>
+  [[gnu::always_inline]] static U load_turned_down(Descriptor& d, Orec& record, std::uint64_t, const U* address) {
+    return load_slow<false>(d, record, address);
   }
 
   // A word that the attempt may have written. Not a member function of the handle: that must not escape, or its fields
@@ -188,7 +158,7 @@ struct Tl2 {
     for (;;) {
       const std::uint64_t before = record.load(std::memory_order_acquire);  // P1
       if (is_locked(before)) {
-        meet(d, record, before, word_of(address));
+        Base::meet(d, record, before, word_of(address));
         continue;
       }
       if (before > d.snapshot) conflict(d, record, before, word_of(address));
@@ -257,10 +227,8 @@ struct Tl2 {
         seen = first_entry(now)->old_version;
         if (seen <= d.snapshot) continue;
       }
-      const Word* word = nullptr;
-      if constexpr (kBlame) word = d.read_addresses.begin()[entry - d.reads.begin()];
       d.state<State>().locked_end = d.write_end;
-      conflict(d, **entry, seen, word);
+      conflict(d, **entry, seen, Base::word_read(d, entry));
     }
   }
 
@@ -270,10 +238,7 @@ struct Tl2 {
   static void write_back(Descriptor& d, std::uint64_t version) noexcept {
     for (const WriteEntry* entry = d.write_end; entry != d.writes.begin();) {
       --entry;
-      if constexpr (kParts)
-        store_masked(address_of(*entry), entry->value, entry->mask);  // P2
-      else
-        std::atomic_ref<Word>(*address_of(*entry)).store(entry->value, std::memory_order_release);  // P2
+      write_word_back<kParts>(*entry);
       LOAM_POINT("tm.written");
       if constexpr (kBlame) blame::note_write(shared.map.record(address_of(*entry)), address_of(*entry), version);
       entry->record->store(version, std::memory_order_release);  // P1
@@ -288,24 +253,18 @@ struct Tl2 {
 
   // ---- conflicts ----------------------------------------------------------------------------------------------------
 
-  // `record`, which guards `word`, was seen locked by another. Returns once it is free, if the manager waits for that.
-  [[gnu::noinline, gnu::cold]] static void meet(Descriptor& d, const Orec& record, std::uint64_t seen,
-                                                const Word* word) noexcept {
-    if (!contention::wait_for_owner(d, record, seen)) conflict(d, record, seen, word);
-  }
-
-  // The same in commit, with the records of the entries before `entry` locked.
+  // The record of `entry` was seen locked by another in commit, with the records of the entries before `entry` locked.
   [[gnu::noinline, gnu::cold]] static void meet_in_commit(Descriptor& d, WriteEntry& entry,
                                                           std::uint64_t seen) noexcept {
     d.state<State>().locked_end = &entry;
-    meet(d, *entry.record, seen, address_of(entry));
+    Base::meet(d, *entry.record, seen, address_of(entry));
     d.state<State>().locked_end = d.writes.begin();
   }
 
   // Ends the attempt because `record`, which was to guard `word` (nullptr: not kept), was `seen`; starts the next one.
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, const Orec& record, std::uint64_t seen,
                                                               const Word* word) noexcept {
-    const AbortCause cause = word == nullptr ? AbortCause::unknown : cause_of<kBlame>(d, record, seen, word);
+    const AbortCause cause = Base::cause(d, record, seen, word);
     contention::lost(d, record, seen);
     rollback(d, cause);
     lifecycle::restart(d, kRestart);

@@ -1,22 +1,23 @@
-// two-phase: two-phase locking with visible readers, undo in place, starvation-free by wait-die.
-//   A read sets a bit of its thread's own for the stripe (stripes.hpp) and looks whether somebody writes it; a write
-//   locks the ownership record, looks for the bits of others, and stores in place. All is held until the attempt ends:
-//   what was read is valid because nobody can write it, so there is no clock, no snapshot and no validation.
+// two-phase: two-phase locking with visible readers and undo in place; starvation-free by wait-die.
+//   A read sets its thread's bit for the stripe (stripes.hpp) and checks for a writer. A write locks the ownership
+//   record, checks the bits of the other threads, and stores in place. Everything is held until the attempt ends.
+//   Nobody can write what was read, so there is no clock, no snapshot and no validation.
 //   Source      2PLSF: Ramalhete, Correia and Felber, PPoPP 2023; wait-die: Rosenkrantz, Stearns and Lewis, TODS 1978.
-//   Guarantees  opacity, and more: no attempt, not even one that will abort, reads what is not committed. Publication
-//               and privatization safe without waiting: nobody still reads or writes what a commit has unlinked. (What
-//               transactions free goes through reclamation all the same: statistics and bounds are those of every
-//               algorithm, and blocks go back to the allocator in portions.)
-//   Conflicts   who meets one draws a ticket, which it keeps until it commits. It waits for those with a later ticket
-//               or none; meeting an earlier one it aborts and waits for that one to end, holding nothing. The earliest
-//               never aborts for a younger one, so a transaction restarts at most once for each thread; a wait is
-//               bounded all the same, because the other side may not be running: after kRoundsMax rounds the attempt
-//               starts anew with the ticket it has. Config::manager is not asked.
-//   Versions    a record counts the commits that wrote its stripe: what a sleeping retry() compares. Reads ignore it.
-//   Cost        first read of a stripe: one locked exchange and a log entry, afterwards a test of the bit; first write:
-//               one CAS and a look at a word of each thread; commit: a store per stripe. No line that all meet on.
-//   When not    long reads of many stripes; more readers than writers of the same data: a reader keeps writers out.
-//               Aborts by a reader's bit have the cause `unknown`: the bit does not tell the word.
+//   Guarantees  opacity, and more: no attempt, not even one that will abort, reads uncommitted data. Publication and
+//               privatization safe without waiting: nobody still reads or writes what a commit has unlinked. (Memory
+//               that transactions free goes through reclamation all the same, so statistics and bounds are those of
+//               every algorithm and blocks return to the allocator in portions.)
+//   Conflicts   An attempt that meets one draws a ticket and keeps it until it commits. It waits for attempts with a
+//               later ticket or none. If it meets an earlier one, it aborts and waits, holding nothing, until that one
+//               ends. The earliest never aborts for a younger one, so a transaction restarts at most once per other
+//               thread. Waits are bounded, because the other side may not be running: after kRoundsMax rounds the
+//               attempt starts anew with its ticket. Config::manager is not asked.
+//   Versions    a record counts the commits that wrote its stripe. A sleeping retry() compares them; reads ignore them.
+//   Cost        first read of a stripe: one locked exchange and a log entry, later reads a test of the bit. First
+//               write: one CAS and a look at one word of each thread. Commit: a store per stripe. No line is shared by
+//               all.
+//   When not    long reads of many stripes; data with many readers and a writer: a reader keeps writers out. Aborts by
+//               a reader's bit have the cause `unknown`, because the bit does not tell the word.
 // Memory orders; in brackets the failure without the pair
 //   T1 Dekker   bit exchange(seq_cst), then record load(seq_cst) / lock CAS(seq_cst), then loads(seq_cst) of the other
 //               threads' bits [reader and writer miss each other: a dirty read, or a write under a reader]
@@ -28,13 +29,13 @@
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"
-#include "runtime/tm/blame.hpp"
-#include "runtime/tm/cause.hpp"
-#include "runtime/tm/lifecycle.hpp"
-#include "runtime/tm/mapped.hpp"
-#include "runtime/tm/stripes.hpp"
-#include "runtime/tm/undo_log.hpp"
-#include "runtime/tm/words.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/cause.hpp"
+#include "runtime/tm/logs/undo_log.hpp"
+#include "runtime/tm/logs/words.hpp"
+#include "runtime/tm/records/mapped.hpp"
+#include "runtime/tm/records/stripes.hpp"
 
 #include <atomic>
 
@@ -109,7 +110,7 @@ struct TwoPhase {
       .summary = "two-phase locking with visible readers, in place; wait-die built in (manager does not apply)",
       .paper = "2PLSF, PPoPP 2023",
       .guarantees = "opacity; publication and privatization safe; starvation-free"};
-  static constexpr bool kWritesInPlace = true, kReadersBlockWriters = true;
+  static constexpr bool kWritesInPlace = true, kReadersBlockWriters = true, kPrivatizesSafely = true;
 
  private:
   using State = two_phase::State;
@@ -253,7 +254,7 @@ struct TwoPhase {
   [[gnu::always_inline]] static void ended(Descriptor& d) noexcept {
     two_phase::drop_ticket(d);
     if (d.special) [[unlikely]]
-      return lifecycle::committed_special(d, 0);  // no attempt is older: none has seen what this one unlinked
+      return lifecycle::committed_special(d, 0);
     lifecycle::committed(d);
   }
 

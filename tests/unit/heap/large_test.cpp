@@ -59,6 +59,38 @@ TEST(LargeBlocks, ThoseOfHugePagesGrowInPlaceAsWell) {
   TestHeap::deallocate(block);
 }
 
+// A span in small pages, one of huge pages, and a mapping. What a shrunk block leaves is free at once and does not stay.
+TEST(LargeBlocks, OneThatShrinksToLittleKeepsLittle) {
+  for (const std::size_t from : {std::size_t{2} << 20, std::size_t{16} << 20, std::size_t{100} << 20})
+    for (const std::size_t to : {std::size_t{1}, std::size_t{100}, std::size_t{64} << 10}) {
+      TestHeap::trim();
+      const Statistics before = TestHeap::statistics();
+      std::byte* const block = filled(from, 7);
+      auto* const shrunk = static_cast<std::byte*>(TestHeap::reallocate(block, to));
+      EXPECT_GE(TestHeap::usable_bytes(shrunk), to);
+      EXPECT_LT(TestHeap::usable_bytes(shrunk), 2 * to + (64 << 10)) << from << " to " << to;
+      EXPECT_TRUE(holds(shrunk, to, 7));
+      const Statistics after = TestHeap::statistics();
+      EXPECT_LE(after.large_bytes, before.large_bytes + (128 << 10)) << from << " to " << to;
+      EXPECT_LE(after.committed_bytes, before.committed_bytes + (256 << 10)) << from << " to " << to;
+      EXPECT_EQ(verified(), "");
+      TestHeap::deallocate(shrunk);
+    }
+}
+
+TEST(LargeBlocks, OneThatShrinksByLessThanHalfStays) {
+  for (const std::size_t from : {std::size_t{16} << 20, std::size_t{100} << 20}) {
+    std::byte* const block = filled(from, 7);
+    const std::size_t had = TestHeap::usable_bytes(block);
+    EXPECT_EQ(TestHeap::reallocate(block, had / 2 + 4096), block);
+    EXPECT_TRUE(holds(block, from / 2, 7));
+    auto* const moved = static_cast<std::byte*>(TestHeap::reallocate(block, had / 2 - (1 << 20)));
+    EXPECT_LT(TestHeap::usable_bytes(moved), had / 2) << from;
+    EXPECT_TRUE(holds(moved, had / 2 - (1 << 20), 7));
+    TestHeap::deallocate(moved);
+  }
+}
+
 TEST(LargeBlocks, AMappingGrowsAndKeepsItsContents) {
   constexpr std::size_t kFrom = 80 << 20, kTo = 130 << 20, kStep = 1 << 20;
   const std::uint64_t before = TestHeap::statistics().large_bytes;

@@ -5,8 +5,9 @@
 #include "tests/harness/checked_blocks.hpp"
 #include "tests/harness/child.hpp"
 #include "tests/harness/heaps.hpp"
+#include "tests/harness/instrumented.hpp"
 #include "tests/harness/refusing_pages.hpp"
-#include "tests/harness/sanitizer.hpp"
+#include "tests/harness/watchdog.hpp"
 
 #include "runtime/base/random.hpp"
 
@@ -27,7 +28,7 @@ using tests::RefusingPages;
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults, RefusingPages>>;
 using Blocks = tests::CheckedBlocks<TestHeap>;
 
-constexpr bool kFew = tests::kUnderSanitizer;  // of what takes long
+constexpr bool kFew = tests::kInstrumented;  // of what takes long
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
 constexpr std::size_t kOwnMapping = 70 * kMiB;  // longer than areas serve
 
@@ -212,6 +213,7 @@ INSTANTIATE_TEST_SUITE_P(All, Refusals, testing::ValuesIn(std::begin(kScripts), 
                          [](const auto& found) { return std::string(found.param.name); });
 
 TEST_P(Refusals, EachRequestMayBeRefusedAloneOrWithThoseThatFollow) {
+  tests::may_take(60);
   const Script& script = GetParam();
   std::int64_t requests = 0;
   for (const std::int64_t refused : {std::int64_t{1}, std::int64_t{3}, RefusingPages::kAllThatFollow}) {

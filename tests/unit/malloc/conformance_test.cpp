@@ -194,7 +194,10 @@ TEST_F(Conformance, CallocOfNothingIsABlock) {
 TEST_F(Conformance, CallocOverflowIsENOMEM) {
   LOAM_EXPECT_REFUSED(calloc(opaque(SIZE_MAX), opaque<std::size_t>(2)), ENOMEM);
   LOAM_EXPECT_REFUSED(calloc(opaque(std::size_t{1} << 33), opaque(std::size_t{1} << 33)), ENOMEM);
+  // What is left of these products is a size that would be served.
   LOAM_EXPECT_REFUSED(calloc(opaque(SIZE_MAX / 2 + 1), opaque<std::size_t>(2)), ENOMEM);
+  LOAM_EXPECT_REFUSED(calloc(opaque(SIZE_MAX / 2 + 3), opaque<std::size_t>(2)), ENOMEM);
+  LOAM_EXPECT_REFUSED(calloc(opaque<std::size_t>(2), opaque(SIZE_MAX / 2 + 3)), ENOMEM);
   LOAM_EXPECT_REFUSED(calloc(opaque<std::size_t>(1), opaque(kBytesMax + 1)), ENOMEM);
 }
 
@@ -258,7 +261,12 @@ TEST_F(Conformance, ReallocarrayOverflowIsENOMEMAndKeepsTheBlock) {
   fill(block, 1000, 1);
   LOAM_EXPECT_REFUSED(reallocarray(block, opaque(SIZE_MAX), opaque<std::size_t>(2)), ENOMEM);
   LOAM_EXPECT_REFUSED(reallocarray(block, opaque(std::size_t{1} << 33), opaque(std::size_t{1} << 33)), ENOMEM);
+  // What is left of these products is 4, 0 and 1000: a size that would be served, the block freed, or kept as it is.
+  LOAM_EXPECT_REFUSED(reallocarray(block, opaque(SIZE_MAX / 2 + 3), opaque<std::size_t>(2)), ENOMEM);
+  LOAM_EXPECT_REFUSED(reallocarray(block, opaque<std::size_t>(2), opaque(SIZE_MAX / 2 + 1)), ENOMEM);
+  LOAM_EXPECT_REFUSED(reallocarray(block, opaque(SIZE_MAX / 2 + 501), opaque<std::size_t>(2)), ENOMEM);
   EXPECT_TRUE(is_filled(block, 1000, 1));
+  EXPECT_GE(malloc_usable_size(block), 1000u);
   block = reallocarray(block, opaque<std::size_t>(300), opaque<std::size_t>(10));
   ASSERT_NE(block, nullptr);
   EXPECT_TRUE(is_filled(block, 1000, 1));

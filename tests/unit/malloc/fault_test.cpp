@@ -3,6 +3,7 @@
 
 #include "tests/unit/malloc/blocks.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -28,13 +29,85 @@ TEST(FaultTest, WhatIsUnknownIsLeftOut) {
 
 TEST(FaultTest, EachKindHasItsWords) {
   std::string last;
-  for (unsigned kind = 0; kind <= static_cast<unsigned>(Fault::corrupted_free_list); ++kind) {
+  for (unsigned kind = 0; kind <= static_cast<unsigned>(Fault::access_after_free); ++kind) {
     char buffer[512];
     const std::string text(malloc::describe_fault(buffer, static_cast<Fault>(kind), buffer, 16, 1, nullptr));
     EXPECT_TRUE(text.starts_with("loam malloc: ")) << text;
     EXPECT_NE(text, last);
     last = text;
   }
+}
+
+TEST(FaultTest, EachKindSaysWhatItIsAndWhatToDo) {
+  struct Row {
+    Fault kind;
+    const char *name, *advice;
+  };
+  const Row rows[] = {
+      {Fault::double_free, "double free", "It was freed before."},
+      {Fault::invalid_free, "invalid free", "No allocation returned this address."},
+      {Fault::interior_pointer, "free of an address inside a block", "Pass what the allocation returned"},
+      {Fault::stack_pointer, "free of an address on the stack", "A local variable ends with its function"},
+      {Fault::size_mismatch, "free with a wrong size", "Use delete on the type that was made"},
+      {Fault::write_past_end, "write past the end of a block", "see who writes."},
+      {Fault::use_after_free, "write to a freed block", "see who writes after the free."},
+      {Fault::corrupted_free_list, "corrupted free list", "Something wrote to a freed block of this slab"},
+      {Fault::access_past_end, "access past the end of a block", "who ran past it"},
+      {Fault::access_in_front, "access in front of a block", "who went below it"},
+      {Fault::access_after_free, "access to a freed block", "who went on using it"},
+  };
+  for (const Row& row : rows) {
+    char buffer[512];
+    const std::string text(malloc::describe_fault(buffer, row.kind, reinterpret_cast<void*>(0x10), 0, 0, nullptr));
+    EXPECT_TRUE(text.starts_with(std::string("loam malloc: ") + row.name + ": 0x10\n  ")) << text;
+    EXPECT_NE(text.find(row.advice), std::string::npos) << text;
+  }
+}
+
+TEST(FaultTest, WhatAHeapFindsHasAKindOfItsOwn) {
+  EXPECT_EQ(malloc::kind_of(heap::Fault::foreign), Fault::invalid_free);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::interior), Fault::interior_pointer);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::double_free), Fault::double_free);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::wrong_size), Fault::size_mismatch);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::write_past_end), Fault::write_past_end);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::use_after_free), Fault::use_after_free);
+}
+
+TEST(FaultTest, EachPartOfTheMessageIsThereWhereItIsKnown) {
+  char buffer[512];
+  const auto of = [&](std::size_t bytes, unsigned thread) {
+    const auto address = reinterpret_cast<void*>(0x10);
+    return std::string(malloc::describe_fault(buffer, Fault::double_free, address, bytes, thread, "Do."));
+  };
+  EXPECT_EQ(of(0, 0), "loam malloc: double free: 0x10\n  Do.\n");
+  EXPECT_EQ(of(1, 0), "loam malloc: double free: 0x10, a block of 1 bytes\n  Do.\n");
+  EXPECT_EQ(of(0, 1), "loam malloc: double free: 0x10, heap of thread 1\n  Do.\n");
+  EXPECT_EQ(of(1, 1), "loam malloc: double free: 0x10, a block of 1 bytes, heap of thread 1\n  Do.\n");
+}
+
+TEST(FaultTest, BelowTheCallersFrameAndAboveTheThreadsIsNotOnTheStack) {
+  const auto check = [] {
+    const auto here = reinterpret_cast<const char*>(__builtin_frame_address(0));
+    EXPECT_FALSE(malloc::is_on_own_stack(here - (1 << 20)));
+    EXPECT_FALSE(malloc::is_on_own_stack(reinterpret_cast<const void*>(~std::uintptr_t{0})));
+    EXPECT_TRUE(malloc::is_on_own_stack(here));
+  };
+  check();
+  std::thread(check).join();
+  // One thread's stack is no other's.
+  int local = 0;
+  std::thread([&] { EXPECT_FALSE(malloc::is_on_own_stack(&local)); }).join();
+  std::atomic<const void*> of_other{nullptr};
+  std::atomic<bool> is_done{false};
+  std::thread other([&] {
+    int own = 0;
+    of_other = &own;
+    while (!is_done) std::this_thread::yield();
+  });
+  while (of_other == nullptr) std::this_thread::yield();
+  EXPECT_FALSE(malloc::is_on_own_stack(of_other));
+  is_done = true;
+  other.join();
 }
 
 TEST(FaultDeathTest, ItEndsTheProcessByAbort) {

@@ -1,10 +1,12 @@
 // fork() beside threads that allocate: the child allocates, frees what its parent made, starts threads and ends. A
 // child that hangs is killed by its own alarm, and counted. LOAM_FORKS says how many (200); tests/stress/fork_storm.cpp
 // makes 100000 in minutes.
+#include "tests/harness/watchdog.hpp"
 #include "tests/unit/malloc/blocks.hpp"
 
 #include "include/loam/malloc.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -121,6 +123,7 @@ std::vector<void*> some_blocks() {
 }
 
 TEST(Fork, ChildrenOfAnAllocatingProcessGoOn) {
+  tests::may_take(60);
   const Allocating others(kThreads);
   std::vector<void*> blocks = some_blocks();
   const long count = forks();
@@ -163,6 +166,33 @@ TEST(Fork, AChildMayForkAgain) {
     _exit(status == 0 && use_heap(3, 300) ? 0 : 1);
   }
   expect_ends_well(pid, 0);
+  for (void* block : blocks) std::free(block);
+}
+
+// libc holds its list of open FILEs during a fork, and who holds that list may wait for a thread that allocates.
+TEST(Fork, OthersAllocateWhileAForkWaitsForLibc) {
+  using Function = void (*)();
+  const auto lock_list = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "_IO_list_lock"));
+  const auto unlock_list = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "_IO_list_unlock"));
+  if (lock_list == nullptr || unlock_list == nullptr) GTEST_SKIP() << "this libc shows no list of FILEs";
+  std::atomic<bool> locked{false}, forking{false}, served{false};
+  std::thread other([&] {
+    lock_list();
+    locked = true;
+    while (!forking) std::this_thread::yield();
+    usleep(100000);  // until the fork waits
+    served = use_heap(1, 300);
+    std::thread([] { use_heap(2, 300); }).join();
+    unlock_list();
+  });
+  while (!locked) std::this_thread::yield();
+  std::vector<void*> blocks = some_blocks();
+  forking = true;
+  const pid_t pid = fork_child(blocks, 1);
+  ASSERT_GT(pid, 0);
+  expect_ends_well(pid, 0);
+  other.join();
+  EXPECT_TRUE(served);
   for (void* block : blocks) std::free(block);
 }
 

@@ -1,9 +1,11 @@
-#include "runtime/reclaim/epoch.hpp"
+#include "tests/unit/reclaim/members.hpp"
 
 #include "runtime/platform/pages.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <memory>
@@ -14,51 +16,7 @@
 namespace loam::reclaim {
 namespace {
 
-std::atomic<std::uint64_t> freed{0};
-void count_free(void*) { freed.fetch_add(1, std::memory_order_relaxed); }
-void really_free(void* block) {
-  freed.fetch_add(1, std::memory_order_relaxed);
-  std::free(block);
-}
-
-// Participants are never unmapped: a scan may look at one whose thread has gone.
-Participant& new_participant() {
-  static sync::SpinLock lock;
-  static std::deque<Participant> all;
-  const std::lock_guard guard(lock);
-  return all.emplace_back();
-}
-
-// A registered thread of the test; several may be played by one real thread.
-struct Member {
-  explicit Member(Domain& owner) : domain(owner), slot(owner.acquire_slot()), self(new_participant()) {
-    owner.attach(slot, self);
-  }
-  ~Member() {
-    if (!gone) domain.release_slot(slot, limbo);
-  }
-  void retire(std::uintptr_t name, std::size_t bytes = 16) {
-    domain.retire(limbo, reinterpret_cast<void*>(name), count_free, bytes);
-  }
-  std::size_t reclaim() { return domain.reclaim(self, limbo); }
-  void settle() { domain.settle(self, limbo); }
-  void exit() {
-    domain.release_slot(slot, limbo);
-    gone = true;
-  }
-
-  Domain& domain;
-  unsigned slot;
-  Participant& self;
-  Limbo limbo;
-  bool gone = false;
-};
-
-// A domain has 1024 line pairs: too much for the stack of a thread.
-struct EpochTest : testing::Test {
-  static std::unique_ptr<Domain> make(Limits limits = {}) { return std::make_unique<Domain>(limits); }
-  void SetUp() override { freed = 0; }
-};
+using EpochTest = DomainTest;
 
 TEST_F(EpochTest, ABlockIsFreedWhenNobodyIsInside) {
   const auto domain = make();

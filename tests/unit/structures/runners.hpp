@@ -1,6 +1,8 @@
 // How the tests of the structures run an operation: alone, under a lock, in a transaction.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include "runtime/tm/tm.hpp"
 #include "structures/hash_set.hpp"
 #include "structures/plain_access.hpp"
@@ -60,6 +62,13 @@ struct Transaction {
     return static_cast<std::int64_t>(all.blocks_allocated - all.blocks_freed);
   }
 };
+
+// What transactions have freed goes back before a sanitizer looks for leaks: a thread that ends while another one reads
+// leaves its freed blocks to whoever comes next.
+struct GivesBack : testing::Environment {
+  void TearDown() override { tm::quiesce(); }
+};
+[[maybe_unused]] inline const auto* const gives_back = testing::AddGlobalTestEnvironment(new GivesBack);
 
 // One combination of a runner and a structure.
 template <class RunnerType, class SetType>

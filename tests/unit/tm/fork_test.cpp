@@ -1,7 +1,8 @@
 // fork: the child goes on with one thread, and nothing that the others held stands in its way.
+#include "tests/harness/instrumented.hpp"
 #include "tests/harness/interpose.hpp"
-#include "tests/harness/sanitizer.hpp"
 #include "tests/harness/tm_variants.hpp"
+#include "tests/harness/words.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,13 +29,11 @@ std::vector<tests::Variant> fork_variants() {
 struct ForkTest : testing::TestWithParam<tests::Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, ForkTest, testing::ValuesIn(fork_variants()), tests::variant_name);
 
-alignas(1024) Word words[64];
-Word& x = words[0];
-Word& y = words[16];
+using tests::words, tests::x, tests::y;
 
 // A sanitizer's own allocator may be locked for ever in the child of a process with threads: a child that allocates
 // there, or starts a thread, may hang.
-using tests::kUnderSanitizer;
+using tests::kInstrumented;
 
 // Forks and runs body() in the child. returns whether it returned true there, within ten seconds
 template <class Body>
@@ -78,14 +77,14 @@ TEST_P(ForkTest, TheChildGoesOnWhileOthersWereInTheMiddleOfIt) {
         for (int i = 0; i < 500; ++i)
           Driver::update([](auto& tx) {
             tx.write(x, tx.read(x) + 1);
-            if constexpr (!kUnderSanitizer) {
+            if constexpr (!kInstrumented) {
               tx.destroy(tx.read(cell));
               tx.write(cell, tx.template create<Word>(Word{1}));
             }
           });
         Driver::irrevocable([](auto& tx) { tx.write(y, tx.read(y) + 1); });
         good &= x == before + 500 && y == before + 1;
-        if constexpr (kUnderSanitizer) return good;
+        if constexpr (kInstrumented) return good;
         // Threads of its own, in the slots of those that are gone.
         std::vector<std::thread> threads;
         for (int t = 0; t < 3; ++t)

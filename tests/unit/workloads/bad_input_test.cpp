@@ -27,14 +27,17 @@ void check(const std::string& name, std::initializer_list<Row> rows) {
 TEST(BadInput, NamesWithTheNearest) {
   check("etl-wb", {{"", "WORKLOAD", "--describe"},
                    {"intst", "WORKLOAD=intst", "did you mean intset?"},
-                   {"zebra", "WORKLOAD=zebra", "known: blocks cache-scratch cache-thrash fragmentation intset"},
+                   {"zebra", "WORKLOAD=zebra", "known: array-counters bayes "},
                    {"intset --treads 2", "--treads", "did you mean --threads?"},
                    {"intset extra", "extra", "no such option"},
                    {"intset -p mappin=table", "-p mappin=table", "did you mean mapping?"},
                    {"intset -p structure=lst", "-p structure=lst", "did you mean list?"},
                    {"intset -p structure=", "-p structure", "list, hash, tree"},
                    {"intset -p structure", "-p=structure", "key=value"},
-                   {"threadtest -p structure=list", "-p structure=list", "known: size"}});
+                   {"threadtest", "WORKLOAD=threadtest", "known: array-counters bayes "}});
+  check("none", {{"thredtest", "WORKLOAD=thredtest", "did you mean threadtest?"},
+                 {"zebra", "WORKLOAD=zebra", "known: blocks cache-scratch cache-thrash fragmentation larson"},
+                 {"threadtest -p structure=list", "-p structure=list", "known: size"}});
 }
 
 TEST(BadInput, NumbersOutOfRange) {
@@ -55,11 +58,11 @@ TEST(BadInput, NumbersOutOfRange) {
                    {"intset -p records_log2=27", "-p records_log2=27", "from 10 to 26"},
                    {"intset -p update_percent=101", "-p update_percent=101", "from 0 to 100"},
                    {"intset -p update_percent=5.5", "-p update_percent=5.5", "integer"},
-                   {"intset -p range=0", "-p range=0", "from 1 to"},
-                   {"threadtest -p size=7", "-p size=7", "from 8 to"},
-                   {"threadtest -p batch=0", "-p batch=0", "from 1 to"},
-                   {"blocks -p size=0", "-p size=0", "from 1 to"},
-                   {"blocks -p count=1", "-p count=1", "from 2 to 64"}});
+                   {"intset -p range=0", "-p range=0", "from 1 to"}});
+  check("none", {{"threadtest -p size=7", "-p size=7", "from 8 to"},
+                 {"threadtest -p batch=0", "-p batch=0", "from 1 to"},
+                 {"blocks -p size=0", "-p size=0", "from 1 to"},
+                 {"blocks -p count=1", "-p count=1", "from 2 to 64"}});
 }
 
 TEST(BadInput, ValuesThatContradictEachOther) {

@@ -38,7 +38,7 @@ TEST(Blocks, CountsFollowFromThePlaces) {
   for (const std::string arguments :
        {"--threads 1 -p count=64", "--threads 2 -p count=32", "--threads 4 -p count=16 -p size=48",
         "--threads 2 -p count=32 -p turns=0 -p size=8 -p stripe_log2=6 -p table_log2=10"}) {
-    const auto finished = run(executable("etl-wb") + " blocks " + arguments);
+    const auto finished = run(executable("none") + " blocks " + arguments);
     ASSERT_EQ(finished.status, 0) << finished.err;
     const auto all = places(finished);
     ASSERT_EQ(all.size(), 64u) << arguments;
@@ -76,27 +76,27 @@ TEST(Blocks, CountsFollowFromThePlaces) {
 // glibc gives a 64-bit program blocks of 32 bytes at least, 8 of them its own, and each thread an arena at a multiple
 // of 64 MiB, which the table of 2^20 records of 32 bytes folds onto the same records.
 TEST(Blocks, ShowGlibcsPlacesAsTheyAreKnown) {
-  const auto finished = run(executable("etl-wb") + " blocks --threads 2 -p size=1 -p count=8");
+  const auto finished = run(executable("none") + " blocks --threads 2 -p size=1 -p count=8");
   const auto one = record(finished, "iteration");
   EXPECT_EQ(one["distance_bytes"].number(), 32);
   EXPECT_EQ(one["overhead_bytes"].number(), 8);
   EXPECT_EQ(one["stripe_mates"].number(), 0);
   EXPECT_EQ(one["aliased"].number(), 16);
   const auto larger =
-      record(run(executable("etl-wb") + " blocks --threads 2 -p size=1 -p count=8 -p table_log2=26"), "iteration");
+      record(run(executable("none") + " blocks --threads 2 -p size=1 -p count=8 -p table_log2=26"), "iteration");
   EXPECT_EQ(larger["aliased"].number(), 0);
 }
 
 // The k-th row is thread k modulo threads: the threads take turns.
 TEST(Blocks, ThreadsTakeTurns) {
-  const auto all = places(run(executable("global-lock") + " blocks --threads 3 -p count=5"));
+  const auto all = places(run(executable("none") + " blocks --threads 3 -p count=5"));
   ASSERT_EQ(all.size(), 15u);
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].thread, i % 3);
 }
 
 // More blocks than a record holds: those of the first turns are shown, all are counted.
 TEST(Blocks, ManyAreCountedAndFewShown) {
-  const auto finished = run(executable("etl-wb") + " blocks --threads 40 -p count=64");
+  const auto finished = run(executable("none") + " blocks --threads 40 -p count=64");
   ASSERT_EQ(finished.status, 0) << finished.err;
   EXPECT_EQ(places(finished).size(), 64u);
   EXPECT_EQ(record(finished, "iteration")["blocks"].number(), 2560);

@@ -24,6 +24,12 @@ inline std::vector<std::string> executable_names() {
   return names;
 }
 
+// Whether this machine has what a synchronisation needs, such as hardware transactions.
+inline bool runs_here(const Json& description) {
+  const Json& sync = description["sync"];
+  return !sync.has("lacks") || sync["lacks"].string().empty();
+}
+
 inline Schema record_schema() {
   return Schema(Json::parse(read_file(source_root(__FILE__) / "schema" / "record.schema.json")));
 }

@@ -2,7 +2,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/platform/machine.hpp"
 #include "tests/unit/workloads/executables.hpp"
-#include "workloads/allocation/call_times.hpp"
+#include "workloads/allocation/shared/call_times.hpp"
 
 #include <gtest/gtest.h>
 #include <algorithm>
@@ -171,7 +171,7 @@ TEST(TickClock, AgreesWithTheSystemsClock) {
 // ---- the workload
 
 Json latency(const std::string& arguments, const std::string& environment = "") {
-  const auto finished = run(environment + " " + executable("etl-wb") + " malloc-latency " + arguments);
+  const auto finished = run(environment + " " + executable("none") + " malloc-latency " + arguments);
   EXPECT_EQ(finished.status, 0) << arguments << ": " << finished.err;
   return record(finished, "iteration");
 }
@@ -203,7 +203,7 @@ TEST(MallocLatency, TimesOneCallInSoMany) {
 }
 
 TEST(MallocLatency, WhatWasNeverTimedIsLeftOut) {
-  const auto finished = run(executable("etl-wb") + " malloc-latency -p operations=1 -p window=1 -p timed_one_in=65536");
+  const auto finished = run(executable("none") + " malloc-latency -p operations=1 -p window=1 -p timed_one_in=65536");
   EXPECT_EQ(finished.status, 0);
   EXPECT_EQ(record(finished, "iteration")["timed_calls"].number(), 0);
   EXPECT_EQ(finished.out.find("malloc_p50_ns"), std::string::npos);
@@ -214,7 +214,7 @@ TEST(MallocLatency, BlocksAreExchangedByTheShareAskedFor) {
   EXPECT_GT(latency("-p operations=500000 --threads 2")["freed_remotely"].number(), 0);
 }
 
-#if !defined(LOAM_ASAN) && !defined(LOAM_TSAN)
+#ifndef LOAM_INSTRUMENTED
 // Every 100th malloc sleeps for a millisecond: one in a hundred, of malloc and not of free, and no preemption.
 TEST(MallocLatency, FindsTheSlowCallsOfAnAllocator) {
   const auto preload = "LD_PRELOAD=" + (build_folder() / "loam-faulty-malloc.so").string() + " LOAM_FAULT=slow";

@@ -32,9 +32,9 @@ std::uintptr_t place_in_page(const char* offset) {
   auto work = [&place](Team::Member& member) {
     volatile char here = 0;
     member.wait_for_start();
-    member.begin_timed();
-    if (member.index() == 1) place = reinterpret_cast<std::uintptr_t>(&here) % kPage;
-    member.end_timed();
+    member.timed([&](workloads::Pace&) {
+      if (member.index() == 1) place = reinterpret_cast<std::uintptr_t>(&here) % kPage;
+    });
   };
   Team team(options, 0);
   team.run(work);
@@ -56,10 +56,10 @@ TEST(Team, CountsHowLongWorkersWaited) {
   constexpr std::uint64_t kDurationMs = 100;
   auto work = [](Team::Member& member) {
     member.wait_for_start();
-    member.begin_timed();
-    while (!in(member.phase(), workloads::Phase::done)) {
-    }
-    member.end_timed();
+    member.timed([](workloads::Pace& pace) {
+      volatile std::uint64_t done = 0;
+      while (pace.goes_on(done)) done = done + 1;
+    });
   };
   Team team(options, kDurationMs);
   team.run(work);

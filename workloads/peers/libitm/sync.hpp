@@ -1,7 +1,7 @@
-// libitm: the same structures, compiled by g++ -fgnu-tm and run by GCC's own transactional memory.
-//   A peer to compare with, not a part of Loam.   Source libitm, the runtime library of GCC.
-//   Caveat: the method is chosen by the environment that libitm reads at its first transaction; configure() sets it.
-//   Its statistics cannot be read from outside, so commits and aborts are left out of the records.
+// libitm: the same structures, compiled by g++ -fgnu-tm and run by whatever library serves that: GCC's own transactional
+//   memory, a peer to compare with, or ours in its place (runtime/itm), which is loam-itm. It is the same executable.
+//   Caveat: both libraries choose their algorithm by a variable that they read at the first transaction; configure()
+//   sets it. Their statistics cannot be read from outside, so commits and aborts are left out of the records.
 #pragma once
 
 #include "workloads/harness/options.hpp"
@@ -17,12 +17,16 @@
 // by which GCC would find them. transaction_pure: called as they are, without a transactional clone.
 extern "C" [[gnu::transaction_pure]] void* _ITM_malloc(std::size_t bytes) noexcept;
 extern "C" [[gnu::transaction_pure]] void _ITM_free(void* block) noexcept;
+extern "C" const char* _ITM_libraryVersion() noexcept;
 
 namespace loam::workloads {
 
 // The accesses are plain: GCC turns those inside a transaction into calls of its library.
 class LibitmAccess {
  public:
+  // change: blocks created minus destroyed, of the attempt that committed
+  explicit LibitmAccess(std::int64_t& change) noexcept : change_(&change) {}
+
   template <class Field>
   [[gnu::always_inline]] Field read(const Field& field) const noexcept {
     return field;
@@ -35,23 +39,30 @@ class LibitmAccess {
   // Plain stores into the new block: nobody else can see it yet. A failed malloc ends in a null access.
   template <class Node, class... Values>
   [[gnu::always_inline]] Node* create(Values... values) noexcept {
-    ++created_;
+    ++*change_;
     return construct<Node>(_ITM_malloc(sizeof(Node)), values...);
   }
   template <class Node>
   [[gnu::always_inline]] void destroy(Node* node) noexcept {
-    ++destroyed_;
+    --*change_;
     _ITM_free(node);
   }
-
-  // Of the attempt that committed.
-  std::int64_t created_ = 0, destroyed_ = 0;
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) noexcept {
+    ++*change_;
+    return _ITM_malloc(bytes);
+  }
+  [[gnu::always_inline]] void release(void* block) noexcept {
+    --*change_;
+    _ITM_free(block);
+  }
 
  private:
   template <class Node, class... Values>
   [[gnu::transaction_pure, gnu::noinline]] static Node* construct(void* block, Values... values) noexcept {
     return ::new (block) Node{values...};
   }
+
+  std::int64_t* change_;
 };
 
 struct Sync {
@@ -63,15 +74,27 @@ struct Sync {
     static constexpr SyncDescription kDescription{.name = "libitm",
                                                   .summary = "GCC's transactional memory, g++ -fgnu-tm",
                                                   .paper = "GCC, libitm",
+                                                  .kind = SyncKind::transactional,
                                                   .guarantees = "publication and privatization safe",
-                                                  .aborts = SyncDescription::Aborts::unknown,
                                                   .parameters = kParameters};
-    return kDescription;
+    static constexpr std::string_view kAlgorithms[] = {"norec", "etl-wb"};
+    static constexpr ParameterSpec kOurParameters[] = {
+        ParameterSpec::choice("algorithm", kAlgorithms, "LOAM_ITM_ALGORITHM: the algorithm behind the interface")};
+    static constexpr SyncDescription kOurs{.name = "loam-itm",
+                                           .summary = "the executable of libitm on our library for g++ -fgnu-tm",
+                                           .paper = "",
+                                           .kind = SyncKind::transactional,
+                                           .guarantees = "opacity; publication and privatization safe",
+                                           .parameters = kOurParameters};
+    return is_ours() ? kOurs : kDescription;
   }
 
-  static void configure(const ParameterValues& values, bool) {
+  static void configure(const Options& options) {
     // setenv keeps a copy in a block of its own, once, before the workload's first.
-    ::setenv("ITM_DEFAULT_METHOD", values.choice("method").data(), 1);
+    if (is_ours())
+      ::setenv("LOAM_ITM_ALGORITHM", options.parameters.choice("algorithm").data(), 1);
+    else
+      ::setenv("ITM_DEFAULT_METHOD", options.parameters.choice("method").data(), 1);
   }
 
   template <class F>
@@ -81,17 +104,15 @@ struct Sync {
   template <class F>
   [[gnu::always_inline]] static auto update(F&& f) {
     std::invoke_result_t<F&, LibitmAccess&> result;
-    std::int64_t change;
+    std::int64_t change = 0;
     __transaction_atomic {
-      LibitmAccess access;
+      LibitmAccess access(change);
       result = f(access);
-      change = access.created_ - access.destroyed_;
     }
     live += change;
     return result;
   }
 
-  static Counters counters() { return {}; }
   static void note_block(const void*, std::size_t) {}
   static void thread_exit() {
     live_of_exited.fetch_add(live, std::memory_order_relaxed);  // relaxed: read after joining
@@ -101,6 +122,8 @@ struct Sync {
   static std::int64_t live_blocks() { return live + live_of_exited.load(std::memory_order_relaxed); }
 
  private:
+  static bool is_ours() noexcept { return std::string_view(_ITM_libraryVersion()).starts_with("Loam"); }
+
   inline static thread_local constinit std::int64_t live = 0;
   inline static constinit std::atomic<std::int64_t> live_of_exited{0};
 };

@@ -1,5 +1,6 @@
-// intset on the hand-written sets: the loop of workloads/intset.cpp with direct calls in place of the synchronisation.
-#include "workloads/shared/intset.hpp"
+// intset on the hand-written sets: the loop of workloads/transactional/intset.cpp with direct calls in place of the
+// synchronisation.
+#include "workloads/transactional/shared/intset.hpp"
 #include "workloads/peers/plain/hash.hpp"
 #include "workloads/peers/plain/list.hpp"
 #include "workloads/peers/plain/tree.hpp"
@@ -10,22 +11,22 @@ namespace {
 using namespace intset;
 
 template <class Set, class Keys>
-[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, const std::atomic<Phase>& now,
-                                     Phase phase, std::uint64_t limit) {
+[[gnu::noipa]] std::uint64_t operate(Set& set, Keys& thread_keys, WorkerResult& result, Pace& pace) {
   Keys keys = thread_keys;
   std::int64_t outstanding = result.outstanding;
   std::uint64_t operations = 0, hits = 0, lost = 0;
-  for (; operations < limit && in(now, phase); ++operations) {
-    if (!keys.next_is_update()) {
-      hits += set.contains(keys.key()) ? 1 : 0;
-    } else if (outstanding == kNoKey) {
-      const std::int64_t key = keys.key();
-      if (set.insert(key)) outstanding = key;
-    } else {
-      if (!set.remove(outstanding)) ++lost;
-      outstanding = kNoKey;
+  for (std::uint64_t until; (until = pace.goes_on_until(operations)) > operations;)
+    for (; operations < until; ++operations) {
+      if (!keys.next_is_update()) {
+        hits += set.contains(keys.key()) ? 1 : 0;
+      } else if (outstanding == kNoKey) {
+        const std::int64_t key = keys.key();
+        if (set.insert(key)) outstanding = key;
+      } else {
+        if (!set.remove(outstanding)) ++lost;
+        outstanding = kNoKey;
+      }
     }
-  }
   thread_keys = keys;
   result.outstanding = outstanding;
   result.lookup_hits += hits;
@@ -45,10 +46,8 @@ bool run(const Options& options, Recorder& recorder, const Settings& settings) {
     Keys keys(settings, member.index() + 1);
     WorkerResult& result = worker_results()[member.index()];
     member.wait_for_start();
-    operate(set, keys, result, member.phase(), Phase::warmup, ~std::uint64_t{0});
-    member.begin_timed();
-    result.operations = operate(set, keys, result, member.phase(), Phase::timed, settings.operations);
-    member.end_timed();
+    operate(set, keys, result, member.warm_up());
+    member.timed([&](Pace& pace) { result.operations = operate(set, keys, result, pace); }, settings.operations);
   };
   team.run(work);
 
@@ -56,11 +55,8 @@ bool run(const Options& options, Recorder& recorder, const Settings& settings) {
   ContentCheck content(settings);
   const Check check = content.run(set, results);
   return report(recorder, results,
-                {.elapsed_s = team.elapsed_s(),
-                 .thread_cpu_s = team.thread_cpu_s(),
-                 .run_delay_s = team.run_delay_s(),
-                 .records = {},
-                 .has_histogram = false,
+                {.team = team,
+                 .tm = {},
                  .check = check,
                  .live_blocks_delta = set.live - static_cast<std::int64_t>(set.verify().elements)});
 }

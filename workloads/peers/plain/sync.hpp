@@ -11,11 +11,12 @@ struct Sync {
     static constexpr SyncDescription kDescription{.name = "plain",
                                                   .summary = "one thread, written by hand without policies",
                                                   .paper = "",
+                                                  .kind = SyncKind::none,
                                                   .guarantees = "none",
                                                   .threads_max = 1};
     return kDescription;
   }
-  static void configure(const ParameterValues&, bool) {}
+  static void configure(const Options&) {}
 };
 
 }  // namespace loam::workloads

@@ -1,0 +1,20 @@
+# What is compiled twice comes from ccache, or sccache, where one is installed: a second clean build, or another
+# checkout at the same path. Another launcher (CMAKE_CXX_COMPILER_LAUNCHER, also from the environment) stays; an empty
+# one switches this off.
+if(DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  return()
+endif()
+find_program(LOAM_CCACHE ccache)
+find_program(LOAM_SCCACHE sccache)
+if(LOAM_CCACHE)
+  # Without the first and the last it would compile whatever includes a precompiled header each time (ccache's manual, for
+  # GCC). Without the second a compile that is new to it would be preprocessed twice.
+  set(loam_launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 "${LOAM_CCACHE}")
+  add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+elseif(LOAM_SCCACHE)
+  set(loam_launcher "${LOAM_SCCACHE}")
+else()
+  return()
+endif()
+set(CMAKE_C_COMPILER_LAUNCHER ${loam_launcher})
+set(CMAKE_CXX_COMPILER_LAUNCHER ${loam_launcher})

@@ -1,0 +1,126 @@
+"""The command that measures programs of the user's: bench."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from loam_lab.cli import options
+from loam_lab.cli.measuring import Counters, Memory, Tlb
+
+Search = Annotated[
+    bool, typer.Option("--search", help="Then search the settings of the best two allocators, in about four minutes.")
+]
+SearchFor = Annotated[
+    float | None, typer.Option("--search-for", metavar="SECONDS", help="Search for about this long; implies --search.")
+]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
+]
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="COMMAND", help="Measure this server; it must stay in the foreground.")
+]
+Ready = Annotated[
+    str | None,
+    typer.Option("--ready", metavar="PORT|REGEX", help="When it serves: its port answers, or it writes this."),
+]
+Load = Annotated[str | None, typer.Option("--load", metavar="COMMAND", help="What loads the server.")]
+MetricOption = Annotated[
+    str | None, typer.Option("--metric", metavar="REGEX", help="Finds the number in what the load prints, as a group.")
+]
+Better = Annotated[
+    Literal["higher", "lower"] | None, typer.Option("--better", help="Which is better, where --metric does not tell.")
+]
+Commands = Annotated[
+    list[str] | None, typer.Option("--command", metavar="COMMAND", help="A command; several are measured side by side.")
+]
+CommandFile = Annotated[
+    Path | None, typer.Option("--commands", metavar="FILE", help="A file with one command on each line.")
+]
+Prepare = Annotated[str, typer.Option("--prepare", metavar="LINE", help="A shell line before each run, not measured.")]
+Cleanup = Annotated[str, typer.Option("--cleanup", metavar="LINE", help="A shell line after each run, not measured.")]
+Check = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--check",
+        metavar="LINE|same-output",
+        help="A shell line that must succeed after each run ($LOAM_OUTPUT names its output), or that all must write the same.",
+    ),
+]
+Warmup = Annotated[
+    int,
+    typer.Option("--warmup", metavar="N", help="Loads of each server, or first runs of a command, that do not count."),
+]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=N",
+        help="A limit, such as as=4G or nofile=256; of all processes together memory.max=1G.",
+    ),
+]
+Profile = Annotated[
+    bool, typer.Option("--profile", help="One run more under each allocator that counts every call in front of it.")
+]
+ProfileSample = Annotated[
+    bool, typer.Option("--profile-sample", help="The same from samples, for programs that every call would slow down.")
+]
+Flame = Annotated[
+    bool, typer.Option("--flame", help="Flame graphs: where the time goes and who allocates, under two allocators.")
+]
+
+
+def bench(
+    command: Command = None,
+    server: Server = None,
+    ready: Ready = None,
+    load: Load = None,
+    metric: MetricOption = None,
+    better: Better = None,
+    commands: Commands = None,
+    command_file: CommandFile = None,
+    prepare: Prepare = "",
+    cleanup: Cleanup = "",
+    check: Check = None,
+    warmup: Warmup = 0,
+    limit: Limit = None,
+    allocator: options.Allocators = None,
+    blocks: options.Blocks = None,
+    seed: options.Seed = 1,
+    timeout: options.Timeout = None,
+    memory: Memory = False,
+    counters: Counters = False,
+    tlb: Tlb = False,
+    profile: Profile = False,
+    profile_sample: ProfileSample = False,
+    flame: Flame = False,
+    search: Search = False,
+    search_for: SearchFor = None,
+    resume: options.Resume = False,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
+    options.check(blocks, timeout)
+    options.at_least("--warmup", warmup, 0)
+    options.positive("--search-for", search_for)
+    from loam_lab.bench import asked
+
+    what = asked.what(
+        command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
+        command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
+        limits=limit or (), timeout_s=timeout,
+    )  # fmt: skip
+    from loam_lab.setup import debian
+
+    debian.ensure("measure", *["flame"] * flame)
+    from loam_lab.bench import bench as measure_bench
+
+    return measure_bench.bench(
+        what, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
+        counters=counters, tlb=tlb, profile="sample" if profile_sample else "full" if profile else "", flame=flame,
+        search=search or search_for is not None, search_budget_s=search_for, resume=resume, out=out, as_json=as_json,
+    )  # fmt: skip

@@ -1,0 +1,22 @@
+"""The command that runs a program on one of our libraries: exec."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
+]
+Itm = Annotated[
+    str, typer.Option("--itm", metavar="ALGORITHM", help="The algorithm behind the interface of GCC's libitm.")
+]
+
+
+def execute(command: Command = None, itm: Itm = "norec") -> int:
+    """A program that GCC compiled with -fgnu-tm, unchanged, on our transactional memory in the place of GCC's."""
+    from loam_lab import itm as library
+
+    return library.execute(command or (), itm)

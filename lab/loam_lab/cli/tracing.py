@@ -1,0 +1,90 @@
+"""The commands on traces: record, replay, check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from loam_lab.cli import options
+from loam_lab.cli.benching import Command
+from loam_lab.cli.measuring import Memory
+from loam_lab.errors import LoamError
+
+Threads = Annotated[
+    Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
+]
+
+trace = typer.Typer(help="Record what a program asks of its allocator; play it under every allocator.")
+
+
+@trace.command("record")
+def record(
+    command: Command = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The trace (default: PROGRAM.trace here).")
+    ] = None,
+    timeout: options.Timeout = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run a command and write down what it allocates and frees, thread by thread."""
+    options.positive("--timeout", timeout)
+    if not command:
+        raise LoamError("trace record", None, "no command was given", "as in ./loam trace record -- lua5.4 FILE")
+    from loam_lab.bench import trace as traces
+
+    return traces.record(command, out=out, timeout_s=timeout or traces.TIMEOUT_S, as_json=as_json)
+
+
+@trace.command("replay")
+def replay(
+    file: Annotated[Path, typer.Argument(help="A trace that record wrote.")],
+    threads: Threads = "recorded",
+    allocator: options.Allocators = None,
+    blocks: options.Blocks = None,
+    seed: options.Seed = 1,
+    timeout: options.Timeout = None,
+    memory: Memory = False,
+    resume: options.Resume = False,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Play a trace under every allocator in paired blocks: time and memory with intervals, and a recommendation."""
+    options.check(blocks, timeout)
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.bench import trace as traces
+
+    return traces.replay(
+        file, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout,
+        memory=memory, resume=resume, out=out, as_json=as_json,
+    )  # fmt: skip
+
+
+@trace.command("check")
+def check(
+    file: Annotated[Path, typer.Argument(help="A trace that record wrote of the command.")],
+    command: Command = None,
+    threads: Threads = "recorded",
+    allocator: options.Allocators = None,
+    blocks: options.Blocks = None,
+    seed: options.Seed = 1,
+    timeout: options.Timeout = None,
+    out: options.Out = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Whether a trace ranks allocators as the program does that it was recorded of; both are measured."""
+    options.check(blocks, timeout)
+    if not command:
+        raise LoamError("trace check", None, "no command was given", "as in ./loam trace check FILE -- lua5.4 FILE")
+    from loam_lab.setup import debian
+
+    debian.ensure("measure")
+    from loam_lab.bench import ranking
+
+    return ranking.check(
+        file, command, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed,
+        timeout_s=timeout, out=out, as_json=as_json,
+    )  # fmt: skip

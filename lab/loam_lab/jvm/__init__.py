@@ -1,0 +1,1 @@
+"""Workloads on the JVM: what stands between the lab and a virtual machine."""

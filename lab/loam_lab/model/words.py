@@ -1,0 +1,136 @@
+"""The report's vocabulary: metrics, parameters, verdicts and causes in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from loam_lab.model import collector
+
+# Metric -> (what is measured, the noun counted per second).
+_METRICS = {
+    "ops_per_s": ("throughput", "op"),
+    "pairs_per_s": ("malloc–free pairs", "pair"),
+    "wall_s": ("wall time", ""),
+    "user_s": ("user time", ""),
+    "system_s": ("system time", ""),
+    "processor_s": ("processor time", ""),
+    "rss_peak_bytes": ("peak resident memory", ""),
+    "records_rss_bytes": ("memory of the records", ""),
+    "aborts_per_attempt": ("aborts per attempt", ""),
+    "hardware_commits": ("commits in hardware", ""),
+    "hardware_per_commit": ("share of commits in hardware", ""),
+    "faults_minor": ("minor page faults", ""),
+    "faults_major": ("major page faults", ""),
+    "thread_cpu_s": ("CPU time of the threads", ""),
+    "elapsed_s": ("timed part", ""),
+}
+
+BYTES = "B"
+_STRUCTURES = {"list": "sorted list", "hash": "hash set", "tree": "red-black tree"}
+MAPPINGS = {"table": "record table", "hash": "hashed records", "shadow": "shadow records"}
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# Verdict -> (mark in figures, word).
+VERDICTS = {
+    "baseline": ("", "baseline"),
+    "equivalent": ("≈", "equivalent"),
+    "better": ("▲", "better"),
+    "worse": ("▼", "worse"),
+    "inconclusive": ("?", "inconclusive"),
+    "failed": ("×", "failed"),
+    "unproven": ("×", "unproven"),
+    "skipped": ("·", "skipped"),
+}
+
+# The causes that placement by the allocator brings about: no transaction touched the other's block.
+PLACEMENT = ("aborts_other_block", "aborts_other_stripe")
+
+
+def metric(name: str) -> str:
+    """A metric's name in words; unknown ones lose their underscores."""
+    return _METRICS.get(name, (name.replace("_", " "), ""))[0]
+
+
+def noun(name: str) -> str:
+    """What a rate counts: "op", "pair"; "1" where that is not known."""
+    return _METRICS.get(name, ("", ""))[1] or "1"
+
+
+def parameter(key: str, value: Any, unit: str = BYTES) -> str:
+    """One parameter in words: "sorted list", "16 B blocks", "60 % updates", else "key = value".
+
+    unit: of the parameter in its workload: a size in bytes is of blocks, any other is the workload's own
+    """
+    if key == "structure":
+        return _STRUCTURES.get(str(value), str(value))
+    if key == "mapping":
+        return MAPPINGS.get(str(value), str(value))
+    if key == collector.NAME:
+        return f"{value} collector"
+    if key == "heap_percent" and str(value).isdigit():
+        return f"heap of {int(value) / 100:g}\u00a0× live data"
+    if key == "heap_mib":
+        return f"heap of {value}\u00a0MiB"
+    if key == "size":
+        return f"{value}\u00a0B blocks" if unit == BYTES else f"size\u00a0{value}"
+    if key == "update_percent":
+        return f"{value}\u00a0% updates"
+    if key == "duration_ms":
+        return f"{value}\u00a0ms per run"
+    if key == "records_log2":
+        return f"2{str(value).translate(_RAISED)} records"
+    if key == "elements":
+        return f"{value} elements"
+    return f"{key}\u00a0=\u00a0{value}"
+
+
+def parameters(values: Mapping[str, Any], units: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Parameters in words, joined by commas. units: by name, as parameter() reads them"""
+    return ", ".join(parameter(key, value, units.get(key, BYTES)) for key, value in values.items())
+
+
+def threads(number: int) -> str:
+    """ "1 thread", "2 threads"."""
+    return f"{number}\u00a0thread" + ("" if number == 1 else "s")
+
+
+def listing(names: Iterable[str], last: str = "and") -> str:
+    """ "a", "a and b", "a, b and c"."""
+    found = list(names)
+    if len(found) < 2:
+        return "".join(found)
+    return ", ".join(found[:-1]) + f" {last} " + found[-1]
+
+
+def verdict_mark(verdict: str) -> str:
+    """The mark a figure prints for a verdict: ▲ ▼ ≈ ? ×."""
+    return VERDICTS.get(verdict, ("", ""))[0]
+
+
+def faster(metric_name: str) -> str:
+    """How a ratio of that metric reads: "the throughput of", "the wall time of"."""
+    return f"the {metric(metric_name)} of"
+
+
+def good(unit: str) -> str:
+    """The adjective of a comparison by a metric of that unit: "fast" for times and rates, else "good"."""
+    return "fast" if unit in ("s", "1/s") else "good"
+
+
+def roughly(rough: bool) -> str:
+    """What is said beside a size whose interval is wide: ", roughly"."""
+    return ", roughly" if rough else ""
+
+
+def marked(verdict: str, rough: bool = False) -> str:
+    """A verdict as judged() has it, with the mark of the figures: "▲ better, roughly"."""
+    mark, word = VERDICTS.get(verdict, ("", verdict))
+    return f"{mark} {judged(word, rough)}".strip()
+
+
+def judged(verdict: str, rough: bool) -> str:
+    """A verdict with what its interval's width says beside it: "better", "better, roughly"."""
+    return verdict + roughly(rough and verdict in ("better", "worse"))

@@ -1,0 +1,1 @@
+"""Pages of docs/performance, each rebuilt from results by one command."""

@@ -1,0 +1,1 @@
+"""Running one process, and looking at it."""

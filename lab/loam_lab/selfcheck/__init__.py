@@ -1,0 +1,1 @@
+"""The instrument tests itself: coverage, detection, volume."""

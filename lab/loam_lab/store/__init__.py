@@ -1,0 +1,1 @@
+"""What survives: the journals and the folder of a campaign."""

@@ -1,0 +1,125 @@
+#include "runtime/delegation/parts/server_thread.hpp"
+
+#include "runtime/base/format.hpp"
+#include "runtime/delegation/parts/executing.hpp"
+#include "runtime/delegation/waiting.hpp"
+#include "runtime/platform/affinity.hpp"
+#include "runtime/platform/topology.hpp"
+#include "runtime/sync/owned_lock.hpp"
+
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace loam::delegation {
+
+// All servers of the process, so that a child of a fork can close those that it has not.
+struct ServerThreads {
+  static void add(ServerThread& server) {
+    [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, in_child);
+    const std::scoped_lock guard(lock);
+    server.next_ = first;
+    first = &server;
+  }
+  static void remove(ServerThread& server) {
+    const std::scoped_lock guard(lock);
+    for (ServerThread** place = &first; *place != nullptr; place = &(*place)->next_)
+      if (*place == &server) {
+        *place = server.next_;
+        return;
+      }
+  }
+  // A list that a thread of the parent was changing is whole at every moment.
+  static void in_child() {
+    if (lock.is_orphaned()) lock.unlock();
+    for (ServerThread* at = first; at != nullptr; at = at->next_)
+      at->condition_.store(ServerThread::kGone, std::memory_order_relaxed);  // relaxed: one thread
+  }
+
+  inline static constinit sync::OwnedLock lock;
+  inline static constinit ServerThread* first = nullptr;
+};
+
+namespace {
+
+void check_cpu(unsigned cpu) {
+  if (cpu == kAnyCpu || platform::topology().contains(cpu)) return;
+  char text[160];
+  throw std::invalid_argument(std::string(base::format_to(
+      text, "server_cpu={}: this process may not run on that processor; choose one of its affinity mask", cpu)));
+}
+
+}  // namespace
+
+ServerThread::ServerThread(void* scheme, Round round, const Settings& settings)
+    : scheme_(scheme),
+      round_(round),
+      cpu_(settings.server_cpu),
+      pauses_(pauses_of(settings.waiting)),
+      looks_(settings.waiting.spin_ns == WaitingSettings::kNeverSleep ? ~0u
+                                                                      : looks_in(settings.waiting.spin_ns, pauses_)) {
+  check_cpu(cpu_);
+  ServerThreads::add(*this);
+  if (const int failure = ::pthread_create(&thread_, nullptr, thread_main, this)) {
+    ServerThreads::remove(*this);
+    throw std::system_error(failure, std::generic_category(), "a server's thread cannot be made");
+  }
+}
+
+void ServerThread::stop() noexcept {
+  if (joined_) return;
+  joined_ = true;
+  ServerThreads::remove(*this);
+  if (is_gone()) return;                   // in the child of a fork: there is no thread to wait for
+  platform::announce_light(stopping_, 1);  // server.A
+  attend();
+  ::pthread_join(thread_, nullptr);
+}
+
+bool ServerThread::attend_slow() noexcept {
+  std::uint32_t asleep = kAsleep;
+  // server.C
+  if (condition_.compare_exchange_strong(asleep, kRunning, std::memory_order_acquire)) wake(condition_);
+  return asleep != kClosed && asleep != kGone;
+}
+
+void ServerThread::sleep() noexcept {
+  condition_.store(kAsleep, std::memory_order_relaxed);  // relaxed: ordered by server.A
+  platform::announce_heavy();                            // server.A
+  if (!round_(scheme_, false) && stopping_.load(std::memory_order_relaxed) == 0)
+    platform::futex_wait(condition_, kAsleep);
+  condition_.store(kRunning, std::memory_order_relaxed);  // relaxed: as above; nobody waits for it
+}
+
+void ServerThread::close() noexcept {
+  condition_.store(kClosed, std::memory_order_release);  // server.A, server.C
+  platform::announce_heavy();                            // server.A
+  while (round_(scheme_, true)) {
+  }
+}
+
+void ServerThread::run() noexcept {
+  const Executing executing(scheme_);
+  // relaxed: carries no data; seen at the latest when there is nothing to do.
+  for (std::uint32_t idle = 0; stopping_.load(std::memory_order_relaxed) == 0;) {
+    if (round_(scheme_, false)) {
+      idle = 0;
+    } else if (looks_ != ~0u && ++idle > looks_) {
+      sleep();
+      idle = 0;
+    } else {
+      for (std::uint32_t i = 0; i < pauses_; ++i) platform::pause();
+    }
+  }
+  close();
+}
+
+void* ServerThread::thread_main(void* argument) {
+  auto& self = *static_cast<ServerThread*>(argument);
+  if (self.cpu_ != kAnyCpu) platform::pin_this_thread(self.cpu_);
+  self.run();
+  return nullptr;
+}
+
+}  // namespace loam::delegation

@@ -1,0 +1,74 @@
+// ServerThread: the thread of a domain that is served: started, pinned, put to sleep when idle, stopped.
+//   The scheme gives the loop's body; this knows when there is nothing to do.
+//   Life    running <-> asleep -> closed. The server alone goes to sleep and closes; a client may set it running. In the
+//           child of a fork: gone.
+//   Stop    what was posted before is executed; what comes later is refused (Stopped). Nothing waits for ever.
+//   Fork    the child has no server: calls are refused, and so are answers to what was posted before.
+// Orders
+//   server.A  a client posts, then looks at the condition; the server changes the condition, then looks for requests.
+//             Each must see the other (StoreLoad): announce_light() and announce_heavy(), paid by who sleeps or stops.
+//   server.C  closed: release by the server, acquire by a client that takes its request back.  Without it the client could
+//             miss that the request was answered just before, and call it refused.
+#pragma once
+
+#include "runtime/delegation/types.hpp"
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/machine.hpp"
+
+#include <pthread.h>
+#include <atomic>
+#include <cstdint>
+
+namespace loam::delegation {
+
+class ServerThread {
+ public:
+  enum Condition : std::uint32_t { kRunning, kAsleep, kClosed, kGone };
+  // One round over all requests; closing: the last one, after which none may be left. returns whether it found any
+  using Round = bool (*)(void* scheme, bool closing) noexcept;
+
+  // Throws std::invalid_argument if `cpu` is not one of this process's, std::system_error if no thread can be made.
+  ServerThread(void* scheme, Round round, const Settings& settings);
+  // Stops it, if nobody has.
+  ~ServerThread() { stop(); }
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
+
+  // Returns when the thread has ended. By one thread.
+  void stop() noexcept;
+
+  // Whether this is the child of a fork: what is not answered will never be.
+  bool is_gone() const noexcept {
+    return condition_.load(std::memory_order_relaxed) == kGone;  // relaxed: of one thread
+  }
+
+  // After a request was posted by announce_light(): sees to it that the server looks at it.
+  // returns false if it will not: the request is to be withdrawn
+  bool attend() noexcept {
+    // relaxed: ordered by server.A
+    if (condition_.load(std::memory_order_relaxed) != kRunning) [[unlikely]]
+      return attend_slow();
+    return true;
+  }
+
+ private:
+  friend struct ServerThreads;
+
+  bool attend_slow() noexcept;
+  void run() noexcept;
+  void sleep() noexcept;
+  void close() noexcept;
+  static void* thread_main(void* argument);
+
+  void* const scheme_;
+  const Round round_;
+  const unsigned cpu_;
+  const std::uint32_t pauses_, looks_;
+  ServerThread* next_ = nullptr;  // of all that run
+  pthread_t thread_{};
+  bool joined_ = false;
+  alignas(platform::kApartBytes) std::atomic<std::uint32_t> condition_{kRunning};
+  alignas(platform::kApartBytes) std::atomic<std::uint32_t> stopping_{0};
+};
+
+}  // namespace loam::delegation

@@ -1,0 +1,75 @@
+// What a heap and its threads do where another collector is in the place of ours.
+#include "runtime/gc/backend.hpp"
+
+#include "runtime/gc/heap.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace loam::gc {
+namespace {
+
+// Collections for one allocation: other threads may take what one of them frees.
+constexpr unsigned kTries = 4;
+
+}  // namespace
+
+Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor) {
+  const Backend& backend = *heap_.settings_.backend;
+  const bool has_references = descriptor.shape != Shape::values && descriptor.shape != Shape::chunk;
+  const unsigned every = heap_.settings_.collect_every;
+  if (every != 0 && until_collection_-- == 0) {
+    until_collection_ = every - 1;
+    heap_.collect(*this, true);
+  }
+  for (unsigned tries = 0;; ++tries) {
+    if (auto* const object = static_cast<Object*>(backend.allocate(bytes, has_references))) {
+      // relaxed: nobody else has it.
+      object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
+      bytes_elsewhere_ += bytes;
+      return object;
+    }
+    // One that collects when it likes has done so.
+    if (!backend.serves_transactions() || tries == kTries) heap_.refuse(bytes);
+    heap_.collect(*this, true, tries != 0);
+  }
+}
+
+void Heap::collect_elsewhere(bool last) {
+  const Backend& backend = *settings_.backend;
+  const Marking marking{this, [](void* heap) { static_cast<Heap*>(heap)->keep_strong(); },
+                        [](void* heap) { static_cast<Heap*>(heap)->drop_dead(); }};
+  if (!backend.serves_transactions()) return backend.collect(marking);
+  std::uint64_t way_ns = 0;
+  if (!world_.stop(way_ns)) return;
+  statistics_.time_to_safepoint.add(way_ns);
+  {
+    const std::lock_guard lock(mutex_);
+    for (Mutator* const mutator : world_.mutators())
+      if (mutator->logs() != nullptr) mutator->logs()->before_collection(true, last);
+    backend.collect(marking);
+  }
+  world_.resume();
+}
+
+void Heap::keep_strong() {
+  for (Mutator* const mutator : world_.mutators())
+    if (mutator->logs() != nullptr) mutator->logs()->keep_strong(*settings_.backend);
+}
+
+void Heap::drop_dead() {
+  for (Mutator* const mutator : world_.mutators())
+    if (mutator->logs() != nullptr) mutator->logs()->drop_dead(*settings_.backend);
+}
+
+// Logs outside of its memory leave it less, as long as it has not taken more: that it does not give back.
+bool Heap::fits_elsewhere(std::size_t more) const noexcept {
+  return settings_.backend->in_use() + log_bytes_ + more <= settings_.memory_bytes;
+}
+
+void Heap::limit_elsewhere() noexcept {
+  if (settings_.backend->serves_transactions())
+    settings_.backend->set_limit(settings_.memory_bytes - std::min(settings_.memory_bytes, charged_log_bytes()));
+}
+
+}  // namespace loam::gc

@@ -1,0 +1,227 @@
+#include "runtime/gc/heap.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/base/format.hpp"
+#include "runtime/gc/backend.hpp"
+#include "runtime/gc/collector.hpp"
+#include "runtime/gc/verifier.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/platform/pages.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace loam::gc {
+namespace {
+
+constexpr std::size_t kNurseryMost = std::size_t{4} << 20, kMemoryLeast = std::size_t{128} << 10;
+
+constexpr std::size_t in_pages(std::size_t bytes) noexcept {
+  return (bytes + platform::kPageBytes - 1) / platform::kPageBytes * platform::kPageBytes;
+}
+
+// Of addresses: no huge page of the system has parts of two spaces.
+constexpr std::size_t in_pieces(std::size_t bytes) noexcept {
+  constexpr std::size_t kPieceBytes = std::size_t{2} << 20;
+  return (bytes + kPieceBytes - 1) / kPieceBytes * kPieceBytes;
+}
+
+}  // namespace
+
+OutOfMemory::OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory) noexcept
+    : requested_bytes(requested), live_bytes(live), log_bytes(logs), memory_bytes(memory) {
+  const auto text = base::format_to(
+      std::span(text_).first(text_.size() - 1),
+      "the managed heap is full: {} bytes asked for, {} live, {} in logs, memory_bytes={} (set it to at least {})",
+      requested, live, logs, memory, 2 * (live + logs + requested) + memory / 4);
+  text_[text.size()] = '\0';
+}
+
+Heap::Heap(const Settings& settings) : settings_(settings) {
+  LOAM_CHECK(settings.memory_bytes >= kMemoryLeast, "memory_bytes={}: a heap has at least {} bytes",
+             settings.memory_bytes, kMemoryLeast);
+  if (settings_.nursery_bytes == 0) settings_.nursery_bytes = std::min(settings.memory_bytes / 8, kNurseryMost);
+  settings_.nursery_bytes = in_pages(settings_.nursery_bytes);
+  LOAM_CHECK(settings_.nursery_bytes <= settings.memory_bytes / 2,
+             "nursery_bytes={}: at most half of memory_bytes={} (give it less, or the heap more)",
+             settings_.nursery_bytes, settings.memory_bytes);
+  buffer_bytes_ = std::min(settings.buffer_bytes, settings_.nursery_bytes / 4) & ~std::size_t{7};
+  LOAM_CHECK(buffer_bytes_ >= 1024, "buffer_bytes={}: from 1024 to a quarter of the nursery", settings.buffer_bytes);
+  reserved_half_ = in_pages((settings_.memory_bytes - settings_.nursery_bytes) / 2);
+  // One range, the nursery first: an object's place in it is a short read (logs/entries.hpp).
+  const std::size_t nursery = in_pieces(settings_.nursery_bytes), half = in_pieces(reserved_half_);
+  span_bytes_ = nursery + 2 * half;
+  nursery_start_ = nursery_top_ = static_cast<std::byte*>(platform::map_lazy_or_die(span_bytes_, "the managed heap"));
+  old_.start = old_.top = nursery_start_ + nursery;
+  other_.start = other_.top = old_.start + half;
+  if (settings_.backend != nullptr) settings_.backend->open(settings_.memory_bytes);
+  cut_nursery();
+}
+
+Heap::~Heap() {
+  LOAM_CHECK(world_.mutators().empty(), "a heap ends after its threads' Mutators; {} are left",
+             world_.mutators().size());
+  LOAM_CHECK(globals_ == nullptr, "a heap ends after its Globals");
+  platform::unmap(nursery_start_, span_bytes_);
+}
+
+std::size_t Heap::half_bytes(std::size_t more) const noexcept {
+  const std::size_t taken = settings_.nursery_bytes + large_.mapped_bytes() + charged_log_bytes() + more;
+  return taken < settings_.memory_bytes ? (settings_.memory_bytes - taken) / 2 : 0;
+}
+
+void Heap::cut_nursery() noexcept {
+  if (settings_.backend != nullptr) return limit_elsewhere();
+  const std::size_t half = half_bytes(), used = old_used();
+  const std::size_t room = half > used ? std::min(half - used, settings_.nursery_bytes) : 0;
+  nursery_end_ = std::max(nursery_top_, nursery_start_ + (room & ~std::size_t{7}));
+}
+
+void Heap::refuse(std::size_t bytes) {
+  // A backend does not say how much is live: what it could not free is all of its memory.
+  const std::size_t live = settings_.backend != nullptr ? settings_.memory_bytes : live_bytes();
+  throw OutOfMemory(bytes, live, log_bytes_, settings_.memory_bytes);
+}
+
+// A buffer of at least `bytes`, zeroed, for a thread whose own is used up.
+bool Heap::refill(Mutator& mutator, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  mutator.give_up_buffer();
+  std::byte *start = nullptr, *end = nullptr;
+  for (std::size_t i = returned_.size(); i-- != 0 && start == nullptr;) {
+    const Mutator::Piece piece = returned_[i];
+    if (static_cast<std::size_t>(piece.end - piece.start) < bytes) continue;
+    returned_.remove_unordered(i);
+    start = piece.start;
+    end = piece.end;
+  }
+  if (start == nullptr) {
+    const auto room = static_cast<std::size_t>(nursery_end_ - nursery_top_);
+    if (room < bytes) return false;
+    start = nursery_top_;
+    // Where allocations are counted, none finds room in a buffer.
+    const std::size_t wanted = settings_.collect_every != 0 ? bytes : std::max(bytes, buffer_bytes_);
+    end = nursery_top_ += std::min(room, wanted);
+  }
+  std::memset(start, 0, static_cast<std::size_t>(end - start));
+  mutator.buffer_ = mutator.next_ = start;
+  mutator.limit_ = end;
+  return true;
+}
+
+Object* Heap::allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
+  const std::size_t mapped = LargeObjects::mapped_bytes_of(bytes);
+  for (unsigned tries = 0;; ++tries) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (fits(mapped)) {
+        Object* const object = large_.add(bytes, descriptor);
+        if (object != nullptr) {
+          cut_nursery();
+          statistics_.allocated_bytes += bytes;
+          return object;
+        }
+      }
+      if (tries == 2) refuse(bytes);
+    }
+    collect(mutator, true, tries != 0);
+  }
+}
+
+void Heap::charge_logs(Mutator& mutator, std::size_t bytes) {
+  for (unsigned tries = 0;; ++tries) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!settings_.charge_logs || fits(bytes)) {
+        log_bytes_ += bytes;
+        statistics_.log_bytes_max = std::max<std::uint64_t>(statistics_.log_bytes_max, log_bytes_);
+        cut_nursery();
+        return;
+      }
+      if (tries == 2) refuse(bytes);
+    }
+    collect(mutator, true, tries != 0);
+  }
+}
+
+void Heap::discharge_logs(std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  LOAM_ASSERT(log_bytes_ >= bytes, "{} bytes of logs are given back, {} are charged", bytes, log_bytes_);
+  log_bytes_ -= bytes;
+  cut_nursery();
+}
+
+void Heap::collect(Mutator& mutator, bool full, bool last) {
+  if (settings_.backend != nullptr) return collect_elsewhere(last);
+  std::uint64_t way_ns = 0;
+  if (!world_.stop(way_ns)) return;
+  const std::uint64_t began_ns = platform::monotonic_ns(), cpu_ns = platform::thread_cpu_ns();
+  statistics_.time_to_safepoint.add(way_ns);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!full && !settings_.always_full) {
+      Collector(*this, false).run();
+      cut_nursery();
+      // Too little is left for a nursery that is worth its name.
+      full = static_cast<std::size_t>(nursery_end_ - nursery_start_) < settings_.nursery_bytes / 2;
+    } else {
+      full = true;
+    }
+    if (full) Collector(*this, true).run(last);
+    cut_nursery();
+  }
+  statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
+  statistics_.pauses.add(platform::monotonic_ns() - began_ns);
+  (void)mutator;
+  world_.resume();
+}
+
+void Heap::run_finalizers(Mutator& mutator) {
+  for (;;) {
+    Finalizable next;
+    {
+      const std::lock_guard lock(mutex_);
+      if (dead_.empty()) return;
+      next = dead_.pop();
+      ++statistics_.finalized;
+    }
+    Local<Object> object(mutator, next.object);
+    next.finalize(object.get());
+  }
+}
+
+Statistics Heap::statistics() {
+  const std::lock_guard lock(mutex_);
+  Statistics counts = statistics_;
+  if (settings_.backend != nullptr) settings_.backend->count(counts);
+  return counts;
+}
+
+void Heap::verify(Mutator& mutator) {
+  std::uint64_t way_ns = 0;
+  while (!world_.stop(way_ns)) {
+  }
+  Verifier(*this).before_collection();
+  (void)mutator;
+  world_.resume();
+}
+
+void Heap::add_global(GlobalBase& global) {
+  const std::lock_guard lock(mutex_);
+  global.next_ = globals_;
+  if (globals_ != nullptr) globals_->previous_ = &global;
+  globals_ = &global;
+  if (settings_.backend != nullptr) settings_.backend->add_root(&global.slot(), &global.slot() + 1);
+}
+
+void Heap::remove_global(GlobalBase& global) {
+  const std::lock_guard lock(mutex_);
+  if (settings_.backend != nullptr) settings_.backend->remove_root(&global.slot(), &global.slot() + 1);
+  (global.previous_ != nullptr ? global.previous_->next_ : globals_) = global.next_;
+  if (global.next_ != nullptr) global.next_->previous_ = global.previous_;
+}
+
+GlobalBase::GlobalBase(Heap& heap) noexcept : heap_(heap) { heap.add_global(*this); }
+GlobalBase::~GlobalBase() { heap_.remove_global(*this); }
+
+}  // namespace loam::gc

@@ -1,0 +1,112 @@
+// Heap: the spaces, who gets memory from them, and when is collected.
+//   nursery        new objects; threads take buffers of it. A minor collection copies what lives to the old generation.
+//   old generation two halves; a full collection copies what lives, young and old, from one to the other.
+//   large objects  pages of their own (large.hpp).
+//   Growth policy  memory = nursery + 2 halves + large objects + charged logs, never more. So a half has what large
+//                  objects and logs leave, and the nursery is cut to what the half has free:
+//   H1 old in use + nursery in use <= half: a collection always has room for what lives.
+//                  A minor collection that leaves room for less than half of a nursery is followed by a full one; if
+//                  that leaves too little for what was asked, OutOfMemory is thrown.
+//   Locks          mutex_ guards all of it while threads run; the collector has the world to itself.
+#pragma once
+
+#include "runtime/gc/large.hpp"
+#include "runtime/gc/mutator.hpp"
+#include "runtime/gc/os_vector.hpp"
+#include "runtime/gc/settings.hpp"
+#include "runtime/gc/world.hpp"
+
+#include <cstddef>
+#include <mutex>
+
+namespace loam::gc {
+
+// What is to be finalized once it is dead.
+struct Finalizable {
+  Object* object;
+  void (*finalize)(Object*);
+};
+
+class Heap {
+ public:
+  explicit Heap(const Settings& settings = {});
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  const Settings& settings() const noexcept { return settings_; }
+  World& world() noexcept { return world_; }
+
+  // Calls the finalizers of what died; of each object once. Not inside of a transaction.
+  void run_finalizers(Mutator& mutator);
+
+  // Memory for logs outside of the heap. May collect; throws OutOfMemory.
+  void charge_logs(Mutator& mutator, std::size_t bytes);
+  void discharge_logs(std::size_t bytes) noexcept;
+
+  // While no other thread runs: also after all Mutators ended.
+  Statistics statistics();
+  Statistics& statistics_while_stopped() noexcept { return statistics_; }
+  // Where objects lie that move: nursery and both halves.
+  const std::byte* start() const noexcept { return nursery_start_; }
+  std::size_t span_bytes() const noexcept { return span_bytes_; }
+  std::size_t live_bytes() const noexcept { return old_used() + large_.mapped_bytes(); }
+  std::size_t log_bytes() const noexcept { return log_bytes_; }
+  std::uint64_t collections() const noexcept { return statistics_.minor + statistics_.full; }
+
+  // Walks everything; ends the program where an invariant is broken. Checked builds do it around each collection.
+  void verify(Mutator& mutator);
+
+ private:
+  friend class Mutator;
+  friend class Collector;
+  friend class Verifier;
+  friend class GlobalBase;
+  friend class TransactionNursery;
+
+  struct Half {
+    std::byte* start = nullptr;
+    std::byte* top = nullptr;
+  };
+
+  std::size_t old_used() const noexcept { return static_cast<std::size_t>(old_.top - old_.start); }
+  std::size_t nursery_used() const noexcept { return static_cast<std::size_t>(nursery_top_ - nursery_start_); }
+  // Of a half: what the rest leaves of the memory.
+  std::size_t half_bytes(std::size_t more = 0) const noexcept;
+  std::size_t charged_log_bytes() const noexcept { return settings_.charge_logs ? log_bytes_ : 0; }
+  void cut_nursery() noexcept;
+  bool fits(std::size_t more) const noexcept {
+    if (settings_.backend != nullptr) return fits_elsewhere(more);
+    return old_used() + nursery_used() + buffer_bytes_ <= half_bytes(more);
+  }
+
+  // Of a backend (backend.cpp).
+  void collect_elsewhere(bool last);
+  void keep_strong();
+  void drop_dead();
+  bool fits_elsewhere(std::size_t more) const noexcept;
+  void limit_elsewhere() noexcept;
+
+  bool refill(Mutator& mutator, std::size_t bytes);
+  Object* allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
+  void collect(Mutator& mutator, bool full, bool last = false);
+  [[noreturn]] void refuse(std::size_t bytes);
+  void add_global(GlobalBase& global);
+  void remove_global(GlobalBase& global);
+
+  Settings settings_;
+  std::size_t buffer_bytes_;
+  World world_;
+  std::mutex mutex_;
+  std::byte *nursery_start_ = nullptr, *nursery_top_ = nullptr, *nursery_end_ = nullptr;
+  std::size_t reserved_half_ = 0, span_bytes_ = 0;
+  Half old_, other_;
+  LargeObjects large_;
+  std::size_t log_bytes_ = 0;
+  GlobalBase* globals_ = nullptr;
+  OsVector<Finalizable> finalizable_, dead_;
+  OsVector<Mutator::Piece> returned_;  // of the nursery, from transactions that aborted
+  Statistics statistics_;
+};
+
+}  // namespace loam::gc

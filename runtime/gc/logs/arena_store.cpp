@@ -1,0 +1,59 @@
+#include "runtime/gc/logs/arena_store.hpp"
+
+#include "runtime/gc/heap.hpp"
+#include "runtime/gc/tx/settings.hpp"
+#include "runtime/platform/pages.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace loam::gc {
+
+// A chunk's length, which nobody else needs here, is what is charged for it.
+std::size_t ArenaStore::charged(const LogBase& log) noexcept {
+  return chunks(const_cast<LogBase&>(log)).back()->length();
+}
+
+void ArenaStore::open(LogBase& log, Mutator& mutator) {
+  heap_.charge_logs(mutator, kStep);
+  auto* const chunk = ::new (platform::map_lazy_or_die(kAddresses, "a log's arena", {.huge_pages = false})) LogChunk;
+  chunk->set_length(kStep);
+  set_per_chunk(log, (kAddresses - sizeof(LogChunk)) / log.entry_bytes());
+  append(log, chunk);
+  set_room(log, chunk->data(), chunk->data() + (kStep - sizeof(LogChunk)) / log.entry_bytes() * log.entry_bytes());
+}
+
+void ArenaStore::grow(LogBase& log, Mutator& mutator) {
+  mutator.safepoint();
+  if (has_room(log)) return;
+  LogChunk& chunk = *chunks(log).back();
+  const std::size_t step = std::max(kStep, chunk.length() / 4 / kStep * kStep);
+  if (chunk.length() + step > kAddresses) throw LogsTooLong(chunk.length() + step, kAddresses);
+  heap_.charge_logs(mutator, step);
+  if (has_room(log)) return heap_.discharge_logs(step);
+  chunk.set_length(chunk.length() + step);
+  const std::size_t room = (chunk.length() - sizeof(LogChunk)) / log.entry_bytes() * log.entry_bytes();
+  set_room(log, next(log), chunk.data() + room);
+}
+
+void ArenaStore::close(LogBase& log) noexcept {
+  heap_.discharge_logs(charged(log));
+  platform::unmap(chunks(log).back(), kAddresses);
+  chunks(log).clear();
+}
+
+// Of more than four steps a half goes at each end that did not need it: so a long transaction's memory stays for the
+// next one like it, and goes within some short ones.
+void ArenaStore::ended(LogBase& log) noexcept {
+  LogChunk& chunk = *chunks(log).back();
+  const std::size_t used = sizeof(LogChunk) + log.size() * log.entry_bytes();
+  const std::size_t half = chunk.length() / 2 / kStep * kStep;
+  if (chunk.length() <= 4 * kStep || used > half) return;
+  platform::purge(reinterpret_cast<std::byte*>(&chunk) + half, chunk.length() - half);
+  heap_.discharge_logs(chunk.length() - half);
+  chunk.set_length(half);
+  const std::size_t room = (half - sizeof(LogChunk)) / log.entry_bytes() * log.entry_bytes();
+  set_room(log, next(log), chunk.data() + room);
+}
+
+}  // namespace loam::gc

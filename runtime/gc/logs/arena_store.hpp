@@ -1,0 +1,29 @@
+// arena_store: each log has a range of addresses of its own and is one chunk that grows. No list, no lock; a log is
+// contiguous. Memory is taken in steps, charged to the heap, and given back above what the last transactions needed.
+//   Source  paper 002, section 4.3, "an alternative".   Cost  address space: kAddresses for each log of each thread.
+#pragma once
+
+#include "runtime/gc/logs/store.hpp"
+
+namespace loam::gc {
+
+class ArenaStore final : public LogStore {
+ public:
+  explicit ArenaStore(Heap& heap) noexcept : heap_(heap) {}
+
+  void open(LogBase& log, Mutator& mutator) override;
+  void grow(LogBase& log, Mutator& mutator) override;
+  void close(LogBase& log) noexcept override;
+  void ended(LogBase& log) noexcept override;
+
+ private:
+  static constexpr std::size_t kAddresses = std::size_t{256} << 20;
+  static constexpr std::size_t kStep = std::size_t{64} << 10;
+
+  void shrink(LogBase&, std::size_t) noexcept override {}
+  static std::size_t charged(const LogBase& log) noexcept;
+
+  Heap& heap_;
+};
+
+}  // namespace loam::gc

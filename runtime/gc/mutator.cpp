@@ -1,0 +1,90 @@
+#include "runtime/gc/mutator.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/gc/backend.hpp"
+#include "runtime/gc/heap.hpp"
+
+#include <utility>
+
+namespace loam::gc {
+
+Mutator::Mutator(Heap& heap)
+    : nursery_(reinterpret_cast<std::uintptr_t>(heap.nursery_start_)),
+      nursery_bytes_(heap.settings_.nursery_bytes),
+      world_(heap.world_),
+      heap_(heap) {
+  if (heap.settings_.backend != nullptr) heap.settings_.backend->attach();
+  world_.attach(*this);
+}
+
+Mutator::~Mutator() {
+  LOAM_CHECK(newest_local_ == nullptr, "a Mutator ends after its thread's Locals");
+  LOAM_CHECK(logs_ == nullptr, "a Mutator ends after its thread's transactions");
+  {
+    const std::lock_guard lock(heap_.mutex_);
+    give_up_buffer();
+  }
+  // What it remembered is lost with it: all that is young becomes old.
+  if (!remembered_.empty()) heap_.collect(*this, false);
+  world_.detach(*this);
+  if (heap_.settings_.backend != nullptr) heap_.settings_.backend->detach();
+}
+
+// With the heap's mutex, or while the world is stopped.
+void Mutator::give_up_buffer() noexcept {
+  heap_.statistics_.allocated_bytes += static_cast<std::size_t>(next_ - buffer_) + std::exchange(bytes_elsewhere_, 0);
+  if (keeps_buffers_ && buffer_ != nullptr) kept_buffers_.push({buffer_, limit_});
+  buffer_ = next_ = limit_ = nullptr;
+}
+
+Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) {
+  safepoint();
+  if (heap_.settings_.backend != nullptr) return allocate_elsewhere(bytes, descriptor);
+  if (bytes >= kLargeBytes) return heap_.allocate_large(*this, bytes, descriptor);
+  const unsigned every = heap_.settings_.collect_every;
+  if (every != 0 && until_collection_-- == 0) {
+    until_collection_ = every - 1;
+    heap_.collect(*this, false);
+  }
+  constexpr unsigned kTries = 4;
+  for (unsigned tries = 0; !heap_.refill(*this, bytes); ++tries) {
+    if (tries == kTries) heap_.refuse(bytes);
+    heap_.collect(*this, tries != 0, tries > 1);
+  }
+  return allocate_bytes(bytes, descriptor);
+}
+
+Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
+  safepoint();
+  LOAM_CHECK(heap_.settings_.backend == nullptr, "a finalizable object: a backend finalizes nothing");
+  Object* const object = heap_.allocate_large(*this, bytes, descriptor);
+  const std::lock_guard lock(heap_.mutex_);
+  heap_.finalizable_.push({object, finalize});
+  return object;
+}
+
+WeakReference* Mutator::allocate_weak(const LocalBase& target) {
+  auto* const reference = allocate<WeakReference>();
+  reference->target_slot() = target.object();
+  return reference;
+}
+
+Object* Mutator::allocate_chunk(std::size_t bytes, const Descriptor& descriptor) {
+  Object* const chunk = allocate_bytes(bytes, descriptor);
+  const std::lock_guard lock(heap_.mutex_);
+  heap_.statistics_.allocated_chunk_bytes += bytes;
+  return chunk;
+}
+
+void Mutator::collect(bool full) { heap_.collect(*this, full); }
+
+// The bit decides who of several threads puts the object into its list.
+void Mutator::remember(Object* holder) {
+  // relaxed: only the bit counts; the collector sees it by the stop.
+  if ((holder->word().fetch_or(Object::kRemembered, std::memory_order_relaxed) & Object::kRemembered) == 0)
+    remembered_.push(holder);
+}
+
+void Mutator::wait_at_safepoint() { world_.wait_at_safepoint(); }
+
+}  // namespace loam::gc

@@ -1,0 +1,100 @@
+// Typed roots: the only way to keep an object while the world may stop.
+//   Local   on the stack of a thread that has a Mutator; strictly nested, as blocks are.   Cost  three stores, one load.
+//   Global  anywhere, of any lifetime.   Cost  a lock when it is made and when it ends.
+//   Caveat: a plain pointer taken from one is good until the next allocation, enlistment or safepoint of this thread.
+//   Checked builds end with a message where a Local is used after its scope, or scopes do not nest.
+#pragma once
+
+#include "runtime/base/check.hpp"
+#include "runtime/gc/object.hpp"
+
+#include <cstdint>
+
+namespace loam::gc {
+
+class Mutator;
+class Heap;
+
+class LocalBase {
+ public:
+  LocalBase(const LocalBase&) = delete;
+  LocalBase& operator=(const LocalBase&) = delete;
+
+  Object* object() const noexcept {
+    LOAM_ASSERT(object_ != dead(), "a Local is used after its scope");
+    return object_;
+  }
+  Object*& slot() noexcept { return object_; }
+  LocalBase* previous() const noexcept { return previous_; }
+
+ protected:
+  LocalBase(LocalBase*& newest, Object* object) noexcept : object_(object), previous_(newest), newest_(newest) {
+    newest = this;
+  }
+  ~LocalBase() {
+    LOAM_ASSERT(newest_ == this, "Locals end in another order than they were made in reverse");
+    newest_ = previous_;
+#ifdef LOAM_CHECKED
+    *const_cast<Object* volatile*>(&object_) = dead();
+#endif
+  }
+  void set(Object* object) noexcept {
+    LOAM_ASSERT(object_ != dead(), "a Local is used after its scope");
+    object_ = object;
+  }
+
+ private:
+  static Object* dead() noexcept { return reinterpret_cast<Object*>(std::uintptr_t{0xdead}); }
+
+  Object* object_;
+  LocalBase* previous_;
+  LocalBase*& newest_;
+};
+
+template <class T>
+class Local : public LocalBase {
+ public:
+  explicit Local(Mutator& mutator, T* object = nullptr) noexcept;
+  Local(Mutator& mutator, const Local& other) noexcept : Local(mutator, other.get()) {}
+
+  T* get() const noexcept { return static_cast<T*>(object()); }
+  T* operator->() const noexcept { return get(); }
+  explicit operator bool() const noexcept { return object() != nullptr; }
+  Local& operator=(T* object) noexcept {
+    set(object);
+    return *this;
+  }
+  Local& operator=(const Local& other) noexcept {
+    set(other.object());
+    return *this;
+  }
+};
+
+class GlobalBase {
+ public:
+  GlobalBase(const GlobalBase&) = delete;
+  GlobalBase& operator=(const GlobalBase&) = delete;
+  Object*& slot() noexcept { return object_; }
+  GlobalBase* next() const noexcept { return next_; }
+
+ protected:
+  explicit GlobalBase(Heap& heap) noexcept;
+  ~GlobalBase();
+  Object* object_ = nullptr;
+
+ private:
+  friend class Heap;
+  Heap& heap_;
+  GlobalBase *next_ = nullptr, *previous_ = nullptr;
+};
+
+// Not part of a transaction: what is stored stays, whether it commits or not. Set it outside.
+template <class T>
+class Global : public GlobalBase {
+ public:
+  explicit Global(Heap& heap) noexcept : GlobalBase(heap) {}
+  T* get() const noexcept { return static_cast<T*>(object_); }
+  void set(T* object) noexcept { object_ = object; }
+};
+
+}  // namespace loam::gc

@@ -1,0 +1,235 @@
+// What a collector and a transaction's logs do with each other.
+//   before    duplicates leave the read logs, and reads of what the transaction owns by now
+//   strong    old values of references: after a rollback they are back in the heap. With the roots they reach all that
+//             a rollback can bring back, so everything else in logs is weak.
+//   weak      an entry follows its object, or goes if that is dead. Survivors move down, so chunks stay full (L2), the
+//             levels' counts follow, and an owned object's word is led to where its entry is now (W1).
+//   A minor collection looks at the entries since the last collection only (L3), because that left no object young.
+#include "runtime/base/check.hpp"
+#include "runtime/gc/backend.hpp"
+#include "runtime/gc/tx/sift.hpp"
+#include "runtime/gc/tx/transaction.hpp"
+
+namespace loam::gc {
+namespace {
+
+constexpr unsigned kSparedCompactions = 15;  // full collections after a compaction that was not worth while
+// Of the reads that were looked at, one in so many must go, or to look at each of them twice was not worth while.
+constexpr std::size_t kWorthWhile = 4;
+constexpr std::size_t kSampledLeast = 4096;  // reads: fewer are compacted without a sample
+
+// One object in 16, by its address.
+bool is_sampled(const Object* object) noexcept {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  return (reinterpret_cast<std::uintptr_t>(object) >> 3) * kGolden >> 60 == 0;
+}
+
+// Plain stores: the world is stopped, and there is one collector.
+void set_mark(const Object* object, bool marked) noexcept {
+  const auto header = object->word();
+  const std::uintptr_t word = header.load(std::memory_order_relaxed) & ~Object::kMarked;  // relaxed: as above
+  header.store(marked ? word | Object::kMarked : word, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::size_t Transaction::first_visited(const LogBase& log, bool full) const noexcept {
+  return full || !all_.settings().watermark ? 0 : log.watermark();
+}
+
+void Transaction::before_collection(bool full, bool last) {
+  table_.renew();  // addresses change, or serve again
+  TransactionNursery::forget(*this);
+  if (all_.settings().placement == Placement::unlogged) {
+    for (unsigned i = 0; i < depth_; ++i) levels_[i].short_reads = levels_[i].reads = levels_[i].undos = 0;
+    truncate_unowned(Level{});
+  } else if (depth_ != 0) {
+    const Compaction when = all_.settings().compaction;
+    if (when == Compaction::every) {
+      compact(full);
+    } else if (full && when == Compaction::full) {
+      if (spared_compactions_ != 0 && !last)
+        --spared_compactions_;
+      else if ((!last && !is_compaction_promising()) || !compact(full))
+        spared_compactions_ = kSparedCompactions;
+    }
+  }
+}
+
+// By a sample: of a log without duplicates little more than a sixteenth of the objects is looked at. Where the sample is
+// small, few objects fill the log, and it cannot tell.
+bool Transaction::is_compaction_promising() {
+  const std::size_t reads = short_reads_.size() + reads_.size();
+  if (reads < kSampledLeast) return true;
+  std::size_t sampled = 0, superfluous = 0;
+  const auto for_each_sampled = [&](auto&& visit) {
+    const auto look = [&](auto& entry, std::size_t) {
+      if (const Object* const object = object_of(entry); is_sampled(object)) visit(object);
+    };
+    short_reads_.for_each(0, short_reads_.size(), look);
+    reads_.for_each(0, reads_.size(), look);
+  };
+  for_each_sampled([&](const Object* object) {
+    ++sampled;
+    if (is_mine(object) || object->has(Object::kMarked)) ++superfluous;
+    set_mark(object, true);
+  });
+  for_each_sampled([](const Object* object) { set_mark(object, false); });
+  return sampled * 32 < reads || superfluous * kWorthWhile >= sampled;
+}
+
+// The first of several entries stays: an inner level's may be dropped, never an outer one's. An object is in both logs only
+// without opacity, where its short read is the older one, and may be outdated: so short reads come first.
+// returns whether it was worth while
+bool Transaction::compact(bool full) {
+  Statistics& counts = mutator_.heap().statistics_while_stopped();
+  std::size_t looked_at = 0, dropped = 0;
+  const auto drop = [&](auto& log, std::size_t Level::* levels, auto is_as_before_update) {
+    const std::size_t first = first_visited(log, full), before = log.size();
+    sift(free_store_, log, levels, first, [&](auto& entry, auto& place) {
+      Object* const object = object_of(entry);
+      // relaxed: the world is stopped.
+      const std::uint64_t word = object->stm().load(std::memory_order_relaxed);
+      if ((word & ~kEntryMask) == mine_ &&
+          ((word & kEntryMask) < kNoEntry ||
+           is_as_before_update(entry, reinterpret_cast<const UpdateEntry*>(word & kEntryMask)->old))) {
+        ++counts.dropped_subsumed;
+        return false;
+      }
+      if (object->has(Object::kMarked)) {
+        ++counts.dropped_duplicates;
+        return false;
+      }
+      set_mark(object, true);
+      place = entry;
+      return true;
+    });
+    looked_at += before - first;
+    dropped += before - log.size();
+    return before - log.size();
+  };
+  const auto unmark = [&](auto& log) {
+    log.for_each(first_visited(log, full), log.size(),
+                 [&](auto& entry, std::size_t) { set_mark(object_of(entry), false); });
+  };
+  drop(short_reads_, &Level::short_reads, [&](ShortRead, std::uint64_t old) { return old <= known_; });
+  statistics_.long_reads +=
+      drop(reads_, &Level::reads, [](const ReadEntry& entry, std::uint64_t old) { return old == entry.word; });
+  unmark(short_reads_);
+  unmark(reads_);
+  statistics_.reads += dropped;
+  return dropped * kWorthWhile >= looked_at;
+}
+
+void Transaction::visit_strong(Collector& collector) {
+  for_each_log([&](LogStore& store, LogBase& log) { store.visit_chunks(log, collector); });
+  undos_.for_each(first_visited(undos_, collector.is_full()), undos_.size(), [&](UndoEntry& entry, std::size_t) {
+    if (!entry.is_reference()) return;
+    auto* old = reinterpret_cast<Object*>(entry.old);
+    collector.visit(old);
+    entry.old = reinterpret_cast<std::uintptr_t>(old);
+  });
+}
+
+void Transaction::visit_weak(Collector& collector) {
+  const bool full = collector.is_full();
+  follow(
+      full, [&](Object* object) { return collector.moved(object); },
+      // A full collection moves all objects that have short reads.
+      [&](Object* object) { return full ? Collector::forwarded(*object) : collector.moved(object); });
+}
+
+void Transaction::keep_strong(const Backend& backend) {
+  for_each_log([&](LogStore& store, LogBase& log) { store.keep_chunks(log, backend); });
+  undos_.for_each(0, undos_.size(), [&](const UndoEntry& entry, std::size_t) {
+    if (entry.is_reference() && entry.old != 0) backend.keep(reinterpret_cast<Object*>(entry.old));
+  });
+}
+
+void Transaction::drop_dead(const Backend& backend) {
+  const auto if_live = [&](Object* object) { return object != nullptr && backend.is_live(object) ? object : nullptr; };
+  follow(true, if_live, if_live);
+}
+
+// moved(object): where it is now; null: it is dead. moved_short: of objects that have short reads.
+template <class Moved, class MovedShort>
+void Transaction::follow(bool full, Moved moved, MovedShort moved_short) {
+  Statistics& counts_of_heap = mutator_.heap().statistics_while_stopped();
+  const auto sift_dead = [&](LogStore& store, auto& log, std::size_t Level::* counts, auto moved, auto has_moved) {
+    const std::size_t first = first_visited(log, full), before = log.size();
+    counts_of_heap.visited_entries += before - first;
+    const auto goes = [&](auto& entry) {
+      Object* const object = moved(object_of(entry));
+      if (object == nullptr) return true;
+      if (object_of(entry) != object) set_object(entry, object);
+      has_moved(entry);
+      return false;
+    };
+    // Most logs lose no entry, or few: the others move down only from the first one on that goes.
+    const std::size_t gone = first_that_goes(log, first, before, full, goes);
+    sift(store, log, counts, gone, [&](auto& entry, auto& place) {
+      Object* const object = moved(object_of(entry));
+      if (object == nullptr) return false;
+      place = entry;
+      set_object(place, object);
+      has_moved(place);
+      return true;
+    });
+    counts_of_heap.dropped_dead += before - log.size();
+    log.set_watermark(log.size());
+    return before - log.size();
+  };
+  const auto nothing_more = [](auto&) {};
+  statistics_.updates +=
+      sift_dead(store_, updates_, &Level::updates, moved, [&](UpdateEntry& place) { lead_to(place); });
+  statistics_.undos += sift_dead(free_store_, undos_, &Level::undos, moved, nothing_more);
+  statistics_.reads += sift_dead(free_store_, short_reads_, &Level::short_reads, moved_short, nothing_more);
+  const std::size_t reads = sift_dead(free_store_, reads_, &Level::reads, moved, nothing_more);
+  statistics_.reads += reads;
+  statistics_.long_reads += reads;
+  met_ = moved(met_);
+}
+
+template <class Entry, class Goes>
+std::size_t Transaction::first_that_goes(const Log<Entry>& log, std::size_t first, std::size_t end, bool full,
+                                         Goes goes) const {
+  return log.first_where(first, end, goes, [&](const Entry& next) {
+    if (full) __builtin_prefetch(object_of(next));
+  });
+}
+
+// A minor collection moves young objects only, and the nursery is where the heap begins.
+template <class Goes>
+std::size_t Transaction::first_that_goes(const Log<ShortRead>& log, std::size_t first, std::size_t end, bool full,
+                                         Goes goes) const {
+  if (!full) {
+    const std::uint32_t young_places = young_places_;
+    return log.first_where_of(first, end, [=](ShortRead entry) { return entry.place < young_places; }, goes);
+  }
+  return log.first_where(first, end, goes, [&](ShortRead next) { __builtin_prefetch(object_of(next)); });
+}
+
+void Transaction::lead_to(UpdateEntry& entry) noexcept {
+  // relaxed: it is mine; or the world is stopped.
+  const std::uint64_t word = entry.object->stm().load(std::memory_order_relaxed);
+  if ((word & kEntryMask) >= kNoEntry)
+    entry.object->stm().store(mine_ | reinterpret_cast<std::uintptr_t>(&entry), std::memory_order_relaxed);
+}
+
+void Transaction::verify() const {
+  updates_.for_each(0, updates_.size(), [&](const UpdateEntry& entry, std::size_t number) {
+    const std::uint64_t word = entry.object->stm().load(std::memory_order_relaxed);
+    const bool leads =
+        (word & kEntryMask) < kNoEntry || (word & kEntryMask) == reinterpret_cast<std::uintptr_t>(&entry);
+    LOAM_CHECK((word & ~kEntryMask) == mine_ && leads, "W1: update entry {} is that of {}, whose word is {}", number,
+               entry.object, word);
+  });
+  for (unsigned i = 0; i + 1 < depth_; ++i) {
+    const Level &outer = levels_[i], &inner = levels_[i + 1];
+    LOAM_CHECK(outer.short_reads <= inner.short_reads && outer.reads <= inner.reads && outer.updates <= inner.updates &&
+                   outer.undos <= inner.undos,
+               "T2: the counts of level {} exceed those of the next one", i);
+  }
+}
+
+}  // namespace loam::gc

@@ -1,0 +1,94 @@
+// access: how a barrier reads and writes.
+#pragma once
+
+#include "runtime/itm/thread.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace loam::itm {
+
+// Objects of any size and alignment.
+void read_object(Thread& t, void* to, const void* from, std::size_t bytes, std::uintptr_t frame);
+void write_object(Thread& t, void* to, const void* from, std::size_t bytes, std::uintptr_t frame);
+
+// A private object is written in place; what may have to be put back is noted before.
+void write_private(Thread& t, void* to, const void* from, std::size_t bytes, bool in_frames);
+
+// The frames of those who called the barrier lie above. The stack pointer costs one instruction; asking for the barrier's
+// frame would make it set one up, on every access.
+[[gnu::always_inline]] inline std::uintptr_t own_frame() noexcept { return platform::stack_pointer(); }
+
+template <class T>
+using Bits =
+    std::conditional_t<sizeof(T) == 1, std::uint8_t,
+                       std::conditional_t<sizeof(T) == 2, std::uint16_t,
+                                          std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                                             std::conditional_t<sizeof(T) == 8, std::uint64_t, void>>>>;
+
+template <class U>
+constexpr const auto& reads_of(const open::Operations& operations) noexcept {
+  if constexpr (sizeof(U) == 1)
+    return operations.read_u8;
+  else if constexpr (sizeof(U) == 2)
+    return operations.read_u16;
+  else if constexpr (sizeof(U) == 4)
+    return operations.read_u32;
+  else
+    return operations.read_u64;
+}
+template <class U>
+constexpr const auto& writes_of(const open::Operations& operations) noexcept {
+  if constexpr (sizeof(U) == 1)
+    return operations.write_u8;
+  else if constexpr (sizeof(U) == 2)
+    return operations.write_u16;
+  else if constexpr (sizeof(U) == 4)
+    return operations.write_u32;
+  else
+    return operations.write_u64;
+}
+
+template <class T>
+[[gnu::always_inline]] inline void read(T& value, const T* from, std::uintptr_t frame) {
+  Thread& t = *current;
+  const auto address = reinterpret_cast<std::uintptr_t>(from);
+  if constexpr (!std::is_void_v<Bits<T>>) {
+    using U = Bits<T>;
+    if (t.in_frames(address, frame) || t.is_captured(address)) {
+      std::memcpy(&value, from, sizeof value);
+    } else if (address % sizeof(U) == 0) [[likely]] {
+      const U bits = reads_of<U>(*t.operations)[t.d->mode](*t.d, from);
+      std::memcpy(&value, &bits, sizeof value);
+    } else {
+      t.operations->read_bytes[t.d->mode](*t.d, &value, from, sizeof value);
+    }
+  } else {
+    read_object(t, &value, from, sizeof value, frame);
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void write(T* to, const T& value, std::uintptr_t frame) {
+  Thread& t = *current;
+  const auto address = reinterpret_cast<std::uintptr_t>(to);
+  if constexpr (!std::is_void_v<Bits<T>>) {
+    using U = Bits<T>;
+    const bool in_frames = t.in_frames(address, frame);
+    if (in_frames || t.is_captured(address) || t.notes_all) {
+      write_private(t, to, &value, sizeof value, in_frames);
+    } else if (address % sizeof(U) == 0) [[likely]] {
+      U bits;
+      std::memcpy(&bits, &value, sizeof value);
+      writes_of<U>(*t.operations)[t.d->mode](*t.d, to, bits);
+    } else {
+      t.operations->write_bytes[t.d->mode](*t.d, to, &value, sizeof value);
+    }
+  } else {
+    write_object(t, to, &value, sizeof value, frame);
+  }
+}
+
+}  // namespace loam::itm

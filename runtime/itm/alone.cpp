@@ -1,0 +1,122 @@
+#include "runtime/itm/alone.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/itm/thread.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/sync/spin_lock.hpp"
+
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include <pthread.h>
+
+namespace loam::itm::alone {
+
+constinit std::atomic<const Member*> owner{nullptr};
+
+namespace {
+
+// Guards the rest. Nobody waits for a transaction while holding it: that may be forking.
+constinit sync::SpinLock lock;
+constinit Member* members = nullptr;
+constinit const Member* expelled = nullptr;  // the last owner, whose transaction may still run
+
+bool switched_off() noexcept {
+  static const bool off = [] {
+    const char* const asked = std::getenv("LOAM_ITM_ALONE");
+    const std::string_view word = asked != nullptr ? asked : "on";
+    LOAM_CHECK(word == "on" || word == "off" || word.empty(), "libitm: LOAM_ITM_ALONE={}: it is on, or off", word);
+    return word == "off";
+  }();
+  return off;
+}
+
+// Call with the lock.
+void find_owner() noexcept {
+  if (members == nullptr || members->next != nullptr || switched_off()) return;
+  expelled = nullptr;                               // the one that is left has waited for it, or is it
+  owner.store(members, std::memory_order_release);  // alone.C
+}
+
+// Nobody is alone from now on. Call with the lock. returns whom to wait for, or null
+const Member* expel() noexcept {
+  if (const Member* const last = owner.load(std::memory_order_relaxed)) {  // relaxed: own lock
+    expelled = last;
+    owner.store(nullptr, std::memory_order_relaxed);  // relaxed: alone.A, the barrier follows
+  }
+  return expelled;
+}
+
+void wait_for(const Member* last) noexcept {
+  if (last == nullptr) return;
+  platform::announce_heavy();  // alone.A
+  sync::Backoff backoff;
+  while (last->inside.load(std::memory_order_acquire) != 0) backoff.wait();  // alone.B
+}
+
+Member* own() noexcept { return current != nullptr ? &current->member : nullptr; }
+
+// The memory of a child is as it is between transactions, or within the one that forks. Registered after the handlers of
+// runtime/tm, this one comes first: an owner may need their gate to end its transaction.
+void before_fork() noexcept {
+  for (;;) {
+    lock.lock();
+    const Member* const last = owner.load(std::memory_order_relaxed);  // relaxed: own lock
+    const bool others = last != nullptr ? last != own() : expelled != nullptr && expelled != own();
+    if (!others || (last == nullptr && expelled->inside.load(std::memory_order_acquire) == 0)) return;  // alone.B
+    const Member* const other = expel();
+    lock.unlock();
+    wait_for(other);
+  }
+}
+
+void after_fork() noexcept {
+  find_owner();
+  lock.unlock();
+}
+
+void in_child() noexcept {
+  members = own();
+  if (members != nullptr) members->next = nullptr;
+  expelled = nullptr;
+  owner.store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
+  after_fork();
+}
+
+void watch_forks() noexcept {
+  static const bool done = [] {
+    LOAM_CHECK(pthread_atfork(before_fork, after_fork, in_child) == 0, "libitm: no memory for the handlers of fork()");
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+}  // namespace
+
+void join(Member& self) noexcept {
+  watch_forks();
+  const Member* last = nullptr;
+  {
+    const std::lock_guard guard(lock);
+    self.next = members;
+    members = &self;
+    if (self.next == nullptr)
+      find_owner();
+    else
+      last = expel();
+  }
+  wait_for(last);
+}
+
+void part(Member& self) noexcept {
+  const std::lock_guard guard(lock);
+  Member** link = &members;
+  while (*link != &self) link = &(*link)->next;
+  *link = self.next;
+  if (owner.load(std::memory_order_relaxed) == &self) owner.store(nullptr, std::memory_order_relaxed);  // relaxed: own
+  if (expelled == &self) expelled = nullptr;
+  find_owner();
+}
+
+}  // namespace loam::itm::alone

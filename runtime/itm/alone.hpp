@@ -1,0 +1,49 @@
+// alone: a thread that is the only one with transactions runs them as plain code.
+//   A thread is a member from its first transaction to its end. While there is one member, it is the owner: its
+//   transactions that cannot be cancelled announce themselves, look once more whether it is still the owner, and run the
+//   code that has no barriers. Who becomes a member next takes that right away, and waits for the announced transaction.
+//   Guarantees  such a transaction runs while no other does. It cannot be taken back.
+//   Cost        begin two loads and a store, commit a store. To become the second member: a membarrier, and that wait.
+//   When not    a transaction that waits for a thread whose first transaction begins meanwhile: that one waits for it, as
+//               it would for any irrevocable transaction.
+//   Off         by LOAM_ITM_ALONE=off: every transaction runs through the algorithm.
+// Memory orders; in brackets the failure without the pair
+//   alone.A  enter(): the announcement, then the look at the owner / the owner taken, announce_heavy(), then the look at the
+//            announcement [both run]
+//   alone.B  leave()'s store(release) / load(acquire) of who waits for it [it reads what was there before]
+//   alone.C  the owner's store(release), by who leaves last but one / load(acquire) in enter() [what others have committed
+//            is not seen]
+#pragma once
+
+#include "runtime/platform/machine.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace loam::itm::alone {
+
+// What is kept of a thread.
+struct Member {
+  std::atomic<std::uint32_t> inside{0};  // 1: its transaction runs plain code
+  Member* next = nullptr;
+};
+
+extern constinit std::atomic<const Member*> owner;
+
+// Waits until no other member runs plain code.
+void join(Member& self) noexcept;
+void part(Member& self) noexcept;
+
+inline void leave(Member& self) noexcept { self.inside.store(0, std::memory_order_release); }  // alone.B
+
+// returns whether the transaction that begins may run plain code, until leave()
+[[gnu::always_inline]] inline bool enter(Member& self) noexcept {
+  if (owner.load(std::memory_order_relaxed) != &self) return false;  // relaxed: the look below decides
+  platform::announce_light(self.inside, 1);                          // alone.A
+  if (owner.load(std::memory_order_acquire) == &self) [[likely]]     // alone.A, alone.C
+    return true;
+  leave(self);
+  return false;
+}
+
+}  // namespace loam::itm::alone

@@ -1,0 +1,55 @@
+// barriers: reads, writes and notes of each type. After a read or a write of the same place nothing is left out: each is
+// the whole barrier, because a log that a later one relies on may be another algorithm's.
+#include "runtime/itm/access.hpp"
+
+#include <immintrin.h>
+
+#define LOAM_ITM_READ(T, name, attributes)                    \
+  LOAM_ITM_EXPORTED attributes T _ITM_##name(const T* from) { \
+    T value;                                                  \
+    read(value, from, own_frame());                           \
+    return value;                                             \
+  }
+#define LOAM_ITM_WRITE(T, name, attributes) \
+  LOAM_ITM_EXPORTED attributes void _ITM_##name(T* to, T value) { write(to, value, own_frame()); }
+// A local that lives across the transaction's begin, before it changes.
+#define LOAM_ITM_NOTE(T, name) \
+  LOAM_ITM_EXPORTED void _ITM_L##name(const T* of) { note(of, sizeof(T), own_frame()); }
+
+#define LOAM_ITM_TYPE(T, name, attributes) \
+  LOAM_ITM_READ(T, R##name, attributes)    \
+  LOAM_ITM_READ(T, RaR##name, attributes)  \
+  LOAM_ITM_READ(T, RaW##name, attributes)  \
+  LOAM_ITM_READ(T, RfW##name, attributes)  \
+  LOAM_ITM_WRITE(T, W##name, attributes)   \
+  LOAM_ITM_WRITE(T, WaR##name, attributes) \
+  LOAM_ITM_WRITE(T, WaW##name, attributes) \
+  LOAM_ITM_NOTE(T, name)
+
+namespace loam::itm {
+namespace {
+
+void note(const void* address, std::size_t bytes, std::uintptr_t frame) {
+  Thread& t = *current;
+  t.undo.note_value(address, bytes, t.in_frames(reinterpret_cast<std::uintptr_t>(address), frame));
+}
+
+}  // namespace
+
+LOAM_ITM_TYPE(std::uint8_t, U1, )
+LOAM_ITM_TYPE(std::uint16_t, U2, )
+LOAM_ITM_TYPE(std::uint32_t, U4, )
+LOAM_ITM_TYPE(std::uint64_t, U8, )
+LOAM_ITM_TYPE(float, F, )
+LOAM_ITM_TYPE(double, D, )
+LOAM_ITM_TYPE(long double, E, )
+LOAM_ITM_TYPE(_Complex float, CF, )
+LOAM_ITM_TYPE(_Complex double, CD, )
+LOAM_ITM_TYPE(_Complex long double, CE, )
+LOAM_ITM_TYPE(__m64, M64, )
+LOAM_ITM_TYPE(__m128, M128, )
+LOAM_ITM_TYPE(__m256, M256, [[gnu::target("avx")]])
+
+LOAM_ITM_EXPORTED void _ITM_LB(const void* of, std::size_t bytes) { note(of, bytes, own_frame()); }
+
+}  // namespace loam::itm

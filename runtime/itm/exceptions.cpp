@@ -1,0 +1,92 @@
+#include "runtime/itm/exceptions.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <cstddef>
+
+#include <unwind.h>
+
+extern "C" {
+void* __cxa_allocate_exception(std::size_t bytes) noexcept;
+void __cxa_free_exception(void* object) noexcept;
+[[noreturn]] void __cxa_throw(void* object, void* type, void (*destroy)(void*));
+void* __cxa_begin_catch(void* header) noexcept;
+void __cxa_end_catch();
+void* __cxa_get_globals() noexcept;
+// Of libstdc++, for this: drops an exception whose header is given, and so many that are caught. No destructor runs.
+void __cxa_tm_cleanup(void* unthrown, void* header, unsigned caught) noexcept;
+}
+
+namespace loam::itm {
+namespace {
+
+// What __cxa_get_globals() points to, by the C++ ABI.
+struct Globals {
+  void* caught;
+  unsigned uncaught;
+};
+Globals& globals() noexcept { return *static_cast<Globals*>(__cxa_get_globals()); }
+
+// The attempt's first deed that changes the count.
+void remember_uncaught(Exceptions& e) noexcept {
+  if (e.known) return;
+  e.known = true;
+  e.uncaught_before = globals().uncaught;
+}
+
+// The unwinder's header lies before the object.
+void* header_of(void* object) noexcept { return static_cast<std::byte*>(object) - sizeof(_Unwind_Exception); }
+
+}  // namespace
+
+void note_in_flight(Thread& t, void* header) noexcept { t.exceptions.in_flight = header; }
+
+void revert_exceptions(Thread& t, unsigned caught) {
+  Exceptions& e = t.exceptions;
+  if (e.in_flight != nullptr) __cxa_tm_cleanup(nullptr, e.in_flight, 0);
+  e.in_flight = nullptr;
+  if (e.caught > caught) __cxa_tm_cleanup(nullptr, nullptr, e.caught - caught);
+  e.caught = caught;
+  if (e.known) globals().uncaught = e.uncaught_before;
+}
+
+// Not thrown yet it is freed with the attempt. Its constructor stores plainly.
+LOAM_ITM_EXPORTED void* _ITM_cxa_allocate_exception(std::size_t bytes) {
+  void* const object = __cxa_allocate_exception(bytes);
+  if (Thread* const t = running()) {
+    t->undo.note_block(object, &__cxa_free_exception);
+    t->capture(object, bytes);
+  }
+  return object;
+}
+
+LOAM_ITM_EXPORTED void _ITM_cxa_free_exception(void* object) {
+  if (Thread* const t = running()) t->undo.forget_block(object);
+  __cxa_free_exception(object);
+}
+
+LOAM_ITM_EXPORTED [[noreturn]] void _ITM_cxa_throw(void* object, void* type, void* destroy) {
+  if (Thread* const t = running()) {
+    remember_uncaught(t->exceptions);
+    t->undo.forget_block(object);
+    t->exceptions.in_flight = header_of(object);
+  }
+  __cxa_throw(object, type, reinterpret_cast<void (*)(void*)>(destroy));
+}
+
+LOAM_ITM_EXPORTED void* _ITM_cxa_begin_catch(void* header) {
+  if (Thread* const t = running()) {
+    remember_uncaught(t->exceptions);
+    t->exceptions.in_flight = nullptr;
+    ++t->exceptions.caught;
+  }
+  return __cxa_begin_catch(header);
+}
+
+LOAM_ITM_EXPORTED void _ITM_cxa_end_catch() {
+  if (Thread* const t = running())
+    if (t->exceptions.caught > 0) --t->exceptions.caught;
+  __cxa_end_catch();
+}
+
+}  // namespace loam::itm

@@ -1,0 +1,122 @@
+#include "runtime/itm/thread.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/base/format.hpp"
+#include "runtime/platform/pages.hpp"
+#include "runtime/sync/spin_lock.hpp"
+#include "runtime/tm/algorithms.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <span>
+#include <string_view>
+
+#include <pthread.h>
+
+namespace loam::itm {
+namespace {
+
+constinit sync::SpinLock lock;
+constinit Thread* free_threads = nullptr;  // of threads that have ended; guarded by `lock`
+constinit std::uint64_t objects = 0;       // that were made; guarded by it too
+
+// Gives a thread's state back at its end. A key's destructor runs again if a later one has begun a transaction.
+void at_exit(void* ended) noexcept {
+  Thread& t = *static_cast<Thread*>(ended);
+  LOAM_CHECK(t.depth == 0, "libitm: a thread ended inside a transaction");
+  alone::part(t.member);
+  const std::lock_guard guard(lock);
+  t.next_free = free_threads;
+  free_threads = &t;
+  current = nullptr;
+}
+
+pthread_key_t exit_key() noexcept {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    LOAM_CHECK(pthread_key_create(&made, at_exit) == 0, "libitm: no pthread key left for thread exit");
+    return made;
+  }();
+  return key;
+}
+
+// Behind the interface stands what runs in software, as its calls are the accesses, or in both.
+[[noreturn]] void refuse(std::string_view name) noexcept {
+  char list[200];
+  base::TextWriter all(list);
+  const std::span<const std::string_view> known = tm::Algorithms::kNames;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (i != 0) all.put(", ");
+    all.put(known[i]);
+  }
+  LOAM_FATAL("libitm: LOAM_ITM_ALGORITHM={}: no algorithm behind this interface has this name; choose of {}, {}", name,
+             all.text(), hardware::kName);
+}
+
+struct Choice {
+  const open::Operations* operations;
+  bool is_hybrid;
+};
+
+const Choice& choice() noexcept {
+  static const Choice chosen = [] {
+    const char* const asked = std::getenv("LOAM_ITM_ALGORITHM");
+    const std::string_view name = asked != nullptr && *asked != '\0' ? asked : "norec";
+    const open::Operations* const found = open::operations_of(name == hardware::kName ? "norec" : name);
+    if (found == nullptr) refuse(name);
+    return Choice{found, hardware::chosen(name)};
+  }();
+  return chosen;
+}
+
+}  // namespace
+
+[[gnu::tls_model("initial-exec")]] thread_local constinit Thread* current = nullptr;
+
+Thread& attached() noexcept {
+  if (current != nullptr) [[likely]]
+    return *current;
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard guard(lock);
+    if (free_threads != nullptr) {
+      current = free_threads;
+      free_threads = current->next_free;
+    }
+    if (current == nullptr) number = ++objects;
+  }
+  if (current == nullptr) {
+    current = ::new (platform::map_lazy_or_die(sizeof(Thread), "a thread's transactions")) Thread;
+    current->number = number;
+    current->operations = current->in_software = choice().operations;
+    current->is_hybrid = choice().is_hybrid;
+    current->undo.reserve();
+    current->actions.reserve(std::size_t{1} << 16, 0, "log of commit actions");
+    current->forget_captured();
+  }
+  LOAM_CHECK(pthread_setspecific(exit_key(), current) == 0, "libitm: no memory for a thread's transactions");
+  alone::join(current->member);
+  return *current;
+}
+
+Thread& running_or_die(const char* call) noexcept {
+  Thread* const t = running();
+  LOAM_CHECK(t != nullptr, "libitm: {} outside of transactions", call);
+  return *t;
+}
+
+void Thread::capture(const void* block, std::size_t bytes) noexcept {
+  if (captured_count == kCapturedMax || bytes == 0) return;
+  const Range range{reinterpret_cast<std::uintptr_t>(block), bytes};
+  if (captured_count == 0) {
+    all_captured = range;
+  } else {
+    const std::uintptr_t begin = std::min(all_captured.begin, range.begin);
+    all_captured = {begin, std::max(all_captured.begin + all_captured.bytes, range.begin + range.bytes) - begin};
+  }
+  captured[captured_count++] = range;
+}
+
+}  // namespace loam::itm

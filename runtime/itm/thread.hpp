@@ -1,0 +1,135 @@
+// thread: what a thread's transactions of the libitm interface are made of, on top of the open form of runtime/tm/c.
+//   Private memory is accessed in place, without the algorithm:
+//     frames    the stack below where the transaction began: a clone's locals are written through barriers, and at
+//               commit a redo log would write them over the library's own frames. And the frame of the function that
+//               began it: GCC writes a local through a barrier and then passes it by value with a plain read
+//     captured  blocks that the attempt has allocated: compiled code stores into them plainly as well, and the language's
+//               runtime reads exceptions plainly
+//   Invariants  T1  level 0 is the outermost transaction; `depth` levels are open.
+//               T2  what of private memory outlives a level that can be cancelled is in `undo` before it changes.
+#pragma once
+
+#include "runtime/itm/abi.hpp"
+#include "runtime/itm/alone.hpp"
+#include "runtime/itm/frames.hpp"
+#include "runtime/itm/hardware.hpp"
+#include "runtime/itm/undo.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/tm/c/dispatch.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace loam::itm {
+
+using tm::Descriptor;
+using tm::Mode;
+namespace open = tm::open;
+
+// A begun transaction: the outermost one, or one inside it.
+struct Level {
+  platform::Caller caller;
+  open::OpenPart part;  // of one that can be cancelled by itself
+  std::size_t undo_mark, actions_mark;
+  unsigned caught;  // exceptions of the attempt that are caught
+  bool cancels;     // can be cancelled by itself
+};
+
+struct CommitAction {
+  void (*call)(void*);
+  void* argument;
+};
+
+// Exceptions of the running attempt.
+struct Exceptions {
+  void* in_flight = nullptr;  // the header of one that is thrown and not caught
+  unsigned caught = 0;
+  unsigned uncaught_before = 0;  // what the language's runtime counted, once `known`
+  bool known = false;
+};
+
+struct Thread {
+  static constexpr unsigned kLevelsMax = 128;
+  static constexpr unsigned kCapturedMax = 16;
+
+  Descriptor* d = nullptr;  // null outside of transactions, and while plain code runs
+  const open::Operations* operations = nullptr;
+  const open::Operations* in_software = nullptr;  // what `operations` is but in a hardware attempt
+  std::uintptr_t stack = 0;      // where the stack of the function with the outermost transaction ended
+  std::uintptr_t frame_top = 0;  // the other end of that function's frame
+  unsigned depth = 0;
+  bool is_alone = false;  // no other transaction runs until this one has committed (alone.hpp)
+  unsigned captured_count = 0;
+  bool notes_all = false;      // a level that can be cancelled runs where nothing else is taken back
+  bool notes_private = false;  // there is a level inside that can be cancelled
+
+  struct Range {
+    std::uintptr_t begin, bytes;
+
+    bool holds(std::uintptr_t address) const noexcept { return address - begin < bytes; }
+  };
+  Range all_captured;  // around each of them
+  std::array<Range, kCapturedMax> captured;
+
+  open::Frame frame;
+  UndoLog undo;
+  tm::Log<CommitAction> actions;
+  std::size_t actions_count = 0;
+  Exceptions exceptions;
+  TransactionId id = kNoTransactionId;
+  std::uint64_t transactions = 0;
+  std::uint64_t number = 0;  // of this object
+  alone::Member member;
+  Thread* next_free = nullptr;
+  bool is_hybrid = false;  // tries hardware first
+  hardware::Attempt attempt = hardware::Attempt::none;
+  bool wrote_in_hardware = false;
+  unsigned tries = 0;  // attempts in hardware, the one that runs included
+  hardware::Place* place = nullptr;
+  std::array<Level, kLevelsMax> levels;
+  hardware::Places places;
+  FrameSizes frame_sizes;
+
+  Level& level() noexcept { return levels[depth - 1]; }
+
+  bool in_frames(std::uintptr_t address, std::uintptr_t frame_address) const noexcept {
+    return address - frame_address < frame_top - frame_address;
+  }
+  bool is_captured(std::uintptr_t address) const noexcept {
+    if (!all_captured.holds(address)) [[likely]]
+      return false;
+    for (unsigned i = 0; i < captured_count; ++i)
+      if (captured[i].holds(address)) return true;
+    return false;
+  }
+  // What is beyond the room is accessed through the algorithm, which is as right and slower.
+  void capture(const void* block, std::size_t bytes) noexcept;
+  void forget_captured() noexcept {
+    captured_count = 0;
+    all_captured = {};
+  }
+};
+
+// The calling thread's, null before its first transaction.
+extern thread_local constinit Thread* current;
+
+// The same, made where there is none yet.
+Thread& attached() noexcept;
+
+// The calling thread's while a transaction runs, else null.
+inline Thread* running() noexcept {
+  Thread* const t = current;
+  return t != nullptr && t->depth != 0 ? t : nullptr;
+}
+
+// The same while it runs code with barriers: where plain code runs, nothing is kept of what it does.
+inline Thread* running_with_barriers() noexcept {
+  Thread* const t = running();
+  return t != nullptr && t->d != nullptr ? t : nullptr;
+}
+
+// Fatal outside of transactions.
+Thread& running_or_die(const char* call) noexcept;
+
+}  // namespace loam::itm

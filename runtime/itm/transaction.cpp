@@ -1,0 +1,238 @@
+// transaction: begin, commit, cancel.
+//   An attempt that aborts comes back at again(), on the stack of the function that began it, which then returns from
+//   its begin once more.
+#include "runtime/base/check.hpp"
+#include "runtime/itm/exceptions.hpp"
+#include "runtime/itm/thread.hpp"
+#include "runtime/tm/attempts/serial.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace loam::itm {
+namespace {
+
+bool is_irrevocable(const Thread& t) noexcept {
+  return t.is_alone || (t.d != nullptr && t.d->mode == Mode::serial && !tm::serial::revocable());
+}
+
+void forget_attempt(Thread& t) {
+  t.forget_captured();
+  t.exceptions = {};
+  t.actions_count = 0;
+  t.notes_all = t.notes_private = false;
+}
+
+int again(platform::Caller*, int code) {
+  Thread& t = *current;
+  revert_exceptions(t, 0);
+  t.depth = 0;
+  t.undo.take_back(0, t.stack, true);
+  forget_attempt(t);
+  const int attempt = t.operations->again(&t.frame.caller, code);
+  if (attempt == 0) {
+    t.d = nullptr;
+    if (t.is_hybrid) hardware::ended_in_software();
+    return static_cast<int>(kSkipBody | kRestoreVariables);
+  }
+  t.frame.caller.resume = &again;
+  t.depth = 1;
+  return static_cast<int>(kRunInstrumented | kRestoreVariables);
+}
+
+TransactionId next_id(Thread& t) noexcept { return (++t.transactions << 12 | t.number) + kNoTransactionId + 1; }
+
+// Whether it can be left to plain code, which takes nothing back.
+bool can_be_plain(std::uint32_t properties) noexcept {
+  constexpr std::uint32_t kPlain = kHasUninstrumentedCode | kHasNoAbort;
+  return (properties & kPlain) == kPlain;
+}
+
+std::uint32_t begin_alone(Thread& t, const platform::Caller& caller) noexcept {
+  t.frame.caller = caller;
+  t.stack = caller.stack_pointer;
+  t.id = next_id(t);
+  t.depth = 1;
+  t.is_alone = true;
+  return kRunUninstrumented;
+}
+
+// Within a transaction that runs plain code begins what has to be noted: it becomes one that runs alone in place. Nobody
+// is waited for: no other transaction runs.
+void meet_algorithm(Thread& t) {
+  t.frame_top = t.stack + t.frame_sizes.at(t.frame.caller.return_address, t.stack);
+  // To the algorithm it begins now, and not inside of another one.
+  const unsigned depth = std::exchange(t.depth, 0);
+  t.operations->begin(t.frame, &t.d, open::Kind::serial, t.stack);
+  t.depth = depth;
+}
+
+std::uint32_t begin_outermost(Thread& t, std::uint32_t properties, const platform::Caller& caller) {
+  if (can_be_plain(properties) && alone::enter(t.member)) return begin_alone(t, caller);
+  bool alone = (properties & kHasInstrumentedCode) == 0 || (properties & kGoesIrrevocable) != 0;
+  if (t.is_hybrid) {
+    t.stack = t.frame_top = caller.stack_pointer;
+    t.id = next_id(t);
+    const hardware::Begun begun = hardware::begin(t, properties, caller.return_address);
+    if (begun == hardware::Begun::in_hardware)
+      return t.attempt == hardware::Attempt::plain ? kRunUninstrumented : kRunInstrumented;
+    alone |= begun == hardware::Begun::alone;
+  }
+  const open::Kind kind = alone                           ? open::Kind::serial
+                          : (properties & kReadOnly) != 0 ? open::Kind::read_only
+                                                          : open::Kind::update;
+  t.frame.caller = caller;
+  t.stack = caller.stack_pointer;
+  t.frame_top = t.stack + t.frame_sizes.at(caller.return_address, t.stack);
+  t.operations->begin(t.frame, &t.d, kind, t.stack);
+  t.frame.caller.resume = &again;
+  t.id = next_id(t);
+  t.levels[0] = {.caller = {}, .part = {}, .undo_mark = 0, .actions_mark = 0, .caught = 0, .cancels = false};
+  t.depth = 1;
+  if (alone && (properties & kHasUninstrumentedCode) != 0) return kRunUninstrumented;
+  return kRunInstrumented | kSaveVariables;
+}
+
+std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::Caller& caller) {
+  if (t.attempt != hardware::Attempt::none) return hardware::begin_inside(t, properties);
+  LOAM_CHECK(t.depth < Thread::kLevelsMax, "libitm: transactions are nested more than {} deep", Thread::kLevelsMax);
+  const bool instrumented = (properties & kHasInstrumentedCode) != 0;
+  if (!instrumented || (properties & kGoesIrrevocable) != 0)
+    if (!is_irrevocable(t)) t.operations->become_irrevocable();
+  const bool cancels = instrumented && (properties & kHasNoAbort) == 0;
+  if (t.d == nullptr && (cancels || (properties & kHasUninstrumentedCode) == 0)) meet_algorithm(t);
+  Level& level = t.levels[t.depth];
+  level.cancels = cancels;
+  level.undo_mark = t.undo.size();
+  level.actions_mark = t.actions_count;
+  level.caught = t.exceptions.caught;
+  if (cancels) {
+    level.caller = caller;
+    t.operations->begin_part(*t.d, level.part);
+    t.notes_private = true;
+    if (is_irrevocable(t)) t.notes_all = true;
+    ++t.depth;
+    return kRunInstrumented | kSaveVariables;
+  }
+  ++t.depth;
+  const bool plainly = is_irrevocable(t) && !t.notes_all && (properties & kHasUninstrumentedCode) != 0;
+  return plainly || !instrumented ? kRunUninstrumented : kRunInstrumented;
+}
+
+// Closes the innermost level.
+void leave_level(Thread& t) noexcept {
+  --t.depth;
+  t.notes_private = false;
+  for (unsigned i = 1; i < t.depth; ++i) t.notes_private |= t.levels[i].cancels;
+  t.notes_all = t.notes_all && t.notes_private;
+}
+
+void commit_outermost(Thread& t) {
+  // Private frames and captured blocks are as they should be; what was noted of them is forgotten once it is sure.
+  if (t.attempt != hardware::Attempt::none) {
+    hardware::commit(t);
+  } else if (t.d != nullptr) {
+    t.operations->commit(t.frame, t.stack);
+    if (t.is_hybrid && !t.is_alone) hardware::ended_in_software();
+  }
+  t.depth = 0;
+  t.d = nullptr;
+  if (t.is_alone) {
+    t.is_alone = false;
+    alone::leave(t.member);
+  }
+  t.undo.clear();
+  const std::size_t count = t.actions_count;
+  if (count == 0) [[likely]]
+    return forget_attempt(t);
+  // They may run transactions of their own, which use the log from its start.
+  CommitAction actions[64];
+  LOAM_CHECK(count <= std::size(actions), "libitm: {} commit actions in one transaction; at most {} are kept", count,
+             std::size(actions));
+  std::memcpy(actions, t.actions.begin(), count * sizeof(CommitAction));
+  forget_attempt(t);
+  for (std::size_t i = 0; i < count; ++i) actions[i].call(actions[i].argument);
+}
+
+int cancelled(platform::Caller*, int) { return static_cast<int>(kSkipBody | kRestoreVariables); }
+
+// Takes the innermost level back, which can be cancelled.
+void take_level_back(Thread& t) {
+  Level& level = t.level();
+  revert_exceptions(t, level.caught);
+  t.undo.take_back(level.undo_mark, level.caller.stack_pointer, false);
+  t.actions_count = level.actions_mark;
+  t.operations->cancel_part(*t.d, level.part);
+  leave_level(t);
+}
+
+}  // namespace
+
+extern "C" [[gnu::used, gnu::visibility("hidden")]] std::uint32_t loam_itm_begin(std::uint32_t properties,
+                                                                                 const platform::Caller* caller) {
+  Thread& t = attached();
+  return t.depth == 0 ? begin_outermost(t, properties, *caller) : begin_inside(t, properties, *caller);
+}
+LOAM_DEFINE_ENTRY_THAT_PASSES_ITS_CALLER(_ITM_beginTransaction, loam_itm_begin);
+
+LOAM_ITM_EXPORTED void _ITM_commitTransaction() {
+  Thread& t = running_or_die("_ITM_commitTransaction()");
+  if (t.depth == 1) return commit_outermost(t);
+  Level& level = t.level();
+  if (level.cancels) t.operations->end_part(*t.d, level.part);
+  leave_level(t);
+}
+
+// The same with an exception that leaves the transaction. If the commit fails, the next attempt begins without it.
+LOAM_ITM_EXPORTED void _ITM_commitTransactionEH(void* exception) {
+  Thread& t = running_or_die("_ITM_commitTransactionEH()");
+  if (t.depth == 1) note_in_flight(t, exception);
+  _ITM_commitTransaction();
+}
+
+LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason, const void*) {
+  Thread& t = running_or_die("_ITM_abortTransaction()");
+  hardware::leave(t);
+  LOAM_CHECK((reason & ~kOuterAbort) == kUserAbort,
+             "libitm: _ITM_abortTransaction() with reason {}: there is {}, and {} more", reason, kUserAbort,
+             kOuterAbort);
+  const bool outermost = (reason & kOuterAbort) != 0;
+  // Levels that were begun without a way to cancel them belong to the one around.
+  for (;;) {
+    if (t.depth == 1) break;
+    if (!t.level().cancels) {
+      leave_level(t);
+      continue;
+    }
+    const platform::Caller caller = t.level().caller;
+    take_level_back(t);
+    if (outermost) continue;
+    platform::Checkpoint checkpoint{};
+    platform::Caller back = caller;
+    platform::return_again(checkpoint, back, &cancelled);
+    platform::restart(checkpoint, 1);
+  }
+  LOAM_CHECK(!is_irrevocable(t), "libitm: a transaction that is irrevocable is cancelled: it cannot be taken back");
+  t.operations->cancel(*t.d);
+  __builtin_unreachable();
+}
+
+LOAM_ITM_EXPORTED void _ITM_changeTransactionMode(int mode) {
+  Thread& t = running_or_die("_ITM_changeTransactionMode()");
+  LOAM_CHECK(mode == 0, "libitm: _ITM_changeTransactionMode({}): 0, serial and irrevocable, is all there is", mode);
+  hardware::leave(t);
+  if (!is_irrevocable(t)) t.operations->become_irrevocable();
+}
+
+LOAM_ITM_EXPORTED std::uint32_t _ITM_inTransaction() {
+  const Thread* const t = running();
+  if (t == nullptr) return outsideTransaction;
+  return is_irrevocable(*t) ? inIrrevocableTransaction : inRetryableTransaction;
+}
+
+LOAM_ITM_EXPORTED TransactionId _ITM_getTransactionId() {
+  const Thread* const t = running();
+  return t == nullptr ? kNoTransactionId : t->id;
+}
+
+}  // namespace loam::itm

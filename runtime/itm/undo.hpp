@@ -1,0 +1,119 @@
+// undo: what an attempt changed that no other thread sees, so that it can be put back: locals, new blocks, exceptions,
+// the program's own undo actions.
+//   Invariant  U1  a value within a frame that is gone is not put back: others' data lies there now.
+#pragma once
+
+#include "runtime/tm/logs/log.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace loam::itm {
+
+class UndoLog {
+ public:
+  struct Entry {
+    enum class Kind : std::uint8_t { value, action, block, nothing };
+    void* address;        // of the value or the block; an action's argument
+    void (*call)(void*);  // an action; what frees the block
+    std::uint32_t bytes;  // of the value
+    Kind kind;
+    bool in_frames;  // the value lay on the stack below where the transaction began
+    std::byte value[32];
+  };
+
+  void reserve() noexcept {
+    log_.reserve(std::size_t{1} << 22, 0, "log of private changes");
+    abandoned_.reserve(std::size_t{1} << 20, 0, "log of abandoned blocks");
+  }
+
+  std::size_t size() const noexcept { return size_; }
+
+  void note_value(const void* address, std::size_t bytes, bool in_frames) noexcept {
+    auto* at = static_cast<const std::byte*>(address);
+    while (bytes != 0) {
+      const std::size_t some = std::min(bytes, sizeof Entry::value);
+      Entry& entry = add(Entry::Kind::value, const_cast<std::byte*>(at), nullptr);
+      entry.bytes = static_cast<std::uint32_t>(some);
+      entry.in_frames = in_frames;
+      std::memcpy(entry.value, at, some);
+      at += some;
+      bytes -= some;
+    }
+  }
+  void note_action(void (*call)(void*), void* argument) noexcept { add(Entry::Kind::action, argument, call); }
+  // It is freed if the attempt aborts.
+  void note_block(void* block, void (*free)(void*)) noexcept { add(Entry::Kind::block, block, free); }
+  // The block has an owner now, or is gone.
+  void forget_block(const void* block) noexcept {
+    for (std::size_t i = size_; i > 0; --i) {
+      Entry& entry = log_.begin()[i - 1];
+      if (entry.kind == Entry::Kind::block && entry.address == block) return void(entry.kind = Entry::Kind::nothing);
+    }
+  }
+
+  // Puts everything back since the log had `mark` entries. stack: frames below it are gone. whole: the attempt is over;
+  // otherwise a part of it, whose blocks are kept until it is: reads of them may still be compared.
+  void take_back(std::size_t mark, std::uintptr_t stack, bool whole) {
+    while (size_ > mark) {
+      Entry entry = log_.begin()[--size_];
+      switch (entry.kind) {
+        case Entry::Kind::value:
+          if (!entry.in_frames || reinterpret_cast<std::uintptr_t>(entry.address) >= stack)  // U1
+            std::memcpy(entry.address, entry.value, entry.bytes);
+          break;
+        case Entry::Kind::action:
+          entry.call(entry.address);
+          break;
+        case Entry::Kind::block:
+          abandon({entry.address, entry.call});
+          break;
+        case Entry::Kind::nothing:
+          break;
+      }
+    }
+    if (whole) free_abandoned();
+  }
+
+  // The attempt has committed.
+  void clear() {
+    size_ = 0;
+    if (abandoned_count_ != 0) [[unlikely]]
+      free_abandoned();
+  }
+
+ private:
+  struct Block {
+    void* address;
+    void (*free)(void*);
+  };
+
+  Entry& add(Entry::Kind kind, void* address, void (*call)(void*)) noexcept {
+    if (size_ == log_.capacity()) [[unlikely]]
+      log_.full();
+    Entry& entry = log_.begin()[size_++];
+    entry.address = address;
+    entry.call = call;
+    entry.kind = kind;
+    return entry;
+  }
+  void abandon(Block block) noexcept {
+    if (abandoned_count_ == abandoned_.capacity()) [[unlikely]]
+      abandoned_.full();
+    abandoned_.begin()[abandoned_count_++] = block;
+  }
+  void free_abandoned() {
+    while (abandoned_count_ > 0) {
+      const Block block = abandoned_.begin()[--abandoned_count_];
+      block.free(block.address);
+    }
+  }
+
+  tm::Log<Entry> log_;
+  tm::Log<Block> abandoned_;
+  std::size_t size_ = 0, abandoned_count_ = 0;
+};
+
+}  // namespace loam::itm

@@ -1,0 +1,25 @@
+// stocks: the functions of platform/stock.hpp, for transactions of a process that this malloc serves.
+#include "runtime/platform/stock.hpp"
+
+#include "runtime/malloc/entry.hpp"
+
+using loam::malloc::Lending;
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// Also 0 where another library stands in front of this one, which would miss what never comes to it.
+int loam_malloc_lend(const loam::platform::Stocks** user) {
+  if (user == nullptr) {
+    Lending::end();
+    return 0;
+  }
+  return loam::malloc::serves_process() && Lending::lend(user) ? 1 : 0;
+}
+
+int loam_malloc_restock(loam::platform::Stock* stock) { return Lending::restock(*stock) ? 1 : 0; }
+
+[[LOAM_FREE_ENTRY]] void loam_malloc_give(void* block) { Lending::give(block); }
+
+}  // extern "C"
+#pragma GCC visibility pop

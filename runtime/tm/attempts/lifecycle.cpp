@@ -1,0 +1,242 @@
+#include "runtime/tm/attempts/lifecycle.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/sync/backoff.hpp"
+#include "runtime/tm/attempts/serial.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace loam::tm::lifecycle {
+namespace {
+
+constexpr unsigned kPartRestartsMax = 4;
+
+// The outcome is known: forgets the handlers of the other one.
+void keep_handlers(Descriptor& d, Handler::Of outcome) noexcept {
+  Handler* const log = d.handlers.begin();
+  std::size_t kept = d.handler_first;
+  for (std::size_t i = d.handler_first; i < d.handler_end; ++i)
+    if (log[i].of == outcome) {
+      if (kept != i) log[kept] = log[i];
+      ++kept;
+    }
+  d.handler_end = kept;
+}
+
+// What a handler that restores holds: some bytes of a variable, as they were.
+struct Kept {
+  std::byte* address;
+  std::size_t bytes;
+  std::byte value[Handler::kArgumentBytes - 16];
+};
+
+// Not into a frame that has been left, where others' data lies now.
+[[gnu::noinline]] void restore(void* argument) {
+  const Kept& kept = *std::launder(static_cast<Kept*>(argument));
+  constexpr std::uintptr_t kFrames = 64u << 10;  // more than the functions between here and the frame that is left
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (here - reinterpret_cast<std::uintptr_t>(kept.address) > kFrames)
+    std::memcpy(kept.address, kept.value, kept.bytes);
+}
+
+// Of two calls for one place in one part the first counts: it knows the older value.
+bool is_kept(const Descriptor& d, const std::byte* address, std::size_t bytes) noexcept {
+  const Handler* const log = d.handlers.begin();
+  const std::size_t first = d.part != nullptr ? d.part->mark.handlers : d.handler_first;
+  return std::any_of(log + first, log + d.handler_end, [=](const Handler& handler) {
+    if (handler.call != restore) return false;
+    const Kept& kept = *std::launder(reinterpret_cast<const Kept*>(handler.argument));
+    return kept.address == address && kept.bytes >= bytes;
+  });
+}
+
+// Calls what restores private variables, of the handlers from `first` on, the last one first.
+void restore_kept(Descriptor& d, std::size_t first) noexcept {
+  Handler* const log = d.handlers.begin();
+  for (std::size_t i = d.handler_end; i > first; --i)
+    if (log[i - 1].of == Handler::Of::restore) log[i - 1].call(log[i - 1].argument);
+}
+
+void settle_limbo(Descriptor& d) noexcept {
+  domain.settle(d.participant, d.limbo);
+  memory::count_held(d);
+}
+
+// Whether a commit at `version`, of an update or of a read-only transaction, waits for who has published this.
+bool waits_for(std::uint64_t published, std::uint64_t version, bool update) noexcept {
+  if (published == 0) return false;
+  if ((published & kWaits) != 0) return !update && (published & ~kWaits) <= version;
+  return published / 2 < version && (update || published % 2 == 1);
+}
+
+void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) noexcept {
+  domain.for_each_slot([&](unsigned slot) {
+    const Descriptor* const other = Descriptor::of_slot(slot);
+    if (other == nullptr || other == &self) return;
+    sync::Backoff backoff;
+    for (;;) {
+      // lifecycle.B: seq_cst, with the exchange in enter_slowly(): either it is seen here, or that attempt sees what
+      // this one has committed. acquire pairs with the release stores of 0: what that attempt did is over.
+      if (!waits_for(other->published.load(std::memory_order_seq_cst), version, update)) return;
+      backoff.wait();
+    }
+  });
+}
+
+void enter_slowly(Descriptor& d, bool update) noexcept {
+  if (serial::closed() && !serial::holds(d)) serial::wait_until_open(d);
+  if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
+  // The clock is looked at before this is published: the attempt is held for older than it is, never for younger.
+  const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
+  d.published.exchange(now * 2 + (update ? 1 : 0), std::memory_order_seq_cst);  // lifecycle.B
+  d.special = true;
+}
+
+}  // namespace
+
+void enter_reading_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), false); }
+void enter_update_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), true); }
+
+void committed_special(Descriptor& d, std::uint64_t version) noexcept {
+  d.special = false;
+  const bool releases = d.limbo.has_proposals();
+  if (releases) domain.accept(d.limbo);
+  const std::uint64_t published = d.published.load(std::memory_order_relaxed);  // relaxed: own
+  committed(d);
+  if (published != 0) {
+    const bool update = published % 2 == 1;
+    // lifecycle.B: an exchange, so that what was committed is visible before others are looked at. There is no moment
+    // in between at which a read-only transaction that sees this commit would not wait for its wait.
+    if (update)
+      d.published.exchange(kWaits | version, std::memory_order_seq_cst);
+    else
+      d.published.store(0, std::memory_order_release);
+    LOAM_POINT("tm.privatizing");
+    wait_for_older(d, version, update);
+    if (update) d.published.store(0, std::memory_order_release);  // lifecycle.B
+  }
+  if (std::exchange(d.quiesces, false)) domain.wait_for_older(d.participant);
+  if (releases) settle_limbo(d);
+  if (d.handler_end == d.handler_first) return;
+  keep_handlers(d, Handler::Of::commit);
+  if (!serial::holds(d)) run_handlers(d);
+}
+
+void aborted(Descriptor& d, AbortCause cause) noexcept {
+  memory::undo(d);
+  restore_kept(d, d.handler_first);
+  d.special = d.quiesces = false;
+  ++d.statistics.aborts[static_cast<std::size_t>(cause)];
+  d.mode = Mode::idle;
+  if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.B
+  domain.leave(d.participant);
+  keep_handlers(d, Handler::Of::abort);
+  LOAM_POINT("tm.aborted");
+}
+
+void committed_in_place(Descriptor& d) noexcept {
+  serial::end_in_place(d);
+  ++d.statistics.commits;
+  d.allocated_count = 0;
+  d.special = d.quiesces = false;  // it has run alone
+  domain.accept(d.limbo);
+  d.mode = Mode::idle;
+  keep_handlers(d, Handler::Of::commit);
+}
+
+void aborted_in_place(Descriptor& d) noexcept {
+  serial::undo_to(d, d.writes.begin());
+  serial::end_in_place(d);
+  memory::undo(d);
+  restore_kept(d, d.handler_first);
+  d.special = d.quiesces = false;
+  ++d.statistics.aborts[static_cast<std::size_t>(AbortCause::explicit_)];
+  d.mode = Mode::idle;
+  keep_handlers(d, Handler::Of::abort);
+}
+
+void after_alone(Descriptor& d) noexcept {
+  settle_limbo(d);
+  run_handlers(d);
+}
+
+void run_handlers(Descriptor& d) noexcept {
+  if (d.handler_end == d.handler_first) return;
+  const std::size_t first = d.handler_first, end = d.handler_end;
+  d.handler_first = end;  // the handlers of their transactions go behind
+  for (std::size_t i = first; i < end; ++i) {
+    Handler& handler = d.handlers.begin()[i];
+    try {
+      handler.call(handler.argument);
+    } catch (const std::exception& error) {
+      LOAM_FATAL("tm: a handler threw an exception ({}); the transaction is over, so nobody can catch it",
+                 error.what());
+    } catch (...) {
+      // What unwinds a thread that ends is no exception of C++.
+      LOAM_CHECK(std::current_exception() != nullptr,
+                 "tm: a thread ended within a handler; let it end after the transaction");
+      LOAM_FATAL("tm: a handler threw an exception; the transaction is over, so nobody can catch it");
+    }
+  }
+  d.handler_first = d.handler_end = first;
+}
+
+void run_handlers_aside(Descriptor& d) noexcept {
+  if (d.handler_end != d.handler_first) Descriptor::set_aside(run_handlers);
+}
+
+bool restarts_part(Descriptor& d) noexcept { return d.mode == Mode::nested && d.part->conflicts++ < kPartRestartsMax; }
+
+[[gnu::noinline]] void check_nested(const Descriptor& d) noexcept {
+  LOAM_CHECK(platform::encloses(d, __builtin_frame_address(0)),
+             "tm: a transaction begins inside one whose body is not on this stack any more: it was left by longjmp, or "
+             "this is a signal handler or a coroutine; leave a body by returning, by an exception or by cancel()");
+#ifdef LOAM_CHECKED
+  LOAM_CHECK(!platform::in_signal_handler(d),
+             "tm: a signal handler begins a transaction inside the one that the signal interrupted; let it set a flag");
+#endif
+}
+
+Mark mark(const Descriptor& d) noexcept { return {d.allocated_count, d.stocks, d.limbo.proposals(), d.handler_end}; }
+
+void take_back(Descriptor& d, const Mark& mark) noexcept {
+  memory::undo_to(d, mark.allocated);
+  domain.withdraw_to(d.limbo, mark.proposals);
+  restore_kept(d, mark.handlers);
+  d.handler_end = mark.handlers;
+}
+
+void keep(Descriptor& d, void* start, std::size_t bytes) noexcept {
+  auto* at = static_cast<std::byte*>(start);
+  for (std::byte* const end = at + bytes; at != end;) {
+    const std::size_t some = std::min<std::size_t>(sizeof Kept::value, static_cast<std::size_t>(end - at));
+    if (!is_kept(d, at, some)) {
+      Handler handler{.call = restore, .of = Handler::Of::restore, .argument = {}};
+      auto* const kept = ::new (static_cast<void*>(handler.argument)) Kept{at, some, {}};
+      std::memcpy(kept->value, at, some);
+      add_handler(d, handler);
+    }
+    at += some;
+  }
+}
+
+void privatize(Descriptor& d) noexcept { d.special = d.quiesces = true; }
+
+void restart(Descriptor& d, int code) noexcept {
+  while (d.part != nullptr) leave_part(d, *d.part);
+  platform::restart(d, code);
+}
+
+void add_handler(Descriptor& d, const Handler& handler) noexcept {
+  if (d.handler_end == d.handlers.capacity()) d.handlers.full();
+  d.handlers.begin()[d.handler_end++] = handler;
+  d.special = true;
+}
+
+}  // namespace loam::tm::lifecycle

@@ -1,0 +1,118 @@
+#include "runtime/tm/attempts/memory.hpp"
+
+#include "runtime/platform/provision.hpp"
+#include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/attempts/lifecycle.hpp"
+
+#include <bit>
+#include <new>
+
+namespace loam::tm::memory {
+
+void free_counted(void* block) {
+  ++Descriptor::current_or_detached().statistics.blocks_freed;
+  std::free(block);
+}
+
+void free_retired(void* block) {
+  ++Descriptor::current_or_detached().statistics.blocks_freed;
+  give_back.load(std::memory_order_relaxed)(block);  // relaxed: see there
+}
+
+void begin_loan(Descriptor& d) noexcept {
+  if (loam_malloc_lend != nullptr && loam_malloc_lend(&d.stocks) != 0)
+    give_back.store(loam_malloc_give, std::memory_order_relaxed);  // relaxed: as above
+}
+
+void end_loan(Descriptor& d) noexcept {
+  if (d.stocks->units != 0) loam_malloc_lend(nullptr);
+}
+
+namespace {
+
+// One that runs in place is not: it is provided for on the spot. Nor is one behind a lock: nobody else would get on.
+bool can_be_taken_back(const Descriptor& d) noexcept {
+  if (d.mode != Mode::update && d.mode != Mode::nested) return false;
+  // relaxed: set once, before this attempt
+  return shared.algorithm.load(std::memory_order_relaxed)->description->overlaps;
+}
+
+int in_attempt() { return can_be_taken_back(Descriptor::current_or_detached()) ? 1 : 0; }
+
+}  // namespace
+
+void watch_attempts() noexcept {
+  if (loam_provision_watch != nullptr) loam_provision_watch(in_attempt);
+}
+
+void out_of_memory(Descriptor& d) {
+  if (loam_provision_wanted != nullptr && can_be_taken_back(d) && loam_provision_wanted() != 0) {
+    // relaxed: set once, before this attempt
+    shared.algorithm.load(std::memory_order_relaxed)->rollback(d, AbortCause::reprovision);
+    lifecycle::restart(d, kProvide);
+  }
+  throw std::bad_alloc();
+}
+
+void provide(Descriptor&) noexcept { loam_provision(loam_provision_wanted()); }
+
+namespace {
+
+// Stocks that the attempt has taken from go back to where it began.
+void put_back(Descriptor& d) noexcept {
+  const platform::Stocks* stocks = d.stocks;
+  for (const Part* part = d.part; part != nullptr; part = part->around) stocks = part->mark.stocks;
+  for (; d.stocks_taken != 0; d.stocks_taken &= d.stocks_taken - 1) {
+    platform::Stock& stock = *stocks->of[static_cast<std::size_t>(std::countr_zero(d.stocks_taken)) + 1];
+    if (stock.attempt != d.statistics.commits) continue;  // by attempts that have committed since
+    d.statistics.blocks_freed += static_cast<std::uint64_t>(stock.next - stock.kept);
+    stock.next = stock.kept;
+    stock.attempt = platform::kNoAttempt;
+  }
+}
+
+}  // namespace
+
+void* restock_and_take(Descriptor& d, std::size_t slot) noexcept {
+  platform::Stock& stock = *d.stocks->of[slot];
+  begin_taking(d, stock, slot);
+  return loam_malloc_restock(&stock) != 0 ? take(d, slot) : nullptr;
+}
+
+void* allocate_beside(Descriptor& d, std::size_t bytes) { return allocate_logged(d, bytes); }
+
+void undo_to(Descriptor& d, std::uint64_t count) noexcept {
+  while (d.allocated_count > count) free_counted(d.allocated.begin()[--d.allocated_count]);
+}
+
+namespace {
+
+void add(HeldBack& sum, const Descriptor& d) noexcept {
+  // relaxed: counts, which order nothing
+  sum.blocks += d.held_blocks.load(std::memory_order_relaxed);
+  sum.bytes += d.held_bytes.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+HeldBack held_back() noexcept {
+  HeldBack own;
+  add(own, Descriptor::current_or_detached());
+  return own;
+}
+
+HeldBack held_back_of_all() noexcept {
+  HeldBack sum{domain.orphan_blocks(), domain.orphan_bytes()};
+  domain.for_each_slot([&](unsigned slot) {
+    if (const Descriptor* const d = Descriptor::of_slot(slot)) add(sum, *d);
+  });
+  return sum;
+}
+
+void undo(Descriptor& d) noexcept {
+  put_back(d);
+  undo_to(d, 0);
+  domain.withdraw(d.limbo);
+}
+
+}  // namespace loam::tm::memory

@@ -1,0 +1,171 @@
+// Transactional malloc and free on top of the process's allocator.
+//   allocate  returns a new block, which an abort takes back. Sizes are rounded up to 16 bytes, the granule of shadow
+//             records.
+//   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), short ones are taken from there: an abort
+//             moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
+//             blocks, and those of parts that can be taken back, come from malloc and are kept in a log: an abort frees
+//             them one by one, the newest first. What is released goes to the stock, once it is quiescent.
+//   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
+//             reused until every attempt that was running at the commit has ended.
+//   Pools     An allocator with private pools may refuse a block to an attempt: the attempt then aborts, the pool is
+//             provided, and the transaction runs again.
+//   Policy    The memory that a thread holds back is bounded, even beside a stalled attempt (reclaim/epoch.hpp, Limits:
+//             64 MiB). Over the bound the thread waits after its commit, for at most a second. Then it reports the
+//             stall and doubles the bound. Nothing is freed early.
+//   Source    the commit hooks of TinySTM, PPoPP 2008, with the epochs of reclaim/epoch.hpp in place of clock stamps.
+#pragma once
+
+#include "runtime/tm/blame/blame.hpp"
+#include "runtime/tm/blame/explain.hpp"
+#include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+
+namespace loam::tm::memory {
+
+inline constexpr std::size_t kGranuleBytes = std::size_t{1} << kShadowShift;
+constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + kGranuleBytes - 1) & ~(kGranuleBytes - 1); }
+
+// Frees a block and counts it for the calling thread.
+void free_counted(void* block);
+// How blocks go back between attempts: std::free, or once malloc has lent something its own way.
+// relaxed: both functions take any block, and neither needs what the other has done
+inline constinit std::atomic<reclaim::Deleter> give_back{&std::free};
+// The same between attempts: to the thread's stock where there is room.
+void free_retired(void* block);
+
+// For the transactions of the calling thread, which is d's: asks malloc to lend its stocks, or ends that.
+void begin_loan(Descriptor& d) noexcept;
+void end_loan(Descriptor& d) noexcept;
+
+// The allocator has returned nullptr. Where it can provide more outside of attempts (platform/provision.hpp), this
+// attempt aborts with AbortCause::reprovision; else std::bad_alloc is thrown.
+[[noreturn]] void out_of_memory(Descriptor& d);
+
+// Between two attempts, the first of which has ended so: has the allocator provide what it needs.
+void provide(Descriptor& d) noexcept;
+
+// Before the first attempt of the process: the allocator may ask whether a thread is in one that can be taken back.
+void watch_attempts() noexcept;
+
+// Where a size's stock is. bytes <= kStockBytesMax
+constexpr std::size_t slot_of(std::size_t bytes) noexcept {
+  return bytes == 0 ? 1 : (bytes + platform::kStockStep - 1) / platform::kStockStep;
+}
+static_assert(platform::kStockStep == kGranuleBytes && slot_of(platform::kStockBytesMax) == 64);
+
+// From here on an abort takes back what the attempt takes of this stock.
+[[gnu::always_inline]] inline void begin_taking(Descriptor& d, platform::Stock& stock, std::size_t slot) noexcept {
+  if (stock.attempt == d.statistics.commits) return;
+  stock.attempt = d.statistics.commits;  // no commit has been since: the attempt, or one before it that aborted
+  stock.kept = stock.next;
+  d.stocks_taken |= std::uint64_t{1} << (slot - 1);
+}
+
+// nullptr: the stock is empty.
+[[gnu::always_inline]] inline void* take(Descriptor& d, std::size_t slot) noexcept {
+  platform::Stock& stock = *d.stocks->of[slot];
+  void* const block = *stock.next;
+  if (block == nullptr) [[unlikely]]
+    return nullptr;
+  begin_taking(d, stock, slot);
+  ++stock.next;
+  static_cast<Word*>(block)[1] = 0;  // platform/stock.hpp: K3
+  return block;
+}
+
+// The stock is empty: fills it and takes. nullptr: there is no memory for it
+void* restock_and_take(Descriptor& d, std::size_t slot) noexcept;
+
+// From malloc, to be freed by an abort.
+[[gnu::always_inline]] inline void* allocate_logged(Descriptor& d, std::size_t bytes) {
+  void* const block = rounded(bytes) < bytes ? nullptr : std::malloc(rounded(bytes));
+  if (block == nullptr) [[unlikely]]
+    out_of_memory(d);
+  d.allocated.begin()[d.allocated_count] = block;
+  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
+    d.allocated.full();
+  return block;
+}
+// The same apart, where it is not the way of every block.
+void* allocate_beside(Descriptor& d, std::size_t bytes);
+
+// returns a block of at least `bytes`, aligned as malloc aligns; throws std::bad_alloc where malloc fails
+template <bool kBlame>
+[[gnu::always_inline]] inline void* allocate(Descriptor& d, std::size_t bytes) {
+  void* block;
+  // Asked first, so that this costs transactions over another malloc three instructions and no call.
+  if (bytes <= platform::kStockBytesMax && d.stocks->units != 0) {
+    block = take(d, slot_of(bytes));
+    if (block == nullptr) [[unlikely]]
+      block = restock_and_take(d, slot_of(bytes));
+    if (block == nullptr) [[unlikely]]
+      block = allocate_beside(d, bytes);
+  } else {
+    block = allocate_logged(d, bytes);
+  }
+  ++d.statistics.blocks_allocated;
+  if constexpr (kBlame) {
+    blame::note_block(block, rounded(bytes));
+    explain::allocated(block, rounded(bytes));
+  }
+  return block;
+}
+
+// The deleter of blocks whose size is known to be in this slot.
+template <std::size_t kSlot>
+void free_to_stock(void* block) {
+  Descriptor& d = Descriptor::current_or_detached();
+  ++d.statistics.blocks_freed;
+  if (!platform::put(*d.stocks, kSlot, block)) give_back.load(std::memory_order_relaxed)(block);  // relaxed: see there
+}
+
+template <std::size_t kBytes>
+inline constexpr reclaim::Deleter kDeleterOf = [] {
+  if constexpr (kBytes <= platform::kStockBytesMax)
+    return free_to_stock<slot_of(kBytes)>;
+  else
+    return free_retired;
+}();
+
+// Frees `block` (nullptr: nothing) if the attempt commits. `bytes` is its size if known, 0 otherwise.
+inline void release(Descriptor& d, void* block, std::size_t bytes, reclaim::Deleter deleter = free_retired) noexcept {
+  if (block == nullptr) return;
+  d.special = true;
+  domain.propose(d.limbo, block, deleter, bytes);
+}
+
+// Frees the blocks allocated since the log of allocations had `count` entries: those of a part.
+void undo_to(Descriptor& d, std::uint64_t count) noexcept;
+
+// At abort: takes back the blocks allocated by the attempt and forgets those it released.
+void undo(Descriptor& d) noexcept;
+
+// Brings the descriptor's published counts up to date with its limbo.
+inline void count_held(Descriptor& d) noexcept {
+  // relaxed: counts, which order nothing
+  d.held_blocks.store(d.limbo.blocks(), std::memory_order_relaxed);
+  d.held_bytes.store(d.limbo.bytes(), std::memory_order_relaxed);
+}
+
+// The same of one that is about to hand its limbo over.
+inline void count_none(Descriptor& d) noexcept {
+  d.held_blocks.store(0, std::memory_order_relaxed);  // relaxed: as above
+  d.held_bytes.store(0, std::memory_order_relaxed);
+}
+
+// Memory that was released by commits and not given back to the allocator yet.
+struct HeldBack {
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;  // of the blocks as far as their sizes are known (destroy), and of the lists that keep them
+};
+
+// By this thread; by all threads, those included that have ended. Call at any time: a moment old, and exact for threads
+// that do not run transactions.
+HeldBack held_back() noexcept;
+HeldBack held_back_of_all() noexcept;
+
+}  // namespace loam::tm::memory

@@ -1,0 +1,58 @@
+// elision: a critical section as a hardware transaction, under a lock where that does not work.
+//   Source      Rajwar and Goodman, "Speculative lock elision", MICRO 2001; the retry policy: policy.hpp.
+//   Guarantees  mutual exclusion as if the lock were held; no attempt ever sees a torn state, because the processor
+//               aborts it first. Publication and privatization safe. A body that runs under the lock is not taken back.
+//   Cost        begin, one load of the lock's line, commit: about three times an uncontended lock, and disjoint sections
+//               share no line that is written.
+//   When not    sections longer than a tenth of a millisecond or larger than the first-level cache: each costs a failed
+//               attempt, and then it is a lock. Sections within sections of the same lock: the inner one would wait for it.
+//   The body    plain code. It may run several times, of which one takes effect. Its callers' locals that it changes go
+//               back on an abort. malloc and free are the process's: blocks of an aborted attempt never existed. An allocator
+//               with private pools may end the attempt, and is asked to provide before the next one.
+#pragma once
+
+#include "runtime/tm/hardware/fallback_lock.hpp"
+#include "runtime/tm/hardware/policy.hpp"
+#include "runtime/tm/types.hpp"
+
+#include <optional>
+#include <type_traits>
+
+namespace loam::tm::hardware {
+
+// Runs f() as if `lock` were held, and counts. `statistics`: of the calling thread; `serialised` counts runs under the
+// lock.
+template <class F>
+[[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, F&& f) {
+  using Result = std::invoke_result_t<F&>;
+  static_assert(!std::is_void_v<Result> && std::is_trivially_copyable_v<Result>,
+                "the result leaves the attempt in registers");
+  for (unsigned tries = 1;; ++tries) {
+    lock.wait_until_free();
+    const unsigned status = platform::transaction_begin();
+    if (status == platform::kTransactionStarted) [[likely]] {
+      // Whoever takes the lock from now on aborts this attempt.
+      if (lock.held()) platform::transaction_abort<kFallbackTaken>();
+      const Result result = f();
+      platform::transaction_commit();
+      ++statistics.commits;
+      ++statistics.hardware;
+      if (tries > 1) statistics.count_commit_after(tries - 1);
+      return result;
+    }
+    ++statistics.aborts[static_cast<std::size_t>(cause_of(status))];
+    const Next next = next_after(status, tries);
+    if (next == Next::provide) loam_provision(platform::provision_bytes(platform::explicit_code(status)));
+    if (next == Next::fall_back) {
+      lock.lock();
+      const Result result = f();
+      lock.unlock();
+      ++statistics.commits;
+      ++statistics.serialised;
+      statistics.count_commit_after(tries);
+      return result;
+    }
+  }
+}
+
+}  // namespace loam::tm::hardware

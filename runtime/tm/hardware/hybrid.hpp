@@ -1,0 +1,224 @@
+// hybrid: transactions in hardware and in software at the same time: Hybrid NOrec.
+//   A hardware attempt runs the body with plain accesses. It has read NOrec's sequence word, so a software commit aborts
+//   it before anything is written back. A hardware commit that wrote moves the word by itself, but only while a software
+//   transaction runs: who reads in software then validates. Disjoint hardware transactions alone share no line that is
+//   written.
+//   Source      Dalessandro et al., ASPLOS 2011; Riegel et al., SPAA 2011. The counter of software transactions: docs/adr.
+//   Guarantees  those of norec: opacity, publication and privatization safe. A hardware attempt never acts on a torn
+//               state, because the processor aborts it first.
+//   Cost        beside the hardware's: three loads for each attempt, one more where it wrote.
+//   Too large   Where the transactions of a place do not fit into the hardware, most of them do not try (fit.hpp).
+//   When not    transactions that mostly fall back: each software commit aborts all hardware attempts.
+// Why software sees no torn state
+//   H1  An attempt that committed while `software` was 0 had it in its read set: every software transaction that began
+//       later counted itself first, and reads what the attempt wrote.
+//   H2  An attempt that committed while it was not 0 moved the sequence word in the same instant as its data: who reads
+//       new data and then the word finds it moved.
+//   H3  A begun attempt aborts when a software commit takes the word, which it does before it writes anything.
+//   H4  What an attempt frees waits for quiescence, as it does in software: a reader in software may still look at it.
+// Memory orders; in brackets the failure without the pair
+//   hybrid.A  software's fetch_add(seq_cst) / the load within a hardware transaction [the processor's conflict detection
+//             orders them; seq_cst makes the count visible before the software transaction's first read: H1]
+#pragma once
+
+#include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/machine.hpp"
+#include "runtime/platform/provision.hpp"
+#include "runtime/tm/algorithms/norec.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/attempts/memory.hpp"
+#include "runtime/tm/attempts/serial.hpp"
+#include "runtime/tm/attempts/waiting.hpp"
+#include "runtime/tm/hardware/fit.hpp"
+#include "runtime/tm/hardware/policy.hpp"
+#include "runtime/tm/runtime.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace loam::tm::hardware {
+
+// The accesses of a hardware attempt.
+class PlainTx {
+ public:
+  PlainTx(Descriptor& d, bool& wrote) noexcept : d_(&d), wrote_(&wrote) {}
+
+  template <class T>
+  [[gnu::always_inline]] T read(const T& field) const noexcept {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return field;
+  }
+  template <class T>
+  [[gnu::always_inline]] void write(T& field, std::type_identity_t<T> value) const noexcept {
+    *wrote_ = true;
+    field = value;
+  }
+  template <class T, class... Arguments>
+  T* create(Arguments&&... arguments) const {
+    return ::new (allocate(sizeof(T))) T{std::forward<Arguments>(arguments)...};
+  }
+  template <class T>
+  void destroy(T* object) const noexcept {
+    static_assert(std::is_trivially_destructible_v<T>);
+    memory::release(*d_, object, sizeof(T), memory::kDeleterOf<sizeof(T)>);  // H4
+  }
+  // Where there is no memory, the software transaction says so: an exception could not leave the attempt.
+  void* allocate(std::size_t bytes) const noexcept {
+    const std::size_t rounded = (bytes + memory::kGranuleBytes - 1) & ~(memory::kGranuleBytes - 1);
+    void* const block = rounded < bytes ? nullptr : std::malloc(rounded);
+    if (block == nullptr) [[unlikely]]
+      platform::transaction_abort<kNoMemory>();
+    ++d_->statistics.blocks_allocated;
+    return block;
+  }
+  void release(void* block) const noexcept { memory::release(*d_, block, 0); }  // H4
+
+ private:
+  static constexpr std::uint8_t kNoMemory = 2;
+
+  Descriptor* d_;
+  bool* wrote_;
+};
+
+// Software transactions that run, alone on their lines.
+struct alignas(platform::kApartBytes) SoftwareCount {
+  std::atomic<std::uint64_t> value{0};
+};
+inline constinit SoftwareCount software;
+
+class Hybrid {
+  using Software = Driver<Norec<false>>;
+
+ public:
+  template <class F>
+  [[gnu::always_inline]] static auto read_only(F&& f) {
+    return run<false>(f);
+  }
+  template <class F>
+  [[gnu::always_inline]] static auto update(F&& f) {
+    return run<true>(f);
+  }
+
+  // Without a hardware attempt.
+  template <bool kUpdates, class F>
+  [[gnu::noinline]] static auto in_software(F& f) {
+    const Counted counted;
+    const auto body = [&f](auto tx) __attribute__((flatten)) { return f(tx); };
+    if constexpr (kUpdates)
+      return Software::update(body);
+    else
+      return Software::read_only(body);
+  }
+
+  // What an attempt is made of, for who begins one by other means (runtime/itm).
+
+  // Whether a software commit writes back, or a transaction runs alone. An attempt reads it first (H3).
+  static bool must_wait() noexcept {
+    return norec_sequence.now.load(std::memory_order_acquire) % 2 != 0 || serial::closed();
+  }
+  // Whether a software transaction runs. Where an attempt has read it, it holds until that has committed.
+  // relaxed: hybrid.A
+  static bool beside_software() noexcept { return software.value.load(std::memory_order_relaxed) != 0; }
+  // The end of an attempt that wrote: software transactions have to look again (H2). returns whether there are any
+  [[gnu::always_inline]] static bool tell() noexcept {
+    if (!beside_software()) return false;
+    // relaxed: H2, the processor makes all of it visible at once
+    const std::uint64_t now = norec_sequence.now.load(std::memory_order_relaxed);
+    norec_sequence.now.store(now + 2, std::memory_order_relaxed);
+    return true;
+  }
+  // An attempt has committed. told: what tell() said
+  [[gnu::always_inline]] static void committed(Descriptor& d, bool told) noexcept {
+    ++d.statistics.commits;
+    ++d.statistics.hardware;
+    if (d.special || told) [[unlikely]]
+      committed_special(d, told);
+  }
+  static void begin_in_software() noexcept { software.value.fetch_add(1, std::memory_order_seq_cst); }  // hybrid.A
+  // release: an attempt that finds no software transaction finds what they wrote.
+  static void end_in_software() noexcept { software.value.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  struct Counted {
+    Counted() noexcept { begin_in_software(); }
+    ~Counted() { end_in_software(); }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+  };
+
+  // Of the calling thread, for the place whose bodies are of this type.
+  template <class F>
+  static Fit& fit_of() noexcept {
+    static thread_local constinit Fit fit;
+    return fit;
+  }
+
+  static Descriptor& attached() {
+    Descriptor* d = &Descriptor::current_or_detached();
+    if (d->mode == Mode::detached) [[unlikely]] {
+      Software::read_only([](auto&) { return 0; });
+      d = &Descriptor::current_or_detached();
+    }
+    return *d;
+  }
+
+  template <bool kUpdates, class F>
+  [[gnu::always_inline]] static auto run(F& f) {
+    Descriptor& d = attached();
+    if (d.mode != Mode::idle) [[unlikely]]
+      return in_software<kUpdates>(f);
+    Fit& fit = fit_of<F>();
+    if (!fit.tries()) [[unlikely]]
+      return in_software<kUpdates>(f);
+    for (unsigned tries = 1;; ++tries) {
+      const unsigned status = platform::transaction_begin();
+      if (status == platform::kTransactionStarted) [[likely]] {
+        if (must_wait()) platform::transaction_abort<kFallbackTaken>();  // H3
+        bool wrote = false, told = false;
+        PlainTx tx(d, wrote);
+        const auto result = f(tx);
+        if constexpr (kUpdates)
+          if (wrote || d.special) told = tell();
+        platform::transaction_commit();
+        fit.fitted();
+        if (tries > 1) d.statistics.count_commit_after(tries - 1);
+        committed(d, told);
+        return result;
+      }
+      const AbortCause cause = cause_of(status);
+      ++d.statistics.aborts[static_cast<std::size_t>(cause)];
+      if (cause == AbortCause::capacity) fit.did_not_fit();
+      switch (next_after(status, tries)) {
+        case Next::fall_back:
+          return in_software<kUpdates>(f);
+        case Next::wait_and_try_again: {
+          sync::Backoff backoff;
+          while (must_wait()) backoff.wait();
+          break;
+        }
+        case Next::provide:
+          loam_provision(platform::provision_bytes(platform::explicit_code(status)));
+          break;
+        case Next::try_again:
+          break;
+      }
+    }
+  }
+
+  [[gnu::noinline]] static void committed_special(Descriptor& d, bool told) noexcept {
+    if (d.special) {
+      d.special = false;
+      domain.accept(d.limbo);
+      domain.settle(d.participant, d.limbo);
+      memory::count_held(d);
+    }
+    if (told) waiting::notify();
+  }
+};
+
+}  // namespace loam::tm::hardware

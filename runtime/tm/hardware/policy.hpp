@@ -1,0 +1,50 @@
+// policy: what a hardware attempt's abort means, and what to do next.
+//   Source     the counts by abort code that docs/hardware-transactions.md gives; Intel's manual, volume 1, chapter 16.
+//   A conflict may pass, so it is tried again at once. Too much memory never passes. A status of zero is an interrupt,
+//   a page fault, a system call, an instruction that cannot be in a transaction: one run outside touches the page or
+//   binds the symbol, so that is the cure for all of them.
+#pragma once
+
+#include "runtime/platform/machine.hpp"
+#include "runtime/platform/provision.hpp"
+#include "runtime/tm/abort_cause.hpp"
+
+namespace loam::tm::hardware {
+
+// Hardware attempts of one transaction before it falls back: of eight the last hardly ever aborts, and with one or two
+// a transaction falls back that a third try would commit.
+inline constexpr unsigned kTriesMax = 8;
+
+// The code with which an attempt ends itself that finds the fallback taken.
+inline constexpr std::uint8_t kFallbackTaken = 0x4c;
+
+// provide: have the allocator provide memory outside of the attempt (platform/provision.hpp), then try again.
+enum class Next { try_again, wait_and_try_again, provide, fall_back };
+
+constexpr AbortCause cause_of(unsigned status) noexcept {
+  using namespace platform;
+  if ((status & kAbortExplicit) != 0) {
+    if (is_provision(explicit_code(status))) return AbortCause::reprovision;
+    return explicit_code(status) == kFallbackTaken ? AbortCause::fallback : AbortCause::explicit_;
+  }
+  if ((status & kAbortCapacity) != 0) return AbortCause::capacity;
+  if ((status & kAbortConflict) != 0) return AbortCause::unknown;  // hardware does not say which word
+  return AbortCause::interrupt;
+}
+
+// tries: hardware attempts of this transaction so far, the one that aborted included.
+constexpr Next next_after(unsigned status, unsigned tries) noexcept {
+  if (tries >= kTriesMax) return Next::fall_back;
+  switch (cause_of(status)) {
+    case AbortCause::fallback:
+      return Next::wait_and_try_again;
+    case AbortCause::unknown:
+      return Next::try_again;
+    case AbortCause::reprovision:
+      return Next::provide;
+    default:
+      return Next::fall_back;
+  }
+}
+
+}  // namespace loam::tm::hardware

@@ -1,0 +1,161 @@
+#include "simulator/engine/explore.hpp"
+
+#include "simulator/engine/fail.hpp"
+#include "simulator/engine/kernel.hpp"
+#include "simulator/engine/real.hpp"
+#include "simulator/engine/settings.hpp"
+
+#include <new>
+#include <span>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace loam::simulator {
+namespace {
+
+// What a program prints on standard output, of which a search may have many.
+struct Output {
+  std::size_t bytes = 0;
+  std::uint64_t times = 0;
+  char text[4096];
+};
+constexpr std::size_t kOutputsMax = 64;
+// Between the main stack and the arena (arena.hpp): whether executions are searched or one is repeated, the program's own
+// mappings and its arguments lie where they do.
+constexpr long kExploredStart = 0x6080'0000'0000, kOutputsStart = 0x6090'0000'0000;
+// Failed executions are few characters of schedule: departures, and what was free beside them.
+constexpr std::size_t kScheduleBytes = 700;
+
+// Zeroed pages at exactly this address.
+void* map(long address, std::size_t bytes, int kind) {
+  const long found = kernel(SYS_mmap, address, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                            kind | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (found != address) fail("LOAM_SIM_CHECK=exhaustive: the kernel gives no memory ({})", found);
+  return reinterpret_cast<void*>(found);
+}
+
+class Explorer {
+ public:
+  Explorer() : explored_(new (map(kExploredStart, sizeof(Explored), MAP_SHARED)) Explored()) {
+    outputs_ = static_cast<Output*>(map(kOutputsStart, kOutputsMax * sizeof(Output), MAP_PRIVATE));
+    printed_ = static_cast<int>(kernel(SYS_memfd_create, word_of("output"), 0));
+    if (printed_ < 0) fail("LOAM_SIM_CHECK=exhaustive: the kernel gives no file in memory ({})", printed_);
+  }
+
+  // Returns in children alone.
+  Explored& run() {
+    for (unsigned bound = 0; bound <= settings.bound; ++bound) {
+      begin_level(bound);
+      do {
+        if (all_ == settings.executions_max) stop("stopped", bound);
+        explored_->grew = false;
+        if (is_child()) return *explored_;
+      } while (goes_on(bound));
+      if (explored_->search.whole()) stop("whole", bound);
+    }
+    stop("bounded", settings.bound);
+  }
+
+ private:
+  void begin_level(unsigned bound) {
+    executions_ = 0;
+    kinds_ = 0;
+    explored_->search.begin(bound);
+  }
+
+  // Whether there is another execution of this level.
+  bool goes_on(unsigned bound) {
+    if (!explored_->grew) return explored_->search.next();
+    begin_level(bound);  // X1
+    return true;
+  }
+
+  // One execution: the parent returns false when it is over and has not failed.
+  bool is_child() {
+    kernel(SYS_ftruncate, printed_, 0);
+    kernel(SYS_lseek, printed_, 0, SEEK_SET);
+    ++all_;
+    const pid_t child = LOAM_REAL(fork)();
+    if (child < 0) fail("LOAM_SIM_CHECK=exhaustive: fork failed; the system allows no more processes");
+    if (child == 0) {
+      kernel(SYS_dup2, printed_, STDOUT_FILENO);
+      return true;
+    }
+    int status = 0;
+    while (kernel(SYS_wait4, child, word_of(&status), 0, 0) != child) {
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) failed(status);
+    ++executions_;
+    note_output();
+    return false;
+  }
+
+  void note_output() {
+    Output found;
+    const long bytes = kernel(SYS_pread64, printed_, word_of(found.text), sizeof found.text, 0);
+    found.bytes = bytes < 0 ? 0 : static_cast<std::size_t>(bytes);
+    for (Output& known : std::span(outputs_, kinds_))
+      if (std::string_view(known.text, known.bytes) == std::string_view(found.text, found.bytes)) {
+        ++known.times;
+        return;
+      }
+    if (kinds_ == kOutputsMax) return;
+    found.times = 1;
+    outputs_[kinds_++] = found;
+  }
+
+  // The child has said what happened, unless a signal ended it.
+  [[noreturn]] void failed(int status) {
+    char text[kScheduleBytes], buffer[512];
+    for (long at = 0, bytes = 0; (bytes = kernel(SYS_pread64, printed_, word_of(buffer), sizeof buffer, at)) > 0;
+         at += bytes)
+      kernel(SYS_write, STDOUT_FILENO, word_of(buffer), bytes);
+    if (WIFSIGNALED(status))
+      say("a signal ended the program ({}); repeat with LOAM_SIM_CHECK=exhaustive LOAM_SIM_SCHEDULE=\"{}\"",
+          WTERMSIG(status), explored_->search.text(text));
+    say("found in execution {}, with {} departures", all_, explored_->search.departures());
+    for (;;) kernel(SYS_exit_group, WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed);
+  }
+
+  [[noreturn]] void stop(std::string_view why, unsigned bound) {
+    if (why == "whole")
+      say("explored {} executions: every one of this program", executions_);
+    else if (why == "bounded")
+      say("explored {} executions: every one with at most {} departures (LOAM_SIM_BOUND)", executions_, bound);
+    else
+      say("stopped after {} executions (LOAM_SIM_EXECUTIONS_MAX): every one with fewer than {} departures, and some "
+          "more",
+          all_, bound);
+    for (const Output& one : std::span(outputs_, kinds_)) {
+      std::string_view text(one.text, one.bytes);
+      kernel(SYS_write, STDOUT_FILENO, word_of(text.data()), static_cast<long>(text.size()));
+      while (text.ends_with('\n')) text.remove_suffix(1);
+      say("{} times it printed: {}", one.times, text);
+    }
+    if (kinds_ == kOutputsMax) say("it may have printed other texts; the first {} were kept", kOutputsMax);
+    for (;;) kernel(SYS_exit_group, 0);
+  }
+
+  Explored* const explored_;
+  Output* outputs_ = nullptr;
+  int printed_ = -1;
+  std::size_t kinds_ = 0;
+  std::uint64_t executions_ = 0, all_ = 0;  // of this level of the search, which has those of the levels before; in all
+};
+
+}  // namespace
+
+Explored& explore() {
+  if (settings.schedule == nullptr) return Explorer().run();
+  Explored& one = *new (map(kExploredStart, sizeof(Explored), MAP_PRIVATE)) Explored();
+  if (!one.search.follow(settings.schedule))
+    fail("LOAM_SIM_SCHEDULE={}: must be PLACE:WAY,PLACE:WAY,... with places that grow, as a failure prints it",
+         settings.schedule);
+  return one;
+}
+
+}  // namespace loam::simulator

@@ -1,0 +1,14 @@
+// The process that explores (LOAM_SIM_CHECK=exhaustive): it runs the program once after the other, each time in a child,
+// and says at the end what was run and what the program printed.
+#pragma once
+
+#include "simulator/engine/exploration.hpp"
+
+namespace loam::simulator {
+
+// Returns in each child, before the program's main() has begun. The process that called it ends in here: with the status of
+// the first execution that failed, or with 0 when the search is over.
+// With LOAM_SIM_SCHEDULE nothing is searched: returns at once, for the one execution with these choices.
+Explored& explore();
+
+}  // namespace loam::simulator

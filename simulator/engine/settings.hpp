@@ -1,0 +1,43 @@
+// What the environment says of this run. Without LOAM_SIM_MACHINE nothing is simulated: the program runs on the host,
+// through hooks that do nothing.
+//   LOAM_SIM_MACHINE     the machine, as key=value lines (simulator/model/machine.hpp)
+//   LOAM_SIM_SEED        schedule, start skew and address offset; default 1
+//   LOAM_SIM_QUANTUM     in place of the machine's engine.quantum_cycles; 0: exact order everywhere
+//   LOAM_SIM_ALLOCATION  cycles of a malloc and of a free whose code is not instrumented: "60,40"
+//   LOAM_SIM_CYCLES_MAX  simulated cycles after which a program counts as stuck
+//   LOAM_SIM_ENGINE      fibers (default), or threads: a token between operating system threads, to check the fibers
+//   LOAM_SIM_CHECK       random or pct: no costs, but a schedule by the seed, older values and races (engine/checker.hpp);
+//                        exhaustive: all schedules of a small program, one after the other (engine/exploration.hpp)
+//   LOAM_SIM_BOUND       of an exhaustive check: the most departures of an execution; default 3
+//   LOAM_SIM_EXECUTIONS_MAX  of one: it stops, and says so, after so many; default 200 000
+//   LOAM_SIM_SCHEDULE    of one: this execution alone, as a failure printed it
+//   LOAM_SIM_STATISTICS  a file that gets one line of JSON when the program ends
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace loam::simulator {
+
+enum class Check : std::uint8_t { none, random, pct, exhaustive };
+
+struct Settings {
+  const char* machine = nullptr;
+  const char* statistics = nullptr;
+  const char* schedule = nullptr;
+  std::uint64_t seed = 1;
+  std::optional<std::uint64_t> quantum;
+  std::uint64_t malloc_cycles = 60, free_cycles = 40;
+  std::uint64_t cycles_max = std::uint64_t{1} << 42;
+  bool threads = false;
+  Check check = Check::none;
+  unsigned bound = 3;
+  std::uint64_t executions_max = 200'000;
+};
+
+extern Settings settings;
+
+// Ends the program with a message where a value cannot be read.
+void read_settings(const char* const* environment);
+
+}  // namespace loam::simulator

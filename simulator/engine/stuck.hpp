@@ -1,0 +1,11 @@
+// Programs that do not go on: the message names each thread, what it waits for, and who holds that.
+#pragma once
+
+#include <cstdint>
+
+namespace loam::simulator {
+
+[[noreturn]] void fail_deadlocked();
+[[noreturn]] void fail_stuck(std::uint64_t cycles);
+
+}  // namespace loam::simulator

@@ -1,0 +1,11 @@
+// What conditions need of mutexes.
+#pragma once
+
+#include <pthread.h>
+
+namespace loam::simulator {
+
+int lock_mutex(pthread_mutex_t* mutex, const void* caller);
+int unlock_mutex(pthread_mutex_t* mutex, const void* caller);
+
+}  // namespace loam::simulator

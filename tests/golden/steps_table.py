@@ -1,0 +1,112 @@
+"""Counted steps of a part of the runtime: accepted counts and bounds in a TOML file, and the page written from it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_instruction_counts import BOUND_FACTOR, count_steps, number, wrong
+
+from loam_lab.setup import build
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
+
+
+def compiler() -> str:
+    """Name and version of the compiler, as the counting programs print it."""
+    done = subprocess.run(["g++", "-dumpfullversion"], capture_output=True, text=True, check=True)
+    return f"GCC {done.stdout.strip()}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table and its page.
+
+    part: in file names: PART_paths.cpp counts, PART_paths.toml holds, test_PART_counts.py compares
+    of, comment: the page's subject, and the head of the TOML file; intro: of the page, {compiler} stands for its name
+    more: further columns by title, each from all counts and the name of a step
+    """
+
+    part: str
+    of: str
+    comment: str
+    intro: tuple[str, ...]
+    more: Mapping[str, Callable[[Mapping[str, Any], str], str]]
+
+    @property
+    def golden(self) -> Path:
+        return HERE / f"{self.part}_paths.toml"
+
+    @property
+    def page(self) -> Path:
+        return ROOT / "docs" / f"{self.part}-instruction-counts.md"
+
+    def count(self, folder: Path) -> tuple[dict[str, float], str]:
+        """Build and run the counting program; skips the test where valgrind is missing.
+
+        returns: instructions by step, and the compiler's name and version
+        """
+        if shutil.which("valgrind", path=build.tool_path()) is None:
+            pytest.skip("valgrind is not installed")
+        target = f"loam-golden-{self.part}-paths"
+        build.configure("release", again=True)
+        build.build("release", [target], label="the counting program")
+        return count_steps([str(ROOT / "build" / "release" / target)], folder)
+
+    def accepted(self) -> dict[str, Any]:
+        return tomllib.loads(self.golden.read_text())
+
+    def accept(self, steps: Mapping[str, float], compiler: str) -> None:
+        """Write the counts; a bound that is there stays."""
+        before = self.accepted()["steps"] if self.golden.exists() else {}
+        lines = [
+            f"# {self.comment}, by callgrind; see test_{self.part}_counts.py.",
+            "# count: accepted value.  upper_bound: never to be exceeded, whatever the compiler.",
+            f'compiler = "{compiler}"',
+        ]
+        for name, count in sorted(steps.items()):
+            bound = before.get(name, {}).get("upper_bound", round(count * BOUND_FACTOR + 1))
+            lines += ["", f'[steps."{name}"]', f"count = {number(count)}", f"upper_bound = {number(bound)}"]
+        self.golden.write_text("\n".join(lines) + "\n")
+        self.page.write_text(self.text())
+
+    def text(self) -> str:
+        """The page."""
+        golden = self.accepted()
+        counts, update = (
+            f".venv/bin/python -m pytest tests/golden/test_{self.part}_counts.py",
+            "./loam test --golden-update",
+        )
+        lines = [
+            f"# Instruction counts of {self.of}", "", "```",
+            f"{counts}     counts, and compares with this page",
+            f"{update:<{len(counts)}}     accepts new counts and writes this page", "```", "",
+            *(line.format(compiler=golden["compiler"]) for line in self.intro), "",
+            f"| path | instructions | {''.join(f'{title} | ' for title in self.more)}upper bound |",
+            f"| --- | ---: |{' ---: |' * len(self.more)} ---: |",
+        ]  # fmt: skip
+        for name, step in golden["steps"].items():
+            cells = [number(step["count"]), *(cell(golden["steps"], name) for cell in self.more.values())]
+            lines.append(f"| {name} | {' | '.join(cells)} | {number(step['upper_bound'])} |")
+        return "\n".join(lines) + "\n"
+
+    def check(self, steps: Mapping[str, float], compiler: str) -> None:
+        """Fail unless these are the accepted counts; accept them first where that is asked for."""
+        if UPDATE:
+            self.accept(steps, compiler)
+        golden = self.accepted()
+        assert sorted(steps) == sorted(golden["steps"]), f"{self.part}_paths.cpp and .toml name different steps"
+        found = wrong(dict(steps), golden["steps"], same_compiler=compiler == golden["compiler"])
+        assert not found, "\n" + "\n".join(found)
+
+    def check_page(self) -> None:
+        assert self.page.read_text() == self.text(), f"./loam test --golden-update writes docs/{self.page.name}"

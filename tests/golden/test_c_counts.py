@@ -1,0 +1,46 @@
+"""Instructions of accesses through the C interface, as calls and inline, counted exactly by callgrind.
+
+c_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
+docs/c-instruction-counts.md is written from it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from steps_table import Table
+
+TABLE = Table(
+    part="c",
+    of="the C interface",
+    comment="Instructions of accesses through the C interface under norec",
+    intro=(
+        "Instructions, exact (callgrind), {compiler}, `-O3`, library linked statically: the shared one adds a jump to each call.",
+        "*call*: a function of `loam/tm.h`. *inline*: the same compiled with `-DLOAM_TM_ALGORITHM=norec`",
+        "([embedding.md](embedding.md#accesses-without-a-call)). The same accesses in C++: the row of `norec` in",
+        "[instruction-counts.md](instruction-counts.md). *Upper bound*: what the test never lets a count exceed.",
+    ),
+    more={},
+)
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], str]:
+    return TABLE.count(tmp_path_factory.mktemp("c"))
+
+
+def test_counts_are_the_accepted_ones(counted: tuple[dict[str, float], str]) -> None:
+    TABLE.check(*counted)
+
+
+def test_an_inline_access_takes_fewer_instructions_than_a_call(counted: tuple[dict[str, float], str]) -> None:
+    steps, _ = counted
+    common = [name.removesuffix(": inline") for name in steps if name.endswith(": inline")]
+    # Where the inline part decides nothing, it comes on top.
+    hard = {"read of a word written before", "write of a word behind the eighth, with its commit"}
+    assert hard < set(common)
+    for name in set(common) - hard:
+        assert steps[f"{name}: inline"] < steps[f"{name}: call"], name
+
+
+def test_page_shows_the_accepted_counts() -> None:
+    TABLE.check_page()

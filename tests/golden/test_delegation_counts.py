@@ -1,0 +1,54 @@
+"""Instructions of an operation on an object that nobody else wants, counted exactly by callgrind.
+
+delegation_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
+docs/delegation-instruction-counts.md is written from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from steps_table import Table
+
+MUTEX = "std::mutex"
+# Those that are to be used in place of a mutex, and how much more they may take where nobody contends.
+INSTEAD, FACTOR_MAX = ("cc-synch", "flat-combining"), 1.2
+
+
+def over_mutex(steps: Mapping[str, Any], name: str) -> str:
+    return f"{steps[name]['count'] / steps[MUTEX]['count']:.2f}"
+
+
+TABLE = Table(
+    part="delegation",
+    of="delegation",
+    comment="Instructions of an operation on an object that nobody else wants",
+    intro=(
+        "Instructions, exact (callgrind), {compiler}, `-O3`, of `apply([](long& n) {{ ++n; }})` on an object that no other",
+        "thread wants, in a process of two threads. `std::mutex` is a `lock_guard` around `++n`, with the C library's part.",
+        "*Upper bound*: what the test never lets a count exceed; of `cc-synch` and `flat-combining` it also asks at most 1.2",
+        "times `std::mutex`. Under a scheme with a server the client waits for another thread: there is nothing to count.",
+    ),
+    more={"times `std::mutex`": over_mutex},
+)
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], str]:
+    return TABLE.count(tmp_path_factory.mktemp("delegation"))
+
+
+def test_counts_are_the_accepted_ones(counted: tuple[dict[str, float], str]) -> None:
+    TABLE.check(*counted)
+
+
+def test_what_replaces_a_mutex_takes_little_more(counted: tuple[dict[str, float], str]) -> None:
+    steps, _ = counted
+    for name in INSTEAD:
+        assert steps[name] <= FACTOR_MAX * steps[MUTEX], name
+
+
+def test_page_shows_the_accepted_counts() -> None:
+    TABLE.check_page()

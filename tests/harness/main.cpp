@@ -1,0 +1,93 @@
+// The main() of all tests: GoogleTest's, and a watchdog over each test.
+//   The watchdog is an alarm, not a thread: tests fork, which takes a process of one thread. Forked children have no
+//   alarm; they end with the test (child.hpp).
+#include "tests/harness/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace loam::tests {
+namespace {
+
+constexpr unsigned kAllFactor = 30;  // with LOAM_TEST_ALL tests do up to twenty times as much
+constexpr unsigned kLookAgainSeconds = 2;
+
+// Of the test that runs. The handler reads them, in whichever thread it runs, and may not format.
+char message[512];
+std::size_t message_bytes = 0;
+timespec began{};
+unsigned limit_seconds = 0;
+bool grows_with_load = true;
+unsigned processors = 1;
+
+// How many threads want each processor, at least 1: the load average of the last minute.
+unsigned load() noexcept {
+  char text[32] = {};
+  const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 1;
+  const auto bytes = read(file, text, sizeof text - 1);
+  close(file);
+  unsigned whole = 0;
+  for (const char* c = text; bytes > 0 && *c >= '0' && *c <= '9'; ++c)
+    whole = whole * 10 + static_cast<unsigned>(*c - '0');
+  return std::max(1u, whole / processors);
+}
+
+void look(int) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (grows_with_load && static_cast<unsigned>(now.tv_sec - began.tv_sec) < limit_seconds * load()) {
+    alarm(kLookAgainSeconds);
+    return;
+  }
+  // Nothing can be done about a message that cannot be written.
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, message, message_bytes);
+  std::signal(SIGABRT, SIG_DFL);
+  std::abort();
+}
+
+void watch(const char* suite, const char* test, unsigned seconds) noexcept {
+  const char* const said = std::getenv("LOAM_TEST_SECONDS");
+  const char* const all = std::getenv("LOAM_TEST_ALL");
+  grows_with_load = said == nullptr || *said == '\0';
+  if (!grows_with_load)
+    limit_seconds = static_cast<unsigned>(std::strtoul(said, nullptr, 10));
+  else
+    limit_seconds = all != nullptr && *all != '\0' ? seconds * kAllFactor : seconds;
+  const int bytes = std::snprintf(message, sizeof message,
+                                  "\nhangs: %s.%s (LOAM_TEST_SECONDS=0 lets it run on, for a debugger)\n", suite, test);
+  message_bytes = std::min(static_cast<std::size_t>(std::max(bytes, 0)), sizeof message - 1);
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  alarm(limit_seconds);
+}
+
+class Watchdog : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override { watch(test.test_suite_name(), test.name(), kTestSeconds); }
+  void OnTestEnd(const testing::TestInfo&) override { alarm(0); }
+};
+
+}  // namespace
+
+void may_take(unsigned seconds) noexcept {
+  const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
+  watch(test->test_suite_name(), test->name(), seconds);
+}
+
+}  // namespace loam::tests
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  loam::tests::processors = std::max(1u, std::thread::hardware_concurrency());
+  std::signal(SIGALRM, &loam::tests::look);
+  testing::UnitTest::GetInstance()->listeners().Append(new loam::tests::Watchdog);  // GoogleTest deletes it
+  return RUN_ALL_TESTS();
+}

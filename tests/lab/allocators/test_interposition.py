@@ -1,0 +1,352 @@
+"""What must be flagged, and what must not: one test per way in which a preloaded allocator is not the one in use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interposing import BUMP, BURN, MAIN, SHIM, compile_c, custom, library, prove, told, tool
+
+from loam_lab import paths
+from loam_lab.allocators import preflight, registry
+
+REAL = ("jemalloc", "tcmalloc", "tbb", "mimalloc", "loam", "bump", "pool", "design")
+UNDER_TEST = "mimalloc"
+CXX_MAIN = """
+#include <memory>
+#include <string>
+#include <vector>
+int main() {
+  std::vector<std::unique_ptr<std::string>> kept;
+  for (int i = 0; i < 200000; ++i) {
+    kept.push_back(std::make_unique<std::string>(i % 100, 'x'));
+    if (kept.size() > 1000) kept.erase(kept.begin(), kept.begin() + 500);
+  }
+  return kept.empty();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """A folder that other users can enter: pytest's own is closed to them."""
+    with tempfile.TemporaryDirectory(prefix="loam-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def program(folder: Path) -> Path:
+    return compile_c(folder, "program", MAIN)
+
+
+# ---- controls: these must verify ----
+
+
+@pytest.mark.parametrize("name", ["glibc", "glibc:tcache=0", *REAL])
+def test_real_allocators_verify(name: str, program: Path, folder: Path) -> None:
+    assert prove(name, program).status == "proven"
+    cxx = compile_c(folder, "cxx", CXX_MAIN, "-std=c++17", language="c++")
+    assert prove(name, cxx).status == "proven"
+
+
+@pytest.mark.parametrize("name", ["glibc", "glibc:tcache=0", *REAL])
+def test_real_allocators_verify_under_python(name: str) -> None:
+    code = "x = [object() for _ in range(300000)]; s = [str(i) * 50 for i in range(20000)]"
+    proof = prove(name, sys.executable, "-c", code)
+    assert proof.status == "proven", proof.reasons
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_preload_wins_over_an_allocator_the_program_was_linked_with(name: str, folder: Path) -> None:
+    bump = library(folder, "libbump.so", BUMP)
+    linked = compile_c(folder, "linked-bump", MAIN, "-Wl,--no-as-needed", str(bump), f"-Wl,-rpath,{folder}")
+    assert prove(name, linked).status == "proven"
+    assert prove("glibc", linked, 1).status == "wrong"  # nothing preloaded: the linked one serves
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: str, folder: Path) -> None:
+    other = "tcmalloc" if name == "jemalloc" else "jemalloc"
+    linked = compile_c(folder, f"linked-{other}", MAIN, "-Wl,--no-as-needed", str(registry.load(other).path))
+    proof = prove(name, linked)
+    # They leave operators to others: here jemalloc's, which would free their blocks.
+    if name in ("tbb", "bump", "pool", "design"):
+        assert proof.status == "wrong" and "operator delete comes from" in told(proof)
+    else:
+        assert proof.status == "proven", proof.reasons
+
+
+def test_fixed_position_program_that_takes_the_address_of_malloc_verifies(folder: Path) -> None:
+    source = MAIN + "void* (*volatile table[])(size_t) = {malloc}; void (*volatile other[])(void*) = {free};\n"
+    assert prove(UNDER_TEST, compile_c(folder, "fixed", source, "-no-pie", "-fno-pic")).status == "proven"
+
+
+def test_forks_and_program_chains_verify(program: Path, folder: Path) -> None:
+    source = (
+        "#include <sys/wait.h>\n#include <unistd.h>\n"
+        + BURN
+        + """
+    int main(void) { if (fork() == 0) { burn(60); exit(0); } burn(30); wait(0); return 0; }"""
+    )
+    forked = prove(UNDER_TEST, compile_c(folder, "forks", source))
+    assert forked.status == "proven" and len(forked.processes) == 2
+    # The shell's own part has no exit record; 0.8 s beside it keep its share small on a loaded machine too.
+    chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; exec {program} 400")
+    assert chain.status == "proven", chain.reasons
+    assert len(chain.processes) == 3
+
+
+# ---- the object is no allocator ----
+
+
+def test_missing_file(program: Path, folder: Path) -> None:
+    proof = prove(custom(folder / "absent.so"), program)
+    assert proof.status == "wrong" and "malloc" in told(proof)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="-m32 is x86's")
+def test_32_bit_object(program: Path, folder: Path) -> None:
+    narrow = library(folder, "narrow.so", "void* malloc(unsigned n) { return 0; }", "-m32", "-nostdlib")
+    assert prove(custom(narrow), program).status == "wrong"
+
+
+def test_shared_object_without_malloc(program: Path, folder: Path) -> None:
+    assert prove(custom(library(folder, "empty.so", "int answer = 42;")), program).status == "wrong"
+
+
+def test_malloc_without_the_aligned_functions(program: Path, folder: Path) -> None:
+    proof = prove(custom(library(folder, "partial.so", BUMP, "-DNO_ALIGNED")), program)
+    assert proof.status == "wrong" and "posix_memalign, aligned_alloc, memalign come from" in told(proof)
+
+
+def test_forwarding_shim(program: Path, folder: Path) -> None:
+    shim = library(folder, "shim.so", SHIM)
+    proof = prove(custom(shim), program)
+    assert proof.status == "wrong" and "forwarded" in told(proof)
+    assert prove(custom(shim, forwards="glibc"), program).status == "proven"  # declared: allowed
+
+
+def test_complete_small_allocator_verifies(program: Path, folder: Path) -> None:
+    assert prove(custom(library(folder, "bump.so", BUMP)), program, 1).status == "proven"
+
+
+def test_operator_new_from_a_third_library(folder: Path) -> None:
+    third = library(
+        folder, "libthird.so", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }",
+        language="c++",
+    )  # fmt: skip
+    # volatile: the compiler may leave out a pair of new and delete
+    source = "int main() { for (int i = 0; i < 1000; ++i) { int* volatile p = new int(i); delete p; } return 0; }"
+    linked = compile_c(folder, "uses-third", source, str(third), f"-Wl,-rpath,{folder}", language="c++")
+    bump = custom(library(folder, "bump.so", BUMP))  # it has no operator new of its own
+    proof = prove(bump, linked)
+    assert proof.status == "wrong" and "operator new comes from" in told(proof) and "libthird.so" in told(proof)
+    own = compile_c(
+        folder, "own-new", "#include <cstdlib>\n#include <new>\nvoid* operator new(std::size_t n) { return malloc(n); }\n"
+        + source, language="c++",
+    )  # fmt: skip
+    assert prove(UNDER_TEST, own).status == "wrong"
+
+
+# ---- the program cannot be preloaded, or goes past what is preloaded ----
+
+
+def test_static_program(folder: Path) -> None:
+    static = compile_c(folder, "static", MAIN, "-static")
+    proof = prove(UNDER_TEST, static)
+    assert proof.status == "unproven" and "linked statically" in told(proof)
+    assert prove("glibc", static).status == "unproven"  # nor is it known which glibc is inside
+
+
+def test_allocator_linked_into_the_program(folder: Path) -> None:
+    exported = compile_c(folder, "own-exported", BUMP + MAIN)
+    assert prove(UNDER_TEST, exported, 1).status == "wrong"
+    hidden = compile_c(folder, "own-hidden", BUMP + MAIN, '-DEXPORT=__attribute__((visibility("hidden")))')
+    proof = prove(UNDER_TEST, hidden, 1)
+    assert proof.status == "wrong" and "does not export" in told(proof)
+
+
+def test_deepbind(folder: Path) -> None:
+    plugin = library(folder, "plugin.so", BURN + "void work(void) { burn(30); }")
+    source = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    int main(int argc, char** argv) { ((void (*)(void))dlsym(dlopen(argv[1], RTLD_NOW | FLAG), "work"))(); return 0; }"""
+    deep = compile_c(folder, "deep", source, "-DFLAG=RTLD_DEEPBIND")
+    proof = prove(UNDER_TEST, deep, plugin)
+    assert proof.status == "wrong" and "RTLD_DEEPBIND" in told(proof)
+    assert prove(UNDER_TEST, compile_c(folder, "shallow", source, "-DFLAG=0"), plugin).status == "proven"
+
+
+def test_other_linker_namespace(folder: Path) -> None:
+    plugin = library(folder, "plugin.so", BURN + "void work(void) { burn(30); }")
+    source = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    int main(int argc, char** argv) {
+      ((void (*)(void))dlsym(dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW), "work"))();
+      return 0;
+    }"""
+    assert prove(UNDER_TEST, compile_c(folder, "namespaces", source), plugin).status == "unproven"
+
+
+@pytest.mark.parametrize("ending", ["_exit(0)", "quick_exit(0)", "abort()", "raise(SIGKILL)"])
+def test_end_without_exit_handlers(ending: str, folder: Path) -> None:
+    source = f"#include <signal.h>\n#include <unistd.h>\n{BURN}int main(void) {{ burn(30); {ending}; }}"
+    proof = prove(UNDER_TEST, compile_c(folder, "ends", source))
+    assert proof.status == "unproven" and "no exit record" in told(proof)
+
+
+def test_wrapper_that_clears_the_environment(program: Path) -> None:
+    assert prove(UNDER_TEST, "/usr/bin/env", program, 60).status == "proven"  # control: env alone passes it on
+    assert prove(UNDER_TEST, "/usr/bin/env", "-i", program, 60).status == "unproven"
+
+
+def test_setting_that_does_not_arrive(program: Path) -> None:
+    proof = prove("glibc:tcache=0", "/usr/bin/env", "-u", "GLIBC_TUNABLES", program, 100)
+    assert proof.status == "wrong" and "was not passed on" in told(proof)
+
+
+@pytest.mark.parametrize("arrived", ["glibc.malloc.tcache_count=7", "glibc.malloc.tcache_count=00", ""])
+def test_setting_that_arrives_with_another_value(program: Path, arrived: str) -> None:
+    proof = prove("glibc:tcache=0", "/usr/bin/env", f"GLIBC_TUNABLES={arrived}", program, 100)
+    assert proof.status == "wrong" and f'was not passed on: GLIBC_TUNABLES is "{arrived}"' in told(proof)
+
+
+def test_child_program_that_cannot_be_preloaded(program: Path, folder: Path) -> None:
+    static = compile_c(folder, "static", MAIN, "-static")
+    proof = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 30; {static} 60; true")
+    assert proof.status == "unproven" and "did not report" in told(proof)
+    little = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; {static} 1; true")
+    assert little.status == "proven" and little.cpu_share_proven >= 0.95
+
+
+# ---- privileges ----
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0 or not tool("setpriv"), reason="needs root and setpriv")
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+@needs_root
+def test_set_user_id_program(program: Path, folder: Path) -> None:
+    copy = _copy(program, folder / "setuid")
+    assert prove(UNDER_TEST, *AS_NOBODY, copy, 60).status == "proven"  # control: changing the user alone is fine
+    copy.chmod(0o4755)
+    assert prove(UNDER_TEST, *AS_NOBODY, copy, 60).status == "unproven"
+    assert any("set-user-id" in sentence for sentence in preflight.obstacles([str(copy)]))
+
+
+@needs_root
+def test_file_capabilities(program: Path, folder: Path) -> None:
+    copy = _copy(program, folder / "capable")
+    setcap = tool("setcap")
+    if setcap is None or subprocess.run([setcap, "cap_net_bind_service+ep", str(copy)], check=False).returncode != 0:
+        pytest.skip("file capabilities cannot be set here")
+    assert prove(UNDER_TEST, *AS_NOBODY, copy, 60).status == "unproven"
+    assert any("file capabilities" in sentence for sentence in preflight.obstacles([str(copy)]))
+
+
+def _copy(program: Path, to: Path) -> Path:
+    to.write_bytes(program.read_bytes())
+    to.chmod(0o755)
+    return to
+
+
+# ---- other runtimes, by hand: what matters is made small ----
+
+BARE = """
+static long call(long n, long a) {
+  long r;
+  __asm__ volatile("syscall" : "=a"(r) : "a"(n), "D"(a) : "rcx", "r11", "memory");
+  return r;
+}
+void _start(void) {
+  for (volatile long i = 0; i < 30000000; ++i) {}
+  call(231, 0);
+  for (;;) {}
+}
+"""
+needs_x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the small runtimes are written for x86-64")
+
+
+@needs_x86
+def test_go_like_program(folder: Path) -> None:
+    mark = '__attribute__((section(".go.buildinfo"), used)) static const char go[] = "go";\n'
+    alone = compile_c(folder, "go-like", mark + BARE, "-nostdlib", "-static")
+    proof = prove(UNDER_TEST, alone)
+    assert proof.status == "unproven" and "Go program" in told(proof)
+    # With cgo it is linked dynamically, so the probe starts; but it leaves by the system call, past all exit handlers.
+    cgo = "#include <sys/syscall.h>\n#include <unistd.h>\n" + mark + BURN
+    dynamic = compile_c(folder, "cgo-like", cgo + "int main(void) { burn(30); syscall(SYS_exit_group, 0); }")
+    proof = prove(UNDER_TEST, dynamic)
+    assert proof.status == "unproven" and "Go program" in told(proof)
+
+
+@needs_x86
+def test_program_against_another_libc(folder: Path) -> None:
+    # The "dynamic linker" of this program knows no LD_PRELOAD, as far as the kernel cares it may be any program.
+    linker = compile_c(folder, "ld-musl-tests.so.1", BARE, "-nostdlib", "-static-pie", "-fPIE")
+    foreign = compile_c(folder, "foreign", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
+    proof = prove(UNDER_TEST, foreign)
+    assert proof.status == "unproven" and "musl" in told(proof)
+
+
+def test_java_like_program_is_reported_not_refused(folder: Path) -> None:
+    jvm = library(folder, "libjvm.so", "int jvm(void) { return 0; }", "-Wl,-soname,libjvm.so")
+    source = "int jvm(void);\n" + BURN + "int main(void) { burn(30); return jvm(); }"
+    java = compile_c(folder, "java-like", source, str(jvm), f"-Wl,-rpath,{folder}")
+    proof = prove(UNDER_TEST, java)
+    assert proof.status == "proven" and any("Java" in warning for warning in proof.warnings)
+
+
+# ---- other runtimes, real: only with ./loam test --all ----
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not tool("go"), reason="no Go here")
+def test_go_program(folder: Path) -> None:
+    (folder / "main.go").write_text(
+        "package main\nfunc main() { s := 0; for i := 0; i < 300000000; i++ { s += i }; println(s) }\n"
+    )
+    environment = {**os.environ, "GOCACHE": str(folder / "go-cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
+    subprocess.run(
+        [str(tool("go")), "build", "-o", str(folder / "gone"), str(folder / "main.go")], env=environment, check=True
+    )
+    proof = prove(UNDER_TEST, folder / "gone")
+    assert proof.status == "unproven" and "Go program" in told(proof)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not tool("java"), reason="no Java here")
+def test_java() -> None:
+    proof = prove(UNDER_TEST, "java", "-version")
+    assert any("Java" in text for text in (*proof.warnings, *proof.reasons))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not tool("musl-gcc"), reason="no musl here")
+def test_musl_program(folder: Path) -> None:
+    (folder / "musl.c").write_text(MAIN)
+    subprocess.run([str(tool("musl-gcc")), "-o", str(folder / "musl"), str(folder / "musl.c")], check=True)
+    assert prove(UNDER_TEST, folder / "musl").status != "proven"
+
+
+def test_every_allocator_of_the_tree_is_covered_here() -> None:
+    contents = {file.stem: tomllib.loads(file.read_text()) for file in (paths.root() / "allocators").glob("*.toml")}
+    # What is built from sources is proven where it is built: test_allocator_builds.py.
+    files = {name for name, content in contents.items() if "source" not in content}
+    assert files == {"glibc", *REAL}, "add the newcomer to REAL"
+
+
+def test_a_program_with_libstdcxx_inside_is_proven_by_its_malloc(folder: Path) -> None:
+    source = "#include <string>\nint main(int c, char**) { std::string s(100 * c, 'x'); return s.size() != 100; }\n"
+    program = compile_c(folder, "inside", source, "-static-libstdc++", "-rdynamic", "-Wl,-u,_Znwm", language="c++")
+    assert preflight.carries_libstdcxx(program) and not preflight.carries_libstdcxx(Path("/bin/true"))
+    assert prove("glibc", program).status == "proven"

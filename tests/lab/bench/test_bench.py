@@ -1,0 +1,199 @@
+"""bench: any command under every allocator; what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FakeInstruments, told_times
+
+from loam_lab.bench import bench, recommend
+from loam_lab.errors import LoamError
+from loam_lab.running import commands
+from loam_lab.store import journal
+
+# Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
+TOLD = "case $FAKE_ALLOCATOR in fast) echo took 0.05 ;; *) echo took 0.10 ;; esac >&2"
+
+
+def run(
+    folder: Path, command: list[str], *, unproven: frozenset[str] = frozenset(), **options: Any
+) -> tuple[int, dict[str, Any]]:
+    options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
+    status = bench.bench(command, out=folder, report=False, instruments=FakeInstruments(unproven=unproven), **options)
+    return status, json.loads((folder / "result.json").read_text())
+
+
+def test_a_faster_allocator_is_found_and_every_figure_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told_times(monkeypatch)
+    status, result = run(tmp_path / "o", ["sh", "-c", TOLD])
+    assert status == 0
+    printed, progress = capsys.readouterr()
+    assert json.loads(printed) == result
+    assert "18 runs" in progress
+    fast = next(cell for cell in result["cells"] if cell["factors"]["allocator"] == "fast")
+    assert fast["ratio_to_baseline"]["metric"] == "wall_s"
+    assert fast["ratio_to_baseline"]["estimate"] == pytest.approx(0.5, rel=0.02)
+    for metric in ("wall_s", "user_s", "system_s", "faults_minor", "faults_major"):
+        assert len(fast["metrics"][metric]["values"]) == 6
+    assert result["primary_metrics"] == {"sh": "wall_s"}
+    assert result["commands"][0].startswith("./loam bench --allocator plain,fast -- sh -c")
+
+
+def test_a_command_that_fails_or_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(LoamError, match=r"bench=no-such-program: no such program"):
+        run(tmp_path / "a", ["no-such-program"])
+    with pytest.raises(LoamError, match="is not executable"):
+        run(tmp_path / "b", [__file__])
+    with pytest.raises(LoamError, match=r"ended with status 3: why.*must end with status 0") as caught:
+        run(tmp_path / "c", ["sh", "-c", "echo why >&2; exit 3"])
+    assert caught.value.exit_code == 1
+    with pytest.raises(LoamError, match="ended by SIGSEGV"):
+        run(tmp_path / "d", ["sh", "-c", "kill -SEGV $$"])
+    with pytest.raises(LoamError, match="did not end within"):
+        run(tmp_path / "e", ["sleep", "30"], timeout_s=0.2)
+    assert not any((tmp_path / name).exists() for name in "abcde"), "nothing is left behind"
+
+
+def test_commands_are_counted_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = [
+        {"source": "perf_event", "counts": False, "why": "no such counter"},
+        {"source": "callgrind", "counts": True, "why": ""},
+        {"source": "cachegrind", "counts": True, "why": ""},
+    ]
+    monkeypatch.setattr(commands, "counter_sources", lambda study: here if study.counters else [])
+    status, result = run(tmp_path / "o", ["/bin/true"], counters=True, blocks=1, as_json=False)
+    assert status == 0
+    for cell in result["cells"]:
+        expected = [] if cell["copy"] else [("callgrind", "run"), ("cachegrind", "run")]
+        assert [(counted["source"], counted["per"]) for counted in cell["counters"]] == expected
+        assert all(counted["instructions"] > 10_000 for counted in cell["counters"])
+    assert result["commands"][0] == "./loam bench --allocator plain,fast --counters -- /bin/true"
+    assert any("instructions come from callgrind" in warning for warning in result["warnings"])
+    assert capsys.readouterr().out.count("Counts") == 1
+
+
+def test_a_crash_under_one_allocator_is_a_result(tmp_path: Path) -> None:
+    status, result = run(tmp_path / "o", ["sh", "-c", "[ $FAKE_ALLOCATOR = fast ] && kill -ABRT $$; true"])
+    assert status == 1
+    (failure,) = result["failures"]
+    assert (failure["state"], failure["count"], failure["detail"]) == ("signal", 6, "ended by SIGABRT")
+    assert result["recommendation"]["allocator"] == "plain"
+
+
+def test_an_unproven_allocator_is_never_recommended(tmp_path: Path) -> None:
+    _, result = run(tmp_path / "o", ["sh", "-c", TOLD], unproven=frozenset({"fast"}))
+    assert result["recommendation"]["allocator"] == "plain"
+    assert "Nothing could be compared" in result["recommendation"]["text"]
+    assert {cell["verdict"] for cell in result["cells"] if cell["factors"]["allocator"] == "fast"} == {"unproven"}
+
+
+def test_time_budget_and_narrow_intervals_bound_the_blocks(tmp_path: Path) -> None:
+    assert bench._blocks(90, 10) == 10
+    assert bench._blocks(90, 3) == 30
+    assert bench._blocks(90, 0.01) == 60
+    assert bench._limits(90, 3, 7) == {"blocks": 7, "budget_s": None}
+    assert bench._limits(90, 3, None) == {"blocks": 30, "budget_s": 90}
+    assert bench._limits(90, 20, None) == {"blocks": 10, "budget_s": pytest.approx(220)}
+    _, result = run(tmp_path / "o", ["sleep", "0.02"], blocks=None, budget_s=2.0, allocators=["plain"])
+    assert 10 <= result["blocks"] <= 60
+
+
+def test_resume_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    command = ["sh", "-c", "true"]
+    run(tmp_path / "o", command)
+    file = tmp_path / "o" / "journal" / "local.jsonl"
+    rows = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(rows[:7]))
+    run(tmp_path / "o", command, resume=True)
+    assert len(journal.read(tmp_path / "o")) == len(rows)
+    with pytest.raises(LoamError, match=r"plan\.study\.(title|question)"):
+        run(tmp_path / "o", ["sh", "-c", "false || true"], resume=True)
+
+
+def test_variables_that_change_an_allocator_are_not_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("MY_OWN", "kept")
+    _, result = run(tmp_path / "o", ["sh", "-c", '[ -z "$MALLOC_ARENA_MAX" ] && [ "$MY_OWN" = kept ]'])
+    assert result["failures"] == []
+    assert any("MALLOC_ARENA_MAX of your environment is not passed on" in warning for warning in result["warnings"])
+
+
+def cell(name: str, estimate: float, half: float, verdict: str, rss: float = 100.0, p: float = 0.001) -> dict[str, Any]:
+    ratio = {"metric": "wall_s", "estimate": estimate, "low": estimate - half, "high": estimate + half, "n": 10, "p": p}
+    return {
+        "factors": {"allocator": name}, "copy": 0, "verdict": verdict,
+        "ratio_to_baseline": None if verdict == "baseline" else ratio,
+        "metrics": {"rss_peak_bytes": {"estimate": rss}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rivals", "allocator", "pattern"),
+    [
+        ([cell("a", 0.8, 0.01, "better", 150)], "a", r"Use a: .* 20\.0 % less time .*\[19\.0 %, 21\.0 %\] and needs 50\.0 %"),
+        ([cell("a", 0.8, 0.01, "better"), cell("b", 0.805, 0.01, "better")], "a", r"b may do as well"),
+        ([cell("a", 1.0, 0.01, "equivalent")], "g", r"Stay with g: no allocator was shown to be faster"),
+        ([cell("a", 1.0, 0.01, "equivalent", 60)], "g", r"a is as fast and needs 40\.0 % less memory"),
+        ([cell("a", 1.3, 0.01, "worse")], "g", r"Stay with g"),
+        ([cell("a", 0.8, 0.05, "better")], "a", r"20\.0 % less time than with g \[15\.0 %, 25\.0 %\], roughly\.$"),
+        ([cell("a", 0.8, 0.05, "better", 150)], "a", r"roughly, and needs 50\.0 % more memory"),
+        ([cell("a", 0.99, 0.03, "inconclusive", p=0.4)], "g", r"no other .* more than 4\.0 % of the time\. .*: --blocks 25\."),
+        ([cell("a", 0.9, 0.15, "inconclusive", p=0.2)], "g", r"more than 25\.0 % .*: --blocks 60, for diff.* 13\.6 %"),
+        ([cell("a", 0.8, 0.05, "better", p=0.06)], "g", r"Stay with g: no allocator was shown to be faster\. .* 25\.0 %"),
+        ([cell("a", 0.97, 0.005, "better", p=0.06)], "g", r"Stay with g: no allocator was shown"),
+        ([], "g", r"g alone was measured; name others"),
+    ],
+)  # fmt: skip
+def test_recommendations(rivals: list[dict[str, Any]], allocator: str, pattern: str) -> None:
+    result: dict[str, Any] = {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), *rivals]}
+    recommend.add(result, "cmd")
+    assert result["recommendation"]["allocator"] == allocator
+    assert re.search(pattern, result["recommendation"]["text"])
+
+
+def test_advice_on_blocks_is_bounded() -> None:
+    """Whatever the noise: never more blocks than somebody would wait for."""
+    for half in (0.01, 0.1, 0.5, 0.9):
+        for blocks in (10, 20, 31, 60):
+            rival = cell("a", 1.0, half, "inconclusive", p=0.5)
+            rival["ratio_to_baseline"]["n"] = blocks
+            result: dict[str, Any] = {"baseline": "g", "blocks": blocks, "cells": [cell("g", 1, 0, "baseline"), rival]}
+            recommend.add(result, "cmd")
+            asked = [int(number) for number in re.findall(r"--blocks (\d+)", result["recommendation"]["text"])]
+            assert all(blocks < number <= 60 for number in asked), (half, blocks, asked)
+
+
+def waited(wall: tuple[float, float], processor: tuple[float, float], verdict: str, p: float = 0.001) -> dict[str, Any]:
+    """A result whose command waited: one rival by wall and by processor time, each (estimate, half width)."""
+    rival = cell("a", *wall, "inconclusive", p=0.5)
+    estimate, half = processor
+    rival["processor_ratio"] = {
+        "metric": "processor_s", "estimate": estimate, "low": estimate - half, "high": estimate + half, "n": 10, "p": p,
+        "q": p, "verdict": verdict, "rough": False,
+    }  # fmt: skip
+    waiting = {"blocks": 10, "disturbed": 7, "decides": "processor_s"}
+    return {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), rival], "waiting": waiting}
+
+
+@pytest.mark.parametrize(
+    ("result", "allocator", "pattern"),
+    [
+        (waited((0.95, 0.3), (0.8, 0.01), "better"), "a", r"Use a: .* needs 20\.0 % less processor time than with g \["),
+        (waited((0.95, 0.3), (1.0, 0.01), "equivalent", 0.6), "g", r"Stay with g: .* shown to be faster by more than"),
+        (waited((0.95, 0.3), (1.0, 0.03), "inconclusive", 0.6), "g", r"a equals g within 3\.1 %, while by wall time .* 53\.8 %"),
+        (waited((0.95, 0.3), (1.0, 0.03), "inconclusive", 0.6), "g", r"would tell more: a quiet machine \(\./loam doctor"),
+        (waited((0.95, 0.3), (0.8, 0.01), "better"), "a", r"Processor time .* waiting for a processor in 7 of 10 blocks\.$"),
+    ],
+)  # fmt: skip
+def test_processor_time_decides_where_the_command_waited(result: dict[str, Any], allocator: str, pattern: str) -> None:
+    recommend.add(result, "cmd")
+    assert (result["recommendation"]["allocator"], result["recommendation"]["by"]) == (allocator, "processor_s")
+    assert re.search(pattern, result["recommendation"]["text"]), result["recommendation"]["text"]

@@ -1,0 +1,201 @@
+"""bench of a server: measured and recommended; what goes wrong is said in a sentence, and nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FAKES, FakeInstruments
+
+from loam_lab.bench import asked, bench, percentiles, serving
+from loam_lab.bench.job import Job
+from loam_lab.errors import LoamError
+
+RATE = r"([\d.]+) requests per second"
+NAME = FAKES / "fake-server"
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """Whatever a test does: no process of the server, of its load or of its children goes on."""
+    marked = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+    os.environ["FAKE_MARK"] = marked
+    yield
+    del os.environ["FAKE_MARK"]
+    left = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"FAKE_MARK={marked}".encode() in (process / "environ").read_bytes():
+                left.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    assert left == []
+
+
+def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed: Any) -> Job:
+    options: dict[str, Any] = {
+        "server": f"{sys.executable} {NAME} {port} {mode}", "ready": str(port), "metric": RATE, "better": None,
+        "load": f"{sys.executable} {NAME} load {port} {count} {load}", "commands": (), "command_file": None,
+        "prepare": "", "cleanup": "", "checks": (), "warmup": 0, "limits": (), "timeout_s": 20.0, **changed,
+    }  # fmt: skip
+    found = asked.what((), **options)
+    assert isinstance(found, Job)
+    return found
+
+
+def run(what: Job, folder: Path, **options: Any) -> dict[str, Any]:
+    options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
+    bench.bench(what, out=folder, report=False, instruments=FakeInstruments(), **options)
+    found: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return found
+
+
+def refused(what: Job, folder: Path) -> str:
+    """What is said of a job that does not work."""
+    with pytest.raises(LoamError) as caught:
+        run(what, folder)
+    assert caught.value.exit_code == 1
+    assert not folder.exists()
+    return str(caught.value)
+
+
+def test_a_server_is_measured_by_what_its_load_prints(tmp_path: Path, port: int) -> None:
+    result = run(job(port, warmup=1), tmp_path / "o")
+    assert result["failures"] == []
+    assert result["primary_metrics"] == {Path(sys.executable).name: "metric"}
+    fast = next(cell for cell in result["cells"] if cell["factors"]["allocator"] == "fast")
+    assert fast["ratio_to_baseline"]["estimate"] > 1.5, "more requests per second"
+    assert fast["verdict"] == "better"
+    assert fast["metrics"]["metric"]["unit"] == "1/s"
+    assert fast["metrics"]["latency_p99_s"]["estimate"] == pytest.approx(0.0015)
+    for name in ("server_cpu_s", "rss_after_bytes", "pss_after_bytes"):
+        assert fast["metrics"][name]["estimate"] >= 0
+    advice = result["recommendation"]
+    assert advice["allocator"] == "fast"
+    assert re.search(r"Use fast: metric is [\d.]+ % higher than with plain \[", advice["text"])
+    assert [choice["for"] for choice in advice["choices"]] == ["speed", "memory", "both"]
+    assert result["commands"][0].startswith("./loam bench --allocator plain,fast --server ")
+
+
+def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: Path, port: int) -> None:
+    what = job(port, ready="ready to .erve", metric=r"(?P<requests_per_s>[\d.]+) requests", better="higher")
+    result = run(what, tmp_path / "o", blocks=1)
+    assert result["failures"] == []
+    assert all(len(cell["metrics"]["requests_per_s"]["values"]) == 1 for cell in result["cells"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"mode": "fails"}, r"the server ended with status 1 before it was ready: no such configuration"),
+        ({"mode": "dies"}, r"the server ended under load, with SIGSEGV"),
+        ({"mode": "daemon"}, r"went into the background.*start it in the foreground"),
+        ({"mode": "open"}, r"listens on 0\.0\.0\.0:\d+, which other machines can reach; bind it to 127"),
+        ({"load": "fails"}, r"the load ended with status 1: cannot load"),
+        ({"load": "hangs", "timeout_s": 0.3}, r"the load did not end within 0\.3 s"),
+        ({"metric": r"([\d.]+) answers per second"}, r"matches nothing that the load prints; its last line:   99%  1\.5ms"),
+        ({"metric": r"requests (per) second"}, r"'per' is no number above 0"),
+        ({"checks": ["grep -q nonsense $LOAM_OUTPUT"]}, r"--check 'grep .*' ended with status 1"),
+        ({"prepare": "echo no >&2; exit 4"}, r"--prepare 'echo .*' ended with status 4: no"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_said(tmp_path: Path, port: int, changed: dict[str, Any], said: str) -> None:
+    assert re.search(said, refused(job(port, **changed), tmp_path / "o"))
+
+
+def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path, port: int) -> None:
+    what = replace(job(port, mode="never-ready"), ready_s=0.5)
+    said = refused(what, tmp_path / "o")
+    assert re.search(r"not ready within 0\.5 s: port \d+ does not answer: getting nowhere", said)
+
+
+def test_a_taken_port_is_refused_before_the_server_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        said = refused(job(number), tmp_path / "o")
+    assert f"port {number} is taken" in said
+
+
+def test_a_child_that_left_its_group_ends_with_the_server(tmp_path: Path, port: int) -> None:
+    """The fixture looks for it."""
+    result = run(job(port, mode="children"), tmp_path / "o", blocks=1)
+    assert result["failures"] == []
+    assert any("left processes behind" in warning for warning in result["warnings"] + result["cells"][0]["warnings"])
+
+
+def test_an_interrupted_driver_ends_all_that_it_started(port: int) -> None:
+    what = job(port, load="hangs")
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "loam_lab.bench.driver", what.as_json(), "fake"], stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(bench.__file__).parents[2])},
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while not serving._answers(port) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    driver.terminate()
+    driver.communicate(timeout=20)
+    assert not serving._answers(port)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ready": None}, r"--server=.* needs --ready too"),
+        ({"metric": None, "ready": None}, r"needs --ready and --metric too"),
+        ({"ready": "99999"}, r"is no port"),
+        ({"ready": "("}, r"neither a port nor a regular expression"),
+        ({"metric": "x("}, r"is no regular expression"),
+        ({"metric": "no group per second"}, r"has 0 groups; one must hold the number"),
+        ({"metric": r"value ([\d.]+)"}, r"does not say whether more is better \(add --better"),
+        ({"server": "no-such-server-here"}, r"no such program"),
+        ({"server": "'"}, r"close the quote"),
+        ({"limits": ["memory=1"]}, r"--limit=memory=1: is none of as, "),
+        ({"limits": ["as=much"]}, r"needs a whole number"),
+        ({"commands": ["true"]}, r"only one of them can be measured"),
+        ({"command_file": Path("/no/such/file")}, r"--commands=/no/such/file: cannot be read"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_refused(port: int, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(LoamError, match=said):
+        job(port, **options)
+
+
+def test_options_of_a_server_need_a_server() -> None:
+    with pytest.raises(LoamError, match=r"--ready: belongs to a server"):
+        job(1, server=None, metric=None, commands=["true"])
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        ("SET: 100 requests per second, p50=0.255 msec", {"p50": 0.000255}),
+        (
+            "  latency summary (msec):\n          avg       min       p50       p95       p99       max\n"
+            "        0.269     0.080     0.263     0.367     0.471     1.103\n",
+            {"p50": 0.000263, "p95": 0.000367, "p99": 0.000471, "max": 0.001103},
+        ),
+        ("  Latency Distribution\n     50%  635.91us\n     99%   12.50ms\n", {"p50": 0.00063591, "p99": 0.0125}),
+        ("  50%      2\n  99%     11\n 100%     14 (longest request)\n", {"p50": 0.002, "p99": 0.011, "max": 0.014}),
+        ("  99% in 0.0125 secs\n p99.9: 3 ms", {"p99": 0.0125, "p999": 0.003}),
+        ("100% done, 50% of it", {}),
+    ],
+)  # fmt: skip
+def test_percentiles_are_found(printed: str, found: dict[str, float]) -> None:
+    assert percentiles.find(printed) == pytest.approx(found)

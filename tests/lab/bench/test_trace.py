@@ -1,0 +1,269 @@
+"""Profiles and traces: the counts of a program that is known call by call; the trace of a killed one; damaged traces."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FakeInstruments
+
+from loam_lab import paths
+from loam_lab.bench import bench, trace
+from loam_lab.counters import profile
+from loam_lab.errors import LoamError
+from loam_lab.setup import build
+
+# 1000 blocks of 100 bytes, of which another thread frees 300; 10 resized; 50 by operator new; 40 short-lived; one aligned.
+KNOWN = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <unistd.h>
+char* blocks[1000];
+int main(int argc, char** argv) {
+  for (char*& block : blocks) block = static_cast<char*>(malloc(100)), memset(block, 1, 100);
+  std::thread([] { for (int i = 0; i < 300; ++i) free(blocks[i]); }).join();
+  for (int i = 300; i < 310; ++i) blocks[i] = static_cast<char*>(realloc(blocks[i], 5000));
+  for (int i = 0; i < 50; ++i) operator delete(operator new(28));
+  for (int i = 0; i < 40; ++i) free(calloc(3, 1000));
+  void* aligned = nullptr;
+  if (posix_memalign(&aligned, 256, 777) != 0 || blocks[309][99] != 1) return 1;
+  for (long i = 0; argc > 1; ++i) {
+    if (i == 100000) write(1, "here", 4);
+    void* volatile p = malloc(24);
+    free(p);
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    build.ensure_built(["probe", "profile", "record", "replay"])
+    folder = tmp_path_factory.mktemp("known")
+    (folder / "known.cpp").write_text(KNOWN)
+    subprocess.run(["g++", "-O1", "-fno-builtin", "-o", folder / "known", folder / "known.cpp", "-pthread"], check=True)
+    return folder / "known"
+
+
+def preloaded(library: str, **variables: str) -> dict[str, str]:
+    return {**os.environ, "LD_PRELOAD": paths.load_paths()["libraries"][library], **variables}
+
+
+def test_a_profile_counts_every_call(known: Path, tmp_path: Path) -> None:
+    subprocess.run([known], env=preloaded("profile", LOAM_PROFILE=str(tmp_path / "p")), check=True)
+    (file,) = tmp_path.glob("p.*")
+    told = json.loads(file.read_text())
+    found = profile.summary([told])
+    by_size = {limit: n for limit, n, _ in found["classes"]}
+    assert by_size[112] >= 1000
+    assert by_size[5120] == 10, "resized"
+    assert by_size[3072] == 40, "calloc"
+    assert by_size[28] >= 50, "operator new"
+    assert by_size[896] == 1, "aligned"
+    assert sum(thread["remote"] for thread in told["threads"]) >= 300
+    owner = min(told["threads"], key=lambda thread: thread["number"])["number"]
+    helper = next(thread for thread in told["threads"] if thread["remote"] >= 300)
+    assert helper["freed_of"][owner] >= 300
+    assert found["unknown_frees"] == 0
+    assert found["peak"]["requested"] >= 100_000
+    assert found["peak"]["usable"] >= found["peak"]["requested"]
+    assert found["fragmentation"]["padding"] >= 0
+
+
+# 200 blocks of more than 4 KiB: another thread frees 50, this one 50, ten are resized; says what the others were given.
+LONG = """
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void* blocks[200];
+static void* free_some(void* none) { for (int i = 0; i < 100; i += 2) free(blocks[i]); return none; }
+int main(void) {
+  for (int i = 0; i < 200; ++i) blocks[i] = malloc(5000 + 777 * i);
+  pthread_t other;
+  if (pthread_create(&other, 0, free_some, 0) != 0) return 1;
+  pthread_join(other, 0);
+  for (int i = 1; i < 100; i += 2) free(blocks[i]);
+  for (int i = 100; i < 110; ++i) blocks[i] = realloc(blocks[i], 300000 + i);
+  char text[32];
+  size_t given = 0;
+  for (int i = 100; i < 200; ++i) given += malloc_usable_size(blocks[i]);
+  return write(1, text, (size_t)snprintf(text, sizeof text, "%zu", given)) < 0;
+}
+"""
+
+
+def test_long_blocks_go_with_what_they_were_given(tmp_path: Path) -> None:
+    build.ensure_built(["profile"])
+    (tmp_path / "long.c").write_text(LONG)
+    command = ["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "long", tmp_path / "long.c", "-pthread"]
+    subprocess.run(command, check=True)
+    environment = preloaded("profile", LOAM_PROFILE=str(tmp_path / "p"))
+    done = subprocess.run([tmp_path / "long"], env=environment, capture_output=True, check=True)
+    (file,) = tmp_path.glob("p.*")
+    threads = json.loads(file.read_text())["threads"]
+    left = {kind: sum(one[kind] - one[f"{kind}_freed"] for one in threads) for kind in ("requested", "usable")}
+    asked = sum(300_000 + i for i in range(100, 110)) + sum(5000 + 777 * i for i in range(110, 200))
+    # The C library keeps a few small blocks of its own.
+    assert 0 <= left["requested"] - asked < 4096
+    assert 0 <= left["usable"] - int(done.stdout) < 4096
+    assert 50 <= sum(one["remote"] for one in threads) < 60
+
+
+def test_sampling_comes_near(tmp_path: Path) -> None:
+    """A million blocks of 64 bytes, one in 8192 looked at."""
+    build.ensure_built(["profile-sample"])
+    source = tmp_path / "x.c"
+    source.write_text(
+        "#include <stdlib.h>\nint main(void){for(int i=0;i<1000000;++i){void*volatile p=malloc(64);free(p);}}\n"
+    )
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "x", source], check=True)
+    told = preloaded("profile-sample", LOAM_PROFILE=str(tmp_path / "p"), LOAM_PROFILE_SAMPLE=str(64 * 1024))
+    subprocess.run([tmp_path / "x"], env=told, check=True)
+    (file,) = tmp_path.glob("p.*")
+    found = profile.summary([json.loads(file.read_text())])
+    assert found["sampled"]
+    assert found["calls"] == pytest.approx(1_000_000, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("memory", "shares"),
+    [
+        ((0, 0, 0, 0), None),
+        ((100, 110, 150, 400), {"padding": 0.1, "scattered": 0.4, "held": 2.5}),
+        ((100, 110, 0, 0), {"padding": 0.1}),
+        ((100, 110, 150, 120), {"padding": 0.1, "scattered": 0.4, "held": 0.0}),
+    ],
+)
+def test_fragmentation_has_three_parts(memory: tuple[int, int, int, int], shares: dict[str, float] | None) -> None:
+    found = profile.fragmentation(*memory)
+    assert found == (None if shares is None else pytest.approx(shares))
+
+
+@pytest.mark.parametrize("threads", ["recorded", "1"])
+def test_a_trace_is_played_with_its_remote_frees(known: Path, tmp_path: Path, threads: str) -> None:
+    file = tmp_path / "t"
+    assert trace.record([str(known)], out=file) == 0
+    head = trace.read(file)
+    assert head.ended
+    assert head.unknown == 0
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, file, "--threads", threads], capture_output=True, text=True, check=True)
+    events, remote = (int(n) for n in re.findall(r"(\d+) (?:events|frees)", done.stdout))
+    assert events >= 1000 + 300 + 20 + 100 + 80 + 1
+    assert 300 <= remote <= 310
+    # What is asked of the allocator again is what was asked.
+    subprocess.run(
+        [player, file, "--threads", threads], env=preloaded("profile", LOAM_PROFILE=str(tmp_path / "p")), check=True
+    )
+    (told,) = tmp_path.glob("p.*")
+    found = profile.summary([json.loads(told.read_text())])
+    by_size = {limit: n for limit, n, _ in found["classes"]}
+    assert (by_size[5120], by_size[3072], by_size[896]) == (10, 40, 1)
+    assert by_size[112] >= 1000
+
+
+def killed(known: Path, file: Path) -> None:
+    """Record a program that is killed in the middle of its calls."""
+    process = subprocess.Popen(
+        [known, "endless"], env=preloaded("record", LOAM_TRACE=str(file)), stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.read(4) == b"here"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_a_killed_program_leaves_a_trace(known: Path, tmp_path: Path) -> None:
+    killed(known, tmp_path / "t")
+    assert not trace.read(tmp_path / "t").ended
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, tmp_path / "t"], capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[0]) > 2000
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda raw: b"", "too short for a trace"),
+        (lambda raw: b"\x7fELF" + raw[4:], "is no trace of loam"),
+        (lambda raw: raw[:8] + struct.pack("<I", 9) + raw[12:], "has version 9"),
+        (lambda raw: raw[:-1000], "was cut"),
+    ],
+)
+def test_damaged_traces_are_refused(known: Path, tmp_path: Path, damage: Any, said: str) -> None:
+    good, bad = tmp_path / "t", tmp_path / "bad"
+    trace.record([str(known)], out=good)
+    bad.write_bytes(damage(good.read_bytes()))
+    with pytest.raises(LoamError, match=said):
+        trace.read(bad)
+
+
+def test_a_changed_byte_is_seen_by_the_player(known: Path, tmp_path: Path) -> None:
+    trace.record([str(known)], out=tmp_path / "t")
+    raw = bytearray((tmp_path / "t").read_bytes())
+    raw[4096 + 24 + 100] ^= 1
+    (tmp_path / "t").write_bytes(raw)
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, tmp_path / "t"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "the sum of a chunk is wrong" in done.stderr) == (2, True)
+
+
+def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("mine")
+    with pytest.raises(LoamError, match="is there already"):
+        trace.record(["true"], out=tmp_path / "t")
+    with pytest.raises(LoamError, match="no such program"):
+        trace.record(["no-such-program-here"], out=tmp_path / "u")
+
+
+def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from loam_lab.bench import asked
+
+    file = tmp_path / "commands"
+    sleeper = "sh -c 'case $FAKE_ALLOCATOR in fast) sleep {} ;; *) sleep {} ;; esac; echo same'"
+    file.write_text(f"# two\n{sleeper.format(0.02, 0.08)}\n\n{sleeper.format(0.05, 0.12)}\n")
+    what = asked.what(
+        (), server=None, ready=None, load=None, metric=None, better=None, commands=(), command_file=file, prepare="",
+        cleanup=f"echo . >> {tmp_path}/cleaned", checks=["same-output", "grep -q same $LOAM_OUTPUT"], warmup=1,
+        limits=["nofile=64"], timeout_s=20,
+    )  # fmt: skip
+    bench.bench(
+        what, allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False, instruments=FakeInstruments()
+    )
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert result["failures"] == []
+    advice = result["recommendation"]
+    assert advice["allocator"] == "fast"
+    assert "over 2 commands it takes" in advice["text"]
+    assert [one["allocator"] for one in advice["each"]] == ["fast", "fast"]
+    assert (tmp_path / "cleaned").read_text().count(".") == 4 + 2 * 18
+    assert "Use fast: over 2 commands" in capsys.readouterr().out
+
+
+def test_output_that_differs_is_a_failure(tmp_path: Path) -> None:
+    from loam_lab.bench import asked
+
+    what = asked.what(
+        ["sh", "-c", "echo $FAKE_ALLOCATOR"], server=None, ready=None, load=None, metric=None, better=None, commands=(),
+        command_file=None, prepare="", cleanup="", checks=["same-output"], warmup=0, limits=(), timeout_s=20,
+    )  # fmt: skip
+    status = bench.bench(
+        what, allocators=["plain", "fast"], blocks=1, out=tmp_path / "o", report=False, instruments=FakeInstruments()
+    )
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert status == 1
+    (failure,) = result["failures"]
+    assert "its result differs from that under plain" in failure["detail"]

@@ -1,0 +1,192 @@
+"""Which cells a selection names, what is read of them, and each reason for which nothing can be read."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import claimed
+import pytest
+
+from loam_lab.claims import values
+from loam_lab.claims.values import Evidence, Observed, Undecided
+from loam_lab.model.cell import Cell
+from loam_lab.model.claim import Selection
+from loam_lab.statistics import runs
+from loam_lab.statistics.data import Campaign
+
+A1 = {"group": "list", "threads": 1, "parameters": {"shift": 5}}
+
+
+def speed(cell: Cell, block: int) -> dict[str, float]:
+    return {
+        "operations": 100.0 * (block + 1) * (1 + (cell.allocator == "b")) + dict(cell.parameters)["shift"],
+        "aborts": block, "attempts": 10 + cell.threads, "room_bytes": 32.0,
+    }  # fmt: skip
+
+
+def made(function: claimed.Values = speed, **options: Any) -> Campaign:
+    return claimed.campaign(claimed.study([]), function, blocks=3, **options)
+
+
+def read(campaign: Campaign, allocator: str = "a", evidence: Evidence | None = None, **selection: Any) -> Observed:
+    return values.read(evidence or Evidence(campaign), Selection.model_validate({**A1, **selection}), allocator)
+
+
+# ---- which cells
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({}, 1), ({"threads": None}, 2), ({"threads": 3}, 0), ({"parameters": {}}, 2), ({"parameters": {"shift": "5"}}, 1),
+        ({"parameters": {"shift": 6}}, 0), ({"parameters": {"size": 1}}, 0), ({"sync": "stm"}, 1), ({"sync": "lock"}, 0),
+        ({"machine": "host"}, 1), ({"machine": "sim:a"}, 0), ({"group": "tree"}, 0),
+    ],
+)  # fmt: skip
+def test_a_selection_names_the_cells_that_have_all_its_levels(changed: dict[str, Any], count: int) -> None:
+    found = values.cells_of(made(), Selection.model_validate({**A1, **changed}), "a")
+    assert len(found) == count
+    assert {cell.allocator for cell in found} <= {"a"}
+    assert values.cells_of(made(), Selection.model_validate({**A1, **changed}), "c") == []
+
+
+def test_a_synchronisation_is_named_with_or_without_its_variant() -> None:
+    campaign = made()
+    campaign.cells = [dataclasses.replace(cell, sync="stm@fast") for cell in campaign.cells]
+    for sync, count in (("stm", 1), ("stm@fast", 1), ("stm@slow", 0), ("fast", 0)):
+        assert len(values.cells_of(campaign, Selection.model_validate({**A1, "sync": sync}), "a")) == count
+
+
+def test_a_look_alike_stands_in_only_for_what_is_absent() -> None:
+    alike = claimed.study([], lookalikes={"hoard": "b", "a": "b", "dlmalloc": "absent"})
+    campaign = claimed.campaign(alike, speed)
+    assert values.measured(campaign) == {"hoard": "b", "a": "a", "b": "b"}
+    assert values.measured(made()) == {"a": "a", "b": "b"}
+
+
+def test_the_largest_machine_counts() -> None:
+    campaign = made(cores=8)
+    assert Evidence(campaign).cores == 8
+    campaign.manifest["machines"]["far"] = {"cores": 9}
+    campaign.manifest["machines"]["odd"] = {}
+    assert Evidence(campaign).cores == 9
+    campaign.manifest["machines"] = {}
+    assert Evidence(campaign).cores == 0
+
+
+# ---- values over blocks
+
+
+def test_values_are_keyed_by_block_and_named() -> None:
+    found = read(made())
+    assert found == Observed("ops_per_s of a shift=5 1T", {0: 105.0, 1: 205.0, 2: 305.0}, {}, "1/s")
+    assert read(made(), "b").values == {0: 205.0, 1: 405.0, 2: 605.0}
+    assert read(made(), metric="room_bytes") == Observed(
+        "room_bytes of a shift=5 1T", {0: 32.0, 1: 32.0, 2: 32.0}, {}, "B"
+    )
+
+
+def test_a_ratio_of_counts_comes_with_its_counts_and_no_other_does() -> None:
+    found = read(made(), metric="aborts_per_attempt")
+    assert found.counts == {0: (0.0, 11.0), 1: (1.0, 11.0), 2: (2.0, 11.0)}
+    assert found.values == {0: 0.0, 1: 1 / 11, 2: 2 / 11}
+    assert read(made(), metric="aborts").counts == {}
+    campaign = made(lambda cell, block: {**speed(cell, block), "aborts": 1} if block else {"operations": 1.0})
+    assert list(read(campaign, metric="aborts_per_attempt").counts) == [1, 2], "a run without the counts has none"
+    lost = made()
+    lost.runs(lost.cells[0])[1].state = "failed"
+    with pytest.raises(Undecided, match=r"^a shift=5 1T is failed$"):
+        read(lost)
+
+
+def test_a_run_that_failed_has_no_counts() -> None:
+    campaign = claimed.campaign(claimed.study([]), lambda c, b: None if b == 4 else speed(c, b), blocks=20)
+    found = read(campaign, metric="aborts_per_attempt")
+    assert 4 not in found.counts and 4 not in found.values and len(found.counts) == 19
+
+
+def test_the_labs_own_figures_are_metrics_too() -> None:
+    campaign = made()
+    for run in campaign.runs(campaign.cells[0]):
+        run.process[runs._PLACES["wall_s"]] = 2.0 + run.block
+    assert read(campaign, metric="wall_s") == Observed("wall_s of a shift=5 1T", {0: 2.0, 1: 3.0, 2: 4.0}, {}, "s")
+    with pytest.raises(Undecided, match=r"^a shift=5 1T: no value of user_s was measured$"):
+        read(campaign, metric="user_s")
+
+
+# ---- values over the levels of a parameter
+
+
+def test_over_a_parameter_each_level_has_its_median() -> None:
+    found = read(made(), parameters={}, over="shift")
+    assert found == Observed("ops_per_s of a 1T", {"5": 205.0, "4": 204.0}, {}, "1/s")
+    rate = read(made(), parameters={}, over="shift", metric="aborts_per_attempt")
+    assert rate.values == {"5": 1 / 11, "4": 1 / 11} and rate.counts == {}
+    campaign = made(lambda c, b: speed(c, b) if ("shift", 5) in c.parameters else {"operations": 1.0})
+    assert list(read(campaign, parameters={}, over="shift", metric="room_bytes").values) == ["5"]
+
+
+# ---- counters
+
+
+def test_counters_are_read_by_their_source() -> None:
+    campaign = made()
+    five, four = (next(c for c in campaign.cells if c.threads == 1 and ("shift", n) in c.parameters) for n in (5, 4))
+    counters = {
+        five.key: [
+            {"source": "perf_event", "cycles": 7, "hitm": None}, {"source": "cachegrind", "cycles": 8},
+            {"source": "perf_event", "hitm": 3, "cycles": 9},
+        ],
+        four.key: [{"source": "cachegrind", "cycles": 5}],
+    }  # fmt: skip
+    evidence = Evidence(campaign, counters)
+    assert read(campaign, evidence=evidence, source="counters", metric="cycles") == Observed(
+        "cycles of a shift=5 1T", {0: 7.0}, {}, "1"
+    )
+    assert read(campaign, evidence=evidence, source="cachegrind", metric="cycles").values == {0: 8.0}
+    assert read(campaign, evidence=evidence, source="counters", metric="hitm").values == {0: 3.0}, "none is no value"
+    over = read(campaign, evidence=evidence, source="cachegrind", metric="cycles", parameters={}, over="shift")
+    assert over.values == {"5": 8.0, "4": 5.0}
+    for source, tool in (("tlb", "lackey"), ("profile", "profile")):
+        told = Evidence(campaign, {five.key: [{"source": "perf_event", "n": 1}, {"source": tool, "n": 2}]})
+        assert read(campaign, evidence=told, source=source, metric="n").values == {0: 2.0}, source
+    with pytest.raises(Undecided, match=r"^a 1T: no value of llc_misses was measured by counters$"):
+        read(campaign, evidence=evidence, source="counters", metric="llc_misses", parameters={}, over="shift")
+
+
+def test_counted_values_need_no_good_timing() -> None:
+    campaign = made(lambda cell, block: None)
+    evidence = Evidence(campaign, {campaign.cells[0].key: [{"source": "cachegrind", "cycles": 8}]})
+    assert read(campaign, evidence=evidence, source="cachegrind", metric="cycles").values == {0: 8.0}
+
+
+# ---- why not
+
+
+def test_each_reason_for_no_value_is_told() -> None:
+    def refused(message: str, campaign: Campaign, **selection: Any) -> None:
+        with pytest.raises(Undecided) as caught:
+            read(campaign, **selection)
+        assert str(caught.value) == message
+
+    refused("a shift=6 1T was not measured", made(), parameters={"shift": 6})
+    refused("a shift=5 1T on far was not measured", made(), machine="far")
+    refused("intset of stm has no metric colour", made(), metric="colour")
+    refused("a shift=5 1T is failed (gave up)", made(lambda cell, block: None))
+    unproven = made()
+    unproven.runs(unproven.cells[0])[1].state = "unproven"
+    refused("a shift=5 1T is unproven", unproven)
+    unproven.runs(unproven.cells[0])[1].detail = "another library"
+    refused("a shift=5 1T is unproven (another library)", unproven)
+    unproven.runs(unproven.cells[0])[0].detail = "all is well"
+    refused("a shift=5 1T is unproven (another library)", unproven)
+    skipped = made()
+    skipped.timed.clear()
+    refused("a shift=5 1T was not reached, or was stopped after failures", skipped)
+    silent = made(lambda cell, block: {"attempts": 1})
+    refused("a shift=5 1T: no value of its metric was measured", silent)
+    two = {"threads": 2}
+    refused("a shift=5 2T: 2 threads on 1 cores; an oversubscribed run never decides", made(cores=1), **two)
+    assert len(read(made(cores=2), **two).values) == 3, "as many threads as there are processors"
+    assert len(read(made(cores=1)).values) == 3

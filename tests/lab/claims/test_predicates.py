@@ -1,0 +1,298 @@
+"""Each predicate in both directions and at its limits, for one comparison and for many, and pairs that follow the block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import claimed
+import pytest
+from test_claims import A1, claim, decided, verdict, wobble
+
+from loam_lab.claims import evaluate, predicates, values
+from loam_lab.claims.predicates import FAILS, HOLDS, OPEN
+from loam_lab.claims.values import Evidence
+from loam_lab.model.cell import Cell
+from loam_lab.model.claim import Predicate
+from loam_lab.statistics import contrasts
+from loam_lab.statistics.intervals import Interval
+
+TREND = {
+    "kind": "trend", "of": {"group": "list", "allocator": "a", "parameters": {"shift": 5}}, "along": "threads",
+    "levels": [1, 2],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("direction", "limit", "second", "expected"),
+    [
+        ("rises", 1.2, 130, "reproduced"), ("rises", 1.2, 110, "contradicted"), ("rises", 1.2, 120, "undecided"),
+        ("falls", 1.25, 70, "reproduced"), ("falls", 1.25, 90, "contradicted"), ("falls", 1.25, 80, "undecided"),
+        ("falls", 1.25, 125, "contradicted"), ("rises", 1.25, 80, "contradicted"),
+    ],
+)  # fmt: skip
+def test_a_trend_keeps_its_limit_at_each_step(direction: str, limit: float, second: float, expected: str) -> None:
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        return {"operations": (100 if cell.threads == 1 else second) * wobble(cell, block)}
+
+    assert decided(values, {**TREND, "direction": direction, "limit": limit})["verdict"] == expected
+
+
+def test_a_trend_steps_from_level_to_level_and_a_flat_one_from_the_first() -> None:
+    speeds = {1: 100.0, 2: 150.0, 4: 120.0}
+    groups = [
+        {"name": "list", "workload": "intset", "sync": ["stm"], "threads": [1, 2, 4], "parameters": {"shift": [5, 4]}}
+    ]
+
+    def of(direction: str, **changed: Any) -> dict[str, Any]:
+        trend = {**TREND, "levels": [1, 2, 4], "direction": direction, **changed}
+        made = claimed.study([claim(trend)], groups=groups)
+        return verdict(
+            claimed.campaign(
+                made, lambda cell, block: {"operations": speeds[cell.threads] * wobble(cell, block)}, cores=4
+            )
+        )
+
+    rises = of("rises")
+    assert rises["verdict"] == "contradicted"
+    assert [round(one["estimate"], 1) for one in rises["ours"]] == [1.5, 0.8]
+    flat = of("flat", margin=0.3)
+    assert flat["verdict"] == "contradicted"
+    assert [round(one["estimate"], 1) for one in flat["ours"]] == [1.5, 1.2]
+    assert of("flat", margin=0.6)["verdict"] == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "holds", "fails"),
+    [
+        ({"kind": "ratio_above", "to": {"parameters": {"shift": 4}}}, 130, 70),
+        ({"kind": "ratio_below", "to": {"parameters": {"shift": 4}}}, 70, 130),
+        ({"kind": "band", "to": {"parameters": {"shift": 4}}, "low": 0.9, "high": 1.1}, 100, 130),
+        ({"kind": "band", "to": {"parameters": {"shift": 4}}, "low": 0.9, "high": 1.1}, 100, 70),
+        ({"kind": "band", "low": 90, "high": 110}, 100, 130),
+        ({"kind": "band", "low": 90, "high": 110}, 100, 70),
+    ],
+)
+def test_of_many_comparisons_one_refutes_only_beyond_chance(
+    predicate: dict[str, Any], holds: float, fails: float
+) -> None:
+    """Six blocks bound one comparison, but no two together (Bonferroni): two can be shown, neither can be refuted."""
+
+    def values(at_five: float) -> claimed.Values:
+        return lambda cell, block: {
+            "operations": wobble(cell, block) * (at_five if ("shift", 5) in cell.parameters else 100)
+        }
+
+    one = {**predicate, "of": A1}
+    both = {**predicate, "of": {**A1, "allocator": ["a", "b"]}}
+    assert decided(values(holds), one, blocks=6)["verdict"] == "reproduced"
+    assert decided(values(holds), both, blocks=6)["verdict"] == "reproduced"
+    assert decided(values(fails), one, blocks=6)["verdict"] == "contradicted"
+    assert decided(values(fails), both, blocks=6)["verdict"] == "undecided"
+    assert decided(values(fails), both, blocks=10)["verdict"] == "contradicted"
+
+
+def interval(low: float | None, high: float | None) -> Interval:
+    return Interval(1.0, low, high, 10)
+
+
+# A comparison's own interval, that at the confidence of all together, and what they say of a limit of 1 (2 to 4: band).
+NONE = interval(None, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "apart", "above", "below"),
+    [
+        (interval(1.1, 1.2), interval(1.0, 1.3), HOLDS, FAILS),
+        (interval(1.0, 1.2), interval(0.9, 1.3), OPEN, OPEN),  # the limit itself is not above it
+        (interval(0.8, 0.9), interval(0.7, 1.0), FAILS, HOLDS),
+        (interval(0.8, 1.0), interval(0.7, 1.1), OPEN, OPEN),  # nor below it
+        (interval(0.8, 0.9), interval(0.7, 1.1), OPEN, HOLDS),
+        (interval(1.1, 1.2), interval(0.9, 1.3), HOLDS, OPEN),
+        (interval(1.1, 1.2), NONE, HOLDS, OPEN),
+        (interval(0.8, 0.9), NONE, OPEN, HOLDS),
+        (NONE, NONE, OPEN, OPEN),
+    ],
+)
+def test_a_limit_is_judged_by_both_intervals(one: Interval, apart: Interval, above: str, below: str) -> None:
+    assert predicates._above(1.0)(one, apart) == above
+    assert predicates._under(1.0)(one, apart) == below
+
+
+@pytest.mark.parametrize(
+    ("one", "apart", "said"),
+    [
+        (interval(2.0, 4.0), interval(1.9, 4.1), HOLDS),  # its limits belong to a band
+        (interval(1.99, 4.0), interval(1.9, 4.1), OPEN),
+        (interval(2.0, 4.01), interval(1.9, 4.1), OPEN),
+        (interval(1.0, 1.9), interval(0.9, 1.99), FAILS),
+        (interval(1.0, 1.9), interval(0.9, 2.0), OPEN),
+        (interval(4.1, 5.0), interval(4.01, 5.1), FAILS),
+        (interval(4.1, 5.0), interval(4.0, 5.1), OPEN),
+        (interval(1.0, 1.9), NONE, OPEN),
+        (NONE, NONE, OPEN),
+        (interval(1.0, 5.0), interval(0.9, 5.1), OPEN),
+    ],
+)
+def test_a_band_is_judged_by_both_intervals(one: Interval, apart: Interval, said: str) -> None:
+    assert predicates._within(2.0, 4.0)(one, apart) == said
+
+
+# ---- pairs follow the block, not the position
+
+
+def drifting(ratio: float, lost: dict[str, int]) -> claimed.Values:
+    """The machine is twice as fast in every block as in the one before, and a run of an allocator is lost."""
+
+    def values(cell: Cell, block: int) -> dict[str, float] | None:
+        if lost.get(cell.allocator) == block:
+            return None
+        speed = 2.0**block * (ratio if cell.allocator == "a" else 1)
+        return {
+            "operations": speed, "room_bytes": speed, "attempts": 1000 * 2**block,
+            "aborts": (ratio if cell.allocator == "a" else 1) * 100 * 4**block,
+        }  # fmt: skip
+
+    return values
+
+
+# One lost run of 21 leaves a cell that counts.
+@pytest.mark.parametrize("lost", [{"a": 3}, {"b": 0}, {"a": 0, "b": 20}, {"a": 7, "b": 8}])
+def test_ratios_pair_what_shared_a_block_where_runs_failed(lost: dict[str, int]) -> None:
+    to_b = {"to": {"allocator": "b"}}
+    above = {"kind": "ratio_above", "of": A1, **to_b, "limit": 2.9}
+    below = {"kind": "ratio_below", "of": A1, **to_b, "limit": 3.1}
+    band = {"kind": "band", "of": A1, **to_b, "low": 2.9, "high": 3.1}
+    order = {"kind": "order", "of": {k: v for k, v in A1.items() if k != "allocator"}, "tiers": [["a"], ["b"]]}
+    found = decided(drifting(3.0, lost), above, below, band, order, blocks=21)
+    assert found["verdict"] == "reproduced"
+    for ours in found["ours"]:
+        assert [ours["low"], ours["estimate"], ours["high"]] == pytest.approx([3.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("lost", [{"a": 3}, {"b": 0}, {"a": 0, "b": 20}, {"a": 7, "b": 8}])
+def test_rates_of_events_pair_what_shared_a_block(lost: dict[str, int]) -> None:
+    rate = {"kind": "band", "of": {**A1, "metric": "aborts_per_attempt"}, "to": {"allocator": "b"}, "low": 2, "high": 4}
+    found = decided(drifting(3.0, lost), rate, blocks=21)
+    assert found["verdict"] == "reproduced"
+    assert found["ours"][0]["estimate"] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("lost", [{"a": 3}, {"b": 0}, {"a": 0, "b": 20}, {"a": 7, "b": 8}])
+def test_contrasts_and_figures_pair_what_shared_a_block(lost: dict[str, int]) -> None:
+    of = {"group": "list", "parameters": {"shift": 5}}
+    extremes = {
+        "id": "f", "title": "t", "kind": "table", "groups": ["list"], "paper": {"columns": ["a"], "rows": [[1]]},
+        "ours": [{"kind": "extremes", "select": of, "rows": "threads"}],
+    }  # fmt: skip
+    made = claimed.campaign(claimed.study([], paper_figures=[extremes]), drifting(3.0, lost), blocks=21)
+    cells = [cell for cell in made.cells if cell.threads == 1 and ("shift", 5) in cell.parameters]
+    first, second = (next(cell for cell in cells if cell.allocator == name) for name in "ab")
+    for found, expected in (
+        (contrasts.paired(made, (first, 0), (second, 0)), 3.0),
+        (contrasts.paired(made, (second, 0), (first, 0)), 1 / 3),
+        (contrasts.to_baseline(made, second), 1 / 3),
+    ):
+        assert found is not None and found.low is not None
+        assert [found.low, found.estimate, found.high] == pytest.approx([expected] * 3)
+        assert found.n == 21 - len(lost)
+    without = contrasts.paired(made, (first, 0), (second, 0), without=frozenset({10, 11}))
+    assert without is not None and without.n == 19 - len(lost)
+    (shown,) = evaluate.entries(made, {})["paper_figures"]
+    for row in shown["ours"]["rows"]:
+        assert row[1:3] == ["a", "b"]
+        assert row[3]["estimate"] == pytest.approx(3.0)
+
+
+# ---- rates of events
+
+
+def rates(aborts: dict[str, int]) -> claimed.Values:
+    """Few attempts in every other block, half of which abort; many in the others, of which `aborts` do."""
+    return lambda cell, block: {
+        "operations": 1, "attempts": 10000 if block % 2 else 100,
+        "aborts": aborts[cell.allocator] if block % 2 else 50 * (aborts[cell.allocator] > 0),
+    }  # fmt: skip
+
+
+def test_a_band_of_a_rate_pools_its_counts() -> None:
+    """A median of the blocks' rates, 0.255, would weigh 100 attempts as much as 10000."""
+    band = {"kind": "band", "of": {**A1, "metric": "aborts_per_attempt"}}
+    pooled = decided(rates({"a": 100, "b": 1}), {**band, "low": 0.005, "high": 0.1}, blocks=20)
+    assert pooled["verdict"] == "reproduced"
+    (ours,) = pooled["ours"]
+    assert ours["estimate"] == pytest.approx(150 / 10100)
+    assert ours["low"] < ours["estimate"] < ours["high"] < 0.1
+    assert (ours["what"], ours["unit"]) == ("aborts_per_attempt of a shift=5 1T", "1")
+    assert decided(rates({"a": 100, "b": 1}), {**band, "low": 0.2, "high": 0.3}, blocks=20)["verdict"] == "contradicted"
+
+
+def test_a_rate_without_any_event_has_a_finite_ratio() -> None:
+    below = {"kind": "ratio_below", "of": {**A1, "metric": "aborts_per_attempt"}, "to": {"allocator": "b"}}
+    found = decided(rates({"a": 0, "b": 100}), below, blocks=20)
+    assert found["verdict"] == "reproduced"
+    assert 0 < found["ours"][0]["low"] <= found["ours"][0]["estimate"] < 0.02
+    none = decided(rates({"a": 0, "b": 0}), below, blocks=20)
+    assert none["ours"][0]["estimate"] == pytest.approx(1.0)
+
+
+EVENTS = {**A1, "metric": "aborts_per_attempt"}
+
+
+def counted(a: tuple[int, int], b: tuple[int, int], but: int = -1) -> claimed.Values:
+    """Aborts and attempts of each block; in one block the first allocator has an abort more."""
+    return lambda cell, block: {
+        "operations": wobble(cell, block), "attempts": (a if cell.allocator == "a" else b)[1],
+        "aborts": (a if cell.allocator == "a" else b)[0] + (cell.allocator == "a" and block == but),
+    }  # fmt: skip
+
+
+def test_half_an_event_more_where_there_is_none() -> None:
+    below = {"kind": "ratio_below", "of": EVENTS, "to": {"allocator": "b"}}
+    (ours,) = decided(counted((0, 9), (3, 19)), below)["ours"]
+    assert ours["estimate"] == pytest.approx((0.5 / 10) / (3.5 / 20))
+    assert (ours["what"], ours["unit"]) == ("aborts_per_attempt of a shift=5 1T / b shift=5 1T", "1")
+    (one,) = decided(counted((0, 9), (3, 19), but=4), below)["ours"]
+    assert one["estimate"] == pytest.approx((1 / 90) / (3 / 19)), "a single event is pooled"
+
+
+def test_a_rate_over_a_count_is_a_ratio_of_values() -> None:
+    mixed = {"kind": "band", "of": EVENTS, "to": {"allocator": "b", "metric": "attempts"}, "low": 0, "high": 1}
+    for predicate in (mixed, {**mixed, "of": {**A1, "metric": "attempts"}, "to": {"metric": "aborts_per_attempt"}}):
+        (ours,) = decided(counted((3, 10), (3, 20)), predicate)["ours"]
+        assert ours["estimate"] == pytest.approx(0.3 / 20 if predicate is mixed else 10 / 0.3)
+        assert ours["unit"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "values"),
+    [
+        (A1, {"parameters": {"shift": 4}}, None),
+        (A1, None, None),
+        (EVENTS, {"parameters": {"shift": 4}}, (5, 0)),
+        (EVENTS, {"parameters": {"shift": 4}}, (0, 5)),
+        (EVENTS, None, (5, 0)),
+    ],
+)
+def test_every_kind_of_comparison_has_a_wider_interval_beside_others(
+    of: dict[str, Any], to: dict[str, Any] | None, values: tuple[int, int] | None
+) -> None:
+    def varied(cell: Cell, block: int) -> dict[str, float]:
+        five = ("shift", 5) in cell.parameters
+        events = 0 if values is None else values[0 if five else 1] * (1 + block)
+        return {"operations": wobble(cell, block), "attempts": 100 + 7 * block * block, "aborts": events}
+
+    predicate = {"kind": "band", "of": {**of, "allocator": ["a", "b"]}, "low": 0, "high": 99}
+    made = claimed.campaign(claimed.study([]), varied, blocks=12)
+    decision = predicates.decide(Evidence(made), Predicate.model_validate({**predicate, **({"to": to} if to else {})}))
+    assert len(decision.comparisons) == 2
+    for one in decision.comparisons:
+        own, apart = one.interval, one.apart
+        assert own.low is not None and own.high is not None and apart.low is not None and apart.high is not None
+        assert apart.low <= own.low <= own.estimate <= own.high <= apart.high
+        assert apart.width > own.width
+
+
+def test_values_that_share_no_block_are_undecided() -> None:
+    one, other = (values.Observed("x of " + name, {name: 1.0}, {}, "1") for name in "ab")
+    with pytest.raises(values.Undecided, match=r"^x of a / b: no block has both$"):
+        predicates._ratio(one, other, predicates._above(1.0))

@@ -1,0 +1,150 @@
+"""Campaigns on a Slurm of two nodes: the same kind of result as here, and nothing lost or doubled by what is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import cluster as clusters
+import pytest
+from two_hosts import written
+
+from loam_lab import paths
+from loam_lab.store import journal
+
+LOAM = str(paths.root() / "loam")
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.Cluster]:
+    if why := clusters.lacking():
+        pytest.skip(f"no Slurm: {why}")
+    found = clusters.Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return written(tmp_path, 6)
+
+
+def loam(slurm: clusters.Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LOAM, *words], cwd=folder, env=slurm.environment, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+def counted(folder: Path) -> Counter[str]:
+    """How often each run is in the journals of a campaign."""
+    return Counter(line["id"] for line in journal.read(folder))
+
+
+def planned(folder: Path) -> int:
+    return int(json.loads((folder / "campaign.json").read_text())["plan"]["runs"])
+
+
+def test_a_study_on_two_nodes_gives_the_same_kind_of_result(
+    slurm: clusters.Cluster, study: Path, tmp_path: Path
+) -> None:
+    here = loam(slurm, tmp_path, "study", "run", str(study), "--out", "here", "--json")
+    there = loam(slurm, tmp_path, "study", "run", str(study), "--out", "there", "--json", "--engine", "slurm")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    one, two = json.loads(here.stdout), json.loads(there.stdout)
+    assert {cell["factors"]["machine"] for cell in two["cells"]} == set(clusters.NODES)
+    assert len(two["cells"]) == 2 * len(one["cells"])
+    assert two.keys() == one.keys()
+    assert two["cells"][0].keys() == one["cells"][0].keys()
+    assert two["cells"][0]["metrics"].keys() == one["cells"][0]["metrics"].keys()
+    assert {(cell["state"], cell["runs"]) for cell in two["cells"]} == {
+        (cell["state"], cell["runs"]) for cell in one["cells"]
+    }
+    assert (tmp_path / "there" / "report.html").is_file()
+    files = {file.stem for file in journal.files(tmp_path / "there")}
+    assert files == set(clusters.NODES)
+    assert set(counted(tmp_path / "there").values()) == {1}
+    told = loam(slurm, tmp_path, "top", "there", "--json")
+    assert json.loads(told.stdout)["done"] == len(counted(tmp_path / "there"))
+
+
+def test_an_unknown_partition_or_node_is_named_with_what_there_is(
+    slurm: clusters.Cluster, study: Path, tmp_path: Path
+) -> None:
+    for words, wrong, known in (("--partition", "bensh", "bench"), ("--hosts", "bench9", "of partition bench")):
+        done = loam(slurm, tmp_path, "study", "run", str(study), "--engine", "slurm", words, wrong)
+        assert done.returncode == 2
+        assert wrong in done.stderr
+        assert known in done.stderr
+    assert not list(tmp_path.glob("results/*"))
+
+
+def test_without_slurm_the_message_says_what_else_there_is(study: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": str(tmp_path)}
+    python = str(paths.root() / ".venv/bin/python")
+    done = subprocess.run(
+        [python, "-P", "-m", "loam_lab.cli.main", "--no-setup", "study", "run", str(study), "--engine", "slurm"],
+        cwd=tmp_path, env={**environment, "PATH": f"{tmp_path}:/nowhere"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "sbatch is not installed here" in done.stderr or "missing" in done.stderr
+
+
+def killed(slurm: clusters.Cluster, coordinator: subprocess.Popen[str], what: str) -> None:
+    """Kill one part at once and bring back what only an administrator would."""
+    if what == "coordinator":
+        coordinator.kill()
+    elif what == "controller":
+        slurm.kill("slurmctld")
+        time.sleep(1)
+        slurm.start_controller()
+    elif what == "node":
+        slurm.kill("slurmd bench1")
+        time.sleep(1)
+        slurm.start_node("bench1")
+    else:
+        for number in slurm.command("squeue", "-h", "-o", "%i").split():
+            slurm.command("scancel", "--signal=KILL", "--full", number)
+            break
+
+
+KILLS = ("coordinator", "controller", "node", "job")
+
+
+def test_kills_lose_and_double_no_run(slurm: clusters.Cluster, tmp_path: Path) -> None:
+    rounds = int(os.environ.get("LOAM_FLEET_KILLS", str(len(KILLS))))
+    chance = random.Random(rounds)
+    for number in range(rounds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        command = [LOAM, "study", "run", str(written(folder, 3)), "--engine", "slurm", "--out", "out"]
+        what = KILLS[number % len(KILLS)]
+        log = (folder / "log").open("w")
+        coordinator = subprocess.Popen(
+            command, cwd=folder, env=slurm.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True
+        )
+        until = time.monotonic() + 60
+        while not journal.files(folder / "out") and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(chance.uniform(0, 3))
+        killed(slurm, coordinator, what)
+        coordinator.wait(240)
+        if coordinator.returncode != 0 and (folder / "out" / "result.json").is_file() is False:
+            done = loam(slurm, folder, *command[1:], "--resume")
+            assert done.returncode == 0, f"{what}: {done.stderr}"
+        found = counted(folder / "out")
+        places = {
+            (line["cell"], line["purpose"], line["block"], line["copy"])
+            for line in journal.read(folder / "out")
+            if not line["attempt"]
+        }
+        assert len(places) == planned(folder / "out"), f"{what}: {(folder / 'log').read_text()}"
+        assert set(found.values()) == {1}, what

@@ -1,0 +1,114 @@
+"""Between runs a terminal shows the intervals so far; a pipe gets plain lines; during a run nothing is drawn."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from campaigns import FakeInstruments, forked, measure, runner, study
+
+from loam_lab.measure import progress
+from loam_lab.measure.progress import Remaining
+from loam_lab.measure.watched import Watched
+from loam_lab.process import output
+
+
+def on_a_terminal(folder: Path, **changed: object) -> str:
+    """What a campaign writes on a terminal of 100 columns."""
+    ours, its = os.openpty()
+
+    def action() -> None:
+        os.dup2(its, 2)
+        os.environ.update(COLUMNS="100", LINES="40", TERM="xterm")
+        progress.INTERVALS_S = progress.REDRAW_S = 0.0
+        sys.stderr = os.fdopen(2, "w", buffering=1)
+        runner(study(**changed), folder).run()
+
+    child = forked(action)
+    os.close(its)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # the last writer closed the terminal
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, said.decode()
+    return said.decode()
+
+
+def test_a_terminal_shows_the_intervals_so_far(tmp_path: Path) -> None:
+    said = on_a_terminal(tmp_path, parameters={"structure": ["list", "tree"], "spread": 20}, blocks=7)
+    assert "Ratio to the baseline so far" in said
+    for text in ("intset list fake-stm 1T", "intset tree fake-stm 1T", "plain (again)", "42/42"):
+        assert text in said
+    last = Watched(tmp_path)
+    last.poll()
+    fast = next(row for row in last.intervals() if row["allocator"] == "fast")
+    assert f"{fast['estimate']:.3f}" in said
+    assert "spread" not in said, "what does not vary is not shown"
+
+
+def test_what_does_not_fit_is_left_out_widest_first(tmp_path: Path) -> None:
+    measure(study(parameters={"structure": ["list", "tree", "hash"]}, blocks=6), tmp_path)
+    watched = Watched(tmp_path)
+    watched.poll()
+    rows = sorted(watched.intervals(), key=lambda row: -row["half_width"])
+    table = progress.table(watched, 2)
+    cells = [list(column.cells) for column in table.columns]  # type: ignore[union-attr]
+    assert [float(str(text)) for text in cells[2]] == [round(row["estimate"], 3) for row in rows[:2]]
+    assert "the 2 widest" in str(table.title)  # type: ignore[union-attr]
+
+
+def test_nothing_is_drawn_while_a_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = False
+    drawn_while_running = 0
+    real = output.ended
+
+    def ended(handle: int, timeout_s: float, tail: output.Tail) -> bool:
+        nonlocal running
+        running = True
+        try:
+            return real(handle, timeout_s, tail)
+        finally:
+            running = False
+
+    class Stream:
+        def write(self, text: str) -> int:
+            nonlocal drawn_while_running
+            drawn_while_running += running
+            return len(text)
+
+        def flush(self) -> None: ...
+
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(output, "ended", ended)
+    monkeypatch.setattr(progress, "INTERVALS_S", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_S", 0.0)
+    monkeypatch.setattr(sys, "stderr", Stream())
+    runner(study(blocks=6), tmp_path, FakeInstruments()).run()
+    assert drawn_while_running == 0
+
+
+def test_repetitions_are_part_of_the_estimate() -> None:
+    remaining = Remaining([("a", 1.0)] * 20)
+    for _ in range(10):
+        remaining.done("a", 2.0)
+    assert remaining.seconds() == pytest.approx(20)
+    remaining.add("a", 1.0)
+    remaining.done("a", 2.0)
+    assert remaining.seconds() == pytest.approx(20 * 1.1), (
+        "one repeated for ten planned: expect one more in the next ten"
+    )
+    assert remaining.words() == "22 s left"
+    capped = Remaining([("a", 1.0)] * 20, at_most=True)
+    assert capped.seconds() == pytest.approx(25)
+    assert capped.words() == "at most 25 s left"

@@ -1,0 +1,150 @@
+"""Resume: nothing measured is lost or repeated, whenever the lab is killed; and never onto other conditions."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import STM, FakeInstruments, forked, measure, runner, study
+
+import loam_lab
+from loam_lab.errors import LoamError
+from loam_lab.measure import plan as plans
+from loam_lab.result import summarise
+from loam_lab.store import journal
+
+
+def test_resume_skips_what_is_finished(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    instruments = FakeInstruments(variables={"FAKE_LOG": str(log)})
+    measure(study(), tmp_path / "o", instruments)
+    file = tmp_path / "o" / "journal" / "local.jsonl"
+    kept = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(kept[:5]))
+    ended, _ = measure(study(), tmp_path / "o", instruments, resume=True)
+    assert (ended.measured, ended.done) == (len(kept) - 5, len(kept))
+    assert len(log.read_text().splitlines()) == 2 * len(kept) - 5
+    assert measure(study(), tmp_path / "o", instruments, resume=True)[0].measured == 0
+
+
+def lines_in(folder: Path) -> int:
+    """Newlines in the journal, torn or not."""
+    file = folder / "journal" / "local.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+@pytest.mark.parametrize(
+    ("wanted_kills", "disturbances"),
+    [
+        pytest.param(50, False, marks=pytest.mark.slow),
+        pytest.param(200, False, marks=pytest.mark.exhaustive),
+        pytest.param(200, True, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_killed_at_random_points_nothing_is_lost_or_doubled(
+    tmp_path: Path, wanted_kills: int, disturbances: bool
+) -> None:
+    """Each kill hits a campaign that goes on where the last one was stopped; a run in flight may be lost, no other.
+
+    With disturbances, blocks are run again, and which ones must follow from the journal alone
+    """
+    log, out = tmp_path / "log", tmp_path / "o"
+    made = study(
+        parameters={"structure": ["list", "tree"], "mapping": ["table", "shadow"]},
+        blocks=wanted_kills * 6 // 5,
+        blame=True,
+    )
+    instruments = FakeInstruments(
+        variables={"FAKE_LOG": str(log)}, disturbed=lambda number: disturbances and number % 7 == 3
+    )
+    chance = random.Random(2024)
+    plans.make(made)  # what the executable says is asked once, here, and not in every child
+    survived: list[str] = []
+    kills = 0
+    while kills < wanted_kills:
+        child = forked(lambda: runner(made, out, instruments, resume=(out / "campaign.json").exists()).run())
+        # After so many further runs, or (none) somewhere in the start; and then at any moment of a run.
+        wanted, patience = chance.randrange(10), time.monotonic() + 60
+        while wanted and lines_in(out) < len(survived) + wanted and time.monotonic() < patience:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.015 if wanted else 0.15))
+        os.kill(child, signal.SIGKILL)
+        _, state = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(state) == -signal.SIGKILL, "the campaign must be long enough for every kill"
+        kills += 1
+        found = [line["id"] for line in journal.read(out)] if out.exists() else []
+        assert found[: len(survived)] == survived, f"a finished run was lost at kill {kills}"
+        survived = found
+    ended = runner(made, out, instruments, resume=True).run()
+    lines = journal.read(out)
+    assert ended.done == ended.total == len(lines) == len({line["id"] for line in lines})
+    assert all(count == 1 for count in Counter(line["id"] for line in lines).values())
+    assert (ended.repeated > 0) == disturbances
+    attempts = Counter((line["cell"], line["copy"], line["block"]) for line in lines if line["purpose"] == "timing")
+    assert len(attempts) == ended.total - ended.repeated - sum(line["purpose"] == "blame" for line in lines)
+    started = len(log.read_text().splitlines())
+    assert started - len(lines) <= wanted_kills, "more runs were repeated than were in flight"
+    assert len(survived) > 2 * wanted_kills, "the kills came too early to test anything"
+    result = summarise.write(out, elapsed_s=0)
+    assert {cell["state"] for cell in result["cells"]} == {"ok"}
+
+
+def test_a_kill_between_folder_and_manifest_can_be_started_again(tmp_path: Path) -> None:
+    with journal.lock(tmp_path):
+        pass
+    ended, _ = measure(study(), tmp_path)
+    assert ended.done == ended.total
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"instruments": FakeInstruments(cores=4)},
+            "cores of machine host was 2 when the campaign started and is 4 now",
+        ),
+        ({"instruments": FakeInstruments(sha256="1" * 64)}, "sha256 of plain was 0000"),
+        ({"study": study(blocks=5)}, r"plan\.study\.blocks \(5 now, 4 then\)"),
+        ({"study": study(seed=2)}, r"plan\.study\.seed"),
+        ({"study": study(allocators=["plain", "slow"])}, r"plan\.study\.allocators\[1\] \(slow now, fast then\)"),
+    ],
+)
+def test_other_conditions_are_refused(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    measure(study(), tmp_path)
+    before = (tmp_path / "campaign.json").read_bytes()
+    with pytest.raises(LoamError, match=message):
+        measure(changed.get("study", study()), tmp_path, changed.get("instruments"), resume=True)
+    assert (tmp_path / "campaign.json").read_bytes() == before
+
+
+def test_another_build_is_refused(tmp_path: Path) -> None:
+    peer = tmp_path / "peer"
+    peer.write_bytes(Path(STM).read_bytes())
+    peer.chmod(0o755)
+    measure(study(sync=[str(peer)]), tmp_path / "o")
+    peer.write_bytes(Path(STM).read_bytes() + b"# rebuilt\n")
+    with pytest.raises(LoamError, match="build_id of peer was sha256:"):
+        measure(study(sync=[str(peer)]), tmp_path / "o", resume=True)
+
+
+def test_another_version_of_the_lab_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(study(), tmp_path)
+    monkeypatch.setattr(loam_lab, "__version__", "9.9")
+    with pytest.raises(LoamError, match=r"the lab's version was .* and is 9\.9 now"):
+        measure(study(), tmp_path, resume=True)
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from loam_lab.store import folder
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LoamError, match="no campaign of tour was started in this folder"):
+        folder.started("tour", None)
+    with pytest.raises(LoamError, match="no campaign was started in it"):
+        folder.started("tour", tmp_path)

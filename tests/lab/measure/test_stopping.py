@@ -1,0 +1,120 @@
+"""Measuring ends when intervals are narrow, at the cap, or at the requested number of blocks; never by what they show."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import STM, measure, runner, study
+
+from loam_lab.measure import plan as plans
+from loam_lab.measure.stopping import BATCH, Narrow
+from loam_lab.statistics.intervals import half_width
+from loam_lab.store import journal
+
+
+def test_half_width_is_relative() -> None:
+    assert half_width(0.98, 1 / 0.98) == pytest.approx(1 / 0.98 - 1)
+    assert half_width(None, 1.0) == half_width(0.0, 1.0) == math.inf
+
+
+def blocks_run(folder: Path) -> dict[Any, int]:
+    found: dict[Any, set[int]] = {}
+    for line in journal.read(folder):
+        found.setdefault(line["identity"]["parameters"]["structure"], set()).add(line["block"])
+    return {name: len(blocks) for name, blocks in found.items()}
+
+
+def test_it_stops_once_every_interval_is_narrow_enough(tmp_path: Path) -> None:
+    made = study(parameters={"structure": "list", "spread": 20}, blocks=5, target_width=0.02, max_blocks=40)
+    measure(made, tmp_path)
+    count = blocks_run(tmp_path)["list"]
+    assert 10 <= count < 40, "five blocks have no interval, forty are not needed for a noise of 2 %"
+    assert (count - 5) % BATCH == 0
+    plan = plans.make(made)
+    assert Narrow(made, plan, tmp_path).close(count, frozenset()) == {0}
+    narrower = made.model_copy(update={"target_width": 0.0001})
+    assert Narrow(narrower, plan, tmp_path).close(count, frozenset()) == frozenset()
+
+
+def test_the_cap_holds_where_intervals_stay_wide(tmp_path: Path) -> None:
+    made = study(parameters={"structure": "list", "spread": 400}, blocks=5, target_width=0.001, max_blocks=12)
+    ended, _ = measure(made, tmp_path)
+    assert blocks_run(tmp_path) == {"list": 12}
+    assert ended.done == ended.total == 36
+
+
+def test_a_size_of_effect_does_not_stop_it(tmp_path: Path) -> None:
+    """fast is 30 % faster: significant at once, and still too wide."""
+    made = study(parameters={"structure": "list", "spread": 200}, blocks=10, target_width=0.005, max_blocks=25)
+    measure(made, tmp_path)
+    assert blocks_run(tmp_path) == {"list": 25}
+
+
+def test_requested_blocks_are_honoured_exactly(tmp_path: Path) -> None:
+    measure(study(parameters={"structure": "list", "spread": 400}, blocks=7), tmp_path)
+    assert blocks_run(tmp_path) == {"list": 7}
+
+
+def test_the_studys_blocks_are_the_least_number(tmp_path: Path) -> None:
+    made = study(parameters={"structure": "list", "spread": 0}, blocks=15, target_width=0.5, max_blocks=10)
+    measure(made, tmp_path)
+    assert blocks_run(tmp_path) == {"list": 15}
+
+
+def test_columns_end_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = study(parameters={"structure": ["list", "tree"]}, blocks=5, target_width=0.02, max_blocks=15)
+    closes = {10: {0}}
+    monkeypatch.setattr(Narrow, "close", lambda self, turn, closed: frozenset(closes.get(turn, ())))
+    measure(made, tmp_path)
+    assert sorted(blocks_run(tmp_path).values()) == [10, 15]
+
+
+def test_a_resumed_campaign_stops_where_the_first_one_did(tmp_path: Path) -> None:
+    made = study(parameters={"structure": "list", "spread": 20}, blocks=10, target_width=0.05, max_blocks=40)
+    measure(made, tmp_path)
+    before = journal.read(tmp_path)
+    ended = runner(made, tmp_path, resume=True).run()
+    assert ended.measured == 0
+    assert journal.read(tmp_path) == before
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.75, 0.9])
+def test_columns_end_where_they_would_have_without_an_interruption(tmp_path: Path, share: float) -> None:
+    """One structure is quiet and ends early; nothing of it is measured again after a cut."""
+    text = Path(STM).read_text()
+    peer = tmp_path / "peer"
+    # The noise of a run follows from its seed alone, so that a repeated run has the same value.
+    peer.write_text(
+        text.replace("$$ * 104729", "${#FAKE_ALLOCATOR} * 104729").replace(
+            "noise=$((", '[ "$structure" = tree ] && spread=300\nnoise=$(('
+        )
+    )
+    peer.chmod(0o755)
+    made = study(
+        sync=[str(peer)], parameters={"structure": ["list", "tree"]}, blocks=5, target_width=0.02, max_blocks=25
+    )
+    measure(made, tmp_path / "o")
+    found = blocks_run(tmp_path / "o")
+    assert found["list"] < found["tree"] == 25
+    before = [line["id"] for line in journal.read(tmp_path / "o")]
+    file = tmp_path / "o" / "journal" / "local.jsonl"
+    os.truncate(file, int(file.stat().st_size * share))
+    runner(made, tmp_path / "o", resume=True).run()
+    assert [line["id"] for line in journal.read(tmp_path / "o")] == before
+
+
+def test_a_column_in_which_everything_fails_ends_with_its_blocks(tmp_path: Path) -> None:
+    made = study(parameters={"mode": "exit"}, blocks=5, target_width=0.02, max_blocks=30)
+    measure(made, tmp_path)
+    assert blocks_run(tmp_path) == {"list": 5}
+
+
+def test_the_estimate_says_at_most(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measure(study(blocks=5, target_width=0.02, max_blocks=12), tmp_path / "a")
+    assert "36 runs, at most " in capsys.readouterr().err
+    measure(study(blocks=5), tmp_path / "b")
+    assert "at most" not in capsys.readouterr().err

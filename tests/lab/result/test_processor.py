@@ -1,0 +1,63 @@
+"""Processor time decides for commands whose blocks stayed disturbed, and for nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FakeInstruments, measure, study
+
+from loam_lab.bench import bench
+from loam_lab.result import diagnostics, processor
+from loam_lab.statistics import data, intervals
+
+# Under "fast" it counts a third as far.
+COUNTER = "n=4000; [ $FAKE_ALLOCATOR = fast ] && n=1300; i=0; while [ $i -lt $n ]; do i=$((i + 1)); done"
+
+
+def disturbed(monkeypatch: pytest.MonkeyPatch, contaminated: int, blocks: int) -> None:
+    counts = {"blocks": blocks, "repeated": 0, "contaminated": contaminated, "by": {}}
+    monkeypatch.setattr(diagnostics, "disturbed", lambda campaign: counts)
+
+
+def run(folder: Path) -> dict[str, Any]:
+    bench.bench(
+        ["sh", "-c", COUNTER], allocators=["plain", "fast"], blocks=8, out=folder, as_json=True, report=False,
+        instruments=FakeInstruments(),
+    )  # fmt: skip
+    result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    return result
+
+
+def test_a_quarter_of_the_blocks_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disturbed(monkeypatch, 2, 8)
+    result = run(tmp_path / "o")
+    assert result["waiting"] == {"blocks": 8, "disturbed": 2, "decides": "processor_s"}
+    fast = next(cell for cell in result["cells"] if cell["factors"]["allocator"] == "fast")
+    plain = next(cell for cell in result["cells"] if cell["verdict"] == "baseline")
+    times = [cell["metrics"]["processor_s"]["values"] for cell in (fast, plain)]
+    for cell, own in zip((fast, plain), times, strict=True):
+        parts = [cell["metrics"][name]["values"] for name in ("user_s", "system_s")]
+        assert own == pytest.approx([a + b for a, b in zip(*parts, strict=True)])
+    expected = intervals.paired_ratio(*times)
+    found = fast["processor_ratio"]
+    assert (found["estimate"], found["low"], found["high"]) == pytest.approx(
+        (expected.estimate, expected.low, expected.high)
+    )
+    assert found["verdict"] == "better" and found["q"] == found["p"]
+    assert plain["processor_ratio"] is None
+    assert result["recommendation"]["by"] == "processor_s" and result["recommendation"]["allocator"] == "fast"
+    campaign = data.load(tmp_path / "o")
+    disturbed(monkeypatch, 1, 8)
+    assert processor.waiting(campaign) == {"blocks": 8, "disturbed": 1, "decides": "wall_s"}
+    assert processor.ratios(campaign) == {}
+
+
+def test_workloads_that_measure_themselves_are_not_judged_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disturbed(monkeypatch, 6, 6)
+    _, result = measure(study(blocks=6), tmp_path)
+    assert result["waiting"] is None and all(cell["processor_ratio"] is None for cell in result["cells"])

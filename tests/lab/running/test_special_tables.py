@@ -1,0 +1,41 @@
+"""Counts and memory on the console: every value beside its source, nothing where nothing was counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loam_lab.running import special_tables
+
+MEMORY = {
+    "peak_pss_bytes": 5 << 20, "mean_pss_bytes": 3 << 20, "live_peak_bytes": None, "faults_minor": 321, "fit": False,
+}  # fmt: skip
+COUNTED = [
+    {"source": "callgrind", "per": "operation", "instructions": 152.26},
+    {"source": "cachegrind", "per": "operation", "instructions": 151.0, "l1d_misses": 1.25, "l1d_miss_ratio": 0.134,
+     "llc_misses": 0.0},
+]  # fmt: skip
+
+
+def cell(**more: Any) -> dict[str, Any]:
+    factors = {"workload": "intset", "allocator": "glibc", "sync": "plain", "threads": 1}
+    return {"copy": 0, "factors": factors, "parameters": {"structure": "list"}, **more}
+
+
+def test_counts_and_memory_are_printed_with_their_source(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    special_tables.show({"cells": [cell(counters=COUNTED, memory=MEMORY), cell(counters=[], memory=None)]})
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "glibc callgrind operation 152" in lines
+    assert "glibc cachegrind operation 151 1.25 13.4 % 0" in lines
+    assert "Counts · intset structure=list plain 1T" in lines
+    assert "allocator source per instructions L1D misses ratio LLC misses" in lines
+    assert "glibc 5.0 MiB 3.0 MiB 321 no" in lines
+
+
+def test_nothing_is_printed_where_nothing_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    special_tables.show({"cells": [cell(counters=[], memory=None), cell(), {**cell(memory=MEMORY), "copy": 1}]})
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,205 @@
+"""Missing Debian packages: listed, installed as root, unpacked without, with an apt-get of our own that keeps a diary."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from loam_lab import paths
+from loam_lab.errors import LoamError
+from loam_lab.setup import build, commands, debian
+from loam_lab.setup.debian import Package
+
+LIBRARY = Package("libnine", "library:libnine.so.9", ("measure",), "allocator nine", unpacks=True)
+TOOL = Package("ninetool", "command:ninetool", ("measure",), "compiles")
+BROWSER = Package("ninebrowser", "command:ninebrowser", ("measure",), "opens pages", optional=True)
+
+# What the diary's apt-get does: "install" puts the commands named in $BRINGS into the search path, "download" copies
+# the prepared package, "update" fails where $OFFLINE is set.
+APT = """#!/bin/sh
+echo "$@" >>"$DIARY"
+case " $* " in
+  *" update "*) [ -z "$OFFLINE" ] || exit 100 ;;
+  *" --simulate "*) echo "Inst libnine (9-1 nowhere [amd64])" ;;
+  *" download "*) cp "$DEBS"/*.deb . ;;
+  *" install "*) for name in $BRINGS; do printf '#!/bin/sh\\n' >"$BIN/$name"; chmod +x "$BIN/$name"; done ;;
+esac
+"""
+
+
+@pytest.fixture
+def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose unpacked packages are its own, and an apt-get that writes what it is asked into this file."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, value in {
+        "DIARY": tmp_path / "diary", "DEBS": tmp_path / "debs", "BIN": tools, "BRINGS": "", "OFFLINE": "",
+        "PATH": f"{tools}:{os.environ['PATH']}",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.delenv("LOAM_NO_SETUP", raising=False)
+    (tools / "apt-get").write_text(APT)
+    (tools / "apt-get").chmod(0o755)
+    monkeypatch.setattr(paths, "dot_loam", lambda: tmp_path / ".loam")
+    return tmp_path / "diary"
+
+
+def lacking(monkeypatch: pytest.MonkeyPatch, *packages: Package, root: bool) -> None:
+    monkeypatch.setattr(debian, "PACKAGES", packages)
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+
+
+def test_what_is_there_is_not_asked_for(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Package("sh", "command:sh", ("measure",), "runs")
+    file = Package("passwd", "file:etc/passwd", ("measure",), "names")
+    module = Package("python", "module:json", ("measure",), "reads")
+    other = Package("other", "command:no-such-tool", ("test",), "only for tests")
+    lacking(monkeypatch, there, file, module, other, root=True)
+    debian.ensure("measure")
+    assert not diary.exists()
+    assert debian.missing("test") == [other]
+
+
+def test_no_setup_stops_with_the_list(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, LIBRARY, TOOL, BROWSER, root=True)
+    monkeypatch.setenv("LOAM_NO_SETUP", "1")
+    with pytest.raises(LoamError, match=r"missing: libnine ninetool \(run ./loam setup, or as root: apt-get install"):
+        debian.ensure("measure")
+    assert not diary.exists()
+
+
+def test_root_installs_after_the_list_was_printed(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lacking(monkeypatch, TOOL, BROWSER, root=True)
+    monkeypatch.setenv("BRINGS", "ninetool ninebrowser")
+    debian.ensure("measure")
+    assert diary.read_text().splitlines() == [
+        "update -q",
+        "install -q -y --no-install-recommends ninetool",
+        "install -q -y --no-install-recommends ninebrowser",
+    ]
+    captured = capfd.readouterr()
+    assert captured.out == "" and "ninetool     compiles" in captured.err
+
+
+def test_what_is_optional_may_be_absent(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lacking(monkeypatch, TOOL, BROWSER, root=True)
+    monkeypatch.setenv("BRINGS", "ninetool")
+    debian.ensure("measure")
+    assert "warning: ninebrowser could not be installed" in capfd.readouterr().err
+
+
+def test_an_optional_package_that_fails_spoils_no_other(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pages = Package("ninepages", "command:ninepages", ("measure",), "reads pages", optional=True)
+    lacking(monkeypatch, BROWSER, pages, root=True)
+    monkeypatch.setenv("BRINGS", "ninepages")
+    debian.ensure("measure")
+    assert [line.rpartition(" ")[2] for line in diary.read_text().splitlines()[1:]] == ["ninebrowser", "ninepages"]
+    warnings = [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1 and "ninebrowser could not be installed" in warnings[0]
+
+
+def test_setup_brings_programs_where_asked(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = Package("nineprogram", "command:nineprogram", ("programs",), "runs", optional=True)
+    lacking(monkeypatch, program, root=True)
+    monkeypatch.setenv("BRINGS", "nineprogram")
+    monkeypatch.setattr(build, "is_built", lambda: True)
+    monkeypatch.setattr(build, "ensure_built", lambda: {"executables": {}, "libraries": {}})
+    told = []
+    for asked in (False, True):
+        assert commands.setup(tests=False, programs=asked, as_json=True) == 0
+        told.append(json.loads(capsys.readouterr().out)["installed"])
+    assert told == [[], ["nineprogram"]]
+
+
+def test_without_a_network_it_says_what_to_do(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, TOOL, root=True)
+    monkeypatch.setenv("OFFLINE", "1")
+    with pytest.raises(
+        LoamError, match=r"apt-get update: failed, see above \(is there a network\? by hand: apt-get install"
+    ):
+        debian.ensure("measure")
+
+
+def test_a_package_that_brings_nothing_is_an_error(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, TOOL, root=True)
+    with pytest.raises(LoamError, match="ninetool could not be installed"):
+        debian.ensure("measure")
+
+
+def test_another_system_gets_the_names(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(diary.parent / "nothing"))
+    lacking(monkeypatch, LIBRARY, TOOL, root=True)
+    with pytest.raises(LoamError, match=r"missing: ninetool \(this is not Debian"):
+        debian.ensure("measure")
+    lacking(monkeypatch, LIBRARY, root=True)
+    debian.ensure("measure")
+    assert "warning: missing: libnine; whatever needs them is left out" in capsys.readouterr().err
+
+
+def test_a_compiler_cannot_be_unpacked_without_root(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, LIBRARY, TOOL, root=False)
+    with pytest.raises(LoamError, match=r"ninetool \(works only when installed by root\) \(as root: apt-get install"):
+        debian.ensure("measure")
+    assert not diary.exists()
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="needs Debian's dpkg")
+def test_without_root_a_library_is_unpacked_and_found(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, LIBRARY, root=False)
+    tree = diary.parent / "libnine"
+    library = tree / "usr/lib" / f"{os.uname().machine}-linux-gnu" / "libnine.so.9"
+    library.parent.mkdir(parents=True)
+    library.write_text("nine")
+    (tree / "DEBIAN").mkdir()
+    (tree / "DEBIAN/control").write_text(
+        "Package: libnine\nVersion: 9-1\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n"
+    )
+    (diary.parent / "debs").mkdir()
+    subprocess.run(["dpkg-deb", "--build", tree, diary.parent / "debs"], check=True, stdout=subprocess.DEVNULL)
+    debian.ensure("measure")
+    asked = [line.rpartition("APT::Sandbox::User= ")[2] for line in diary.read_text().splitlines()]
+    assert asked == ["update -q", "--simulate --no-install-recommends install libnine", "download -q libnine"]
+    found = paths.find_library("libnine.so.9")
+    assert found is not None and found.is_relative_to(diary.parent / ".loam/root") and found.read_text() == "nine"
+
+
+def test_run_before_there_is_an_environment_it_prints_its_error(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lacking(monkeypatch, TOOL, root=False)
+    assert debian.main(["measure"]) == 2
+    assert capfd.readouterr().err.startswith("error: missing: ninetool")
+
+
+def test_one_package_is_downloaded_with_an_index_of_our_own(
+    diary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "debs").mkdir()
+    (tmp_path / "debs/libnine_9-1_amd64.deb").write_bytes(b"made up")
+    target = tmp_path / "target"
+    target.mkdir()
+    assert debian.download("libnine", target) == target / "libnine_9-1_amd64.deb"
+    assert "downloading the Debian package libnine" in capfd.readouterr().err
+    update, download = diary.read_text().splitlines()
+    assert f"Dir::State::lists={target}/apt/lists" in update and download.endswith("download -q libnine")
+    monkeypatch.setenv("OFFLINE", "yes")
+    with pytest.raises(LoamError, match=r"apt-get update: failed, .*by hand: apt-get download libnine"):
+        debian.download("libnine", target)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(LoamError, match="this is not Debian"):
+        debian.download("libnine", target)

@@ -1,0 +1,63 @@
+"""The same seed gives the same counts and clocks, whatever the process's surroundings; another seed another schedule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulating import built, statistics
+
+from loam_lab import paths
+
+RUNS = 20 if os.environ.get("LOAM_TEST_ALL") else 4
+LIST = (
+    "intset", "--threads", 4, "--warmup-ms", 0, "--records", "/dev/null", "-p", "structure=list", "-p", "elements=128",
+    "-p", "range=256", "-p", "operations=100",
+)  # fmt: skip
+
+
+def of_list(folder: Path, seed: int = 1, preload: Sequence[str] = (), **environment: str) -> dict[str, Any]:
+    return statistics(folder, "etl-wb", *LIST, "--seed", 7, seed=seed, preload=preload, environment=environment)
+
+
+def library(name: str) -> str:
+    if name == "loam":
+        return built("malloc")
+    found = paths.find_library(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return str(found)
+
+
+def test_runs_of_one_seed_are_the_same_bit_for_bit(tmp_path: Path) -> None:
+    first = of_list(tmp_path)
+    assert first["total"]["true_sharing"] > 100
+    for run in range(1, RUNS):
+        assert of_list(tmp_path, PADDING="x" * 117 * run) == first
+
+
+@pytest.mark.parametrize(
+    "name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtbbmalloc_proxy.so.2", "libmimalloc.so.2", "loam"]
+)
+def test_runs_under_a_preloaded_allocator_are_the_same(name: str, tmp_path: Path) -> None:
+    preload = [library(name)]
+    assert of_list(tmp_path, preload=preload) == of_list(tmp_path, preload=preload, PADDING="x" * 1001)
+
+
+def test_seeds_differ(tmp_path: Path) -> None:
+    clocks = {of_list(tmp_path, seed=seed)["cycles"] for seed in range(1, 6)}
+    assert len(clocks) == 5
+
+
+def test_the_engine_of_threads_and_a_token_counts_the_same(tmp_path: Path) -> None:
+    """Its donors' stacks are used alike, so even addresses are the same."""
+    assert of_list(tmp_path, LOAM_SIM_ENGINE="threads") == of_list(tmp_path)
+
+
+def test_running_ahead_hardly_differs_from_the_exact_order(tmp_path: Path) -> None:
+    """The quantum may reorder private accesses only."""
+    ahead, exact = of_list(tmp_path)["cycles"], of_list(tmp_path, LOAM_SIM_QUANTUM="0")["cycles"]
+    assert ahead == pytest.approx(exact, rel=0.02)

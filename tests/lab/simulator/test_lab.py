@@ -1,0 +1,110 @@
+"""A simulated machine in the lab: `./loam run --machine sim:NAME`, what its result says, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulating import built
+
+from loam_lab import machines, paths, workloads
+from loam_lab.errors import LoamError
+from loam_lab.setup import build
+from loam_lab.store import journal
+
+# The first test builds what the command needs.
+pytestmark = pytest.mark.timeout(900)
+MACHINE = "sim:xeon-e5405"
+RUN = (
+    "run", "intset", "-p", "structure=list", "-p", "elements=64", "-p", "range=128", "-p", "operations=60", "--machine",
+    MACHINE, "--threads", "1,4", "--allocator", "glibc,loam", "--blocks", "2", "--json",
+)  # fmt: skip
+
+
+def result(folder: Path) -> dict[str, Any]:
+    command = [str(paths.root() / "loam"), *RUN, "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def runs_of(folder: Path) -> list[dict[str, Any]]:
+    return list(journal.read(folder))
+
+
+def counts(found: dict[str, Any]) -> list[Any]:
+    return [(cell["factors"], cell["metrics"]["ops_per_s"], cell["metrics"]["attempts"], cell["counters"])
+            for cell in found["cells"]]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    built("etl-wb")
+    built("malloc")
+    folder = tmp_path_factory.mktemp("first") / "out"
+    return result(folder), runs_of(folder)
+
+
+def test_the_same_command_gives_the_same_counts(first: tuple[dict[str, Any], Any], tmp_path: Path) -> None:
+    assert counts(result(tmp_path / "out")) == counts(first[0])
+
+
+def test_the_result_says_that_it_was_simulated(first: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    found, lines = first
+    machine = found["machines"][MACHINE]
+    assert machine["simulated"] and machine["deterministic"] and machine["cores"] == 8
+    begins = [record for line in lines for record in line["records"] if record["kind"] == "begin"]
+    assert begins
+    for begin in begins:
+        assert begin["simulated"]["machine"] == "xeon-e5405"
+        assert begin["simulated"]["costs"] == "per access"
+    assert {line["identity"]["machine"]["name"] for line in lines} == {MACHINE}
+
+
+def test_blocks_and_the_second_copy_are_seeds(first: tuple[Any, list[dict[str, Any]]]) -> None:
+    seeds = {
+        record["simulated"]["seed"] for line in first[1] for record in line["records"] if record["kind"] == "begin"
+    }
+    assert len(seeds) == 4
+
+
+def test_misses_and_transfers_stand_beside_the_rate(first: tuple[dict[str, Any], Any]) -> None:
+    cells = {
+        (cell["factors"]["threads"], cell["factors"]["allocator"]): cell
+        for cell in first[0]["cells"]
+        if cell["copy"] == 0
+    }
+    alone, four = (cells[threads, "glibc"]["counters"][0] for threads in (1, 4))
+    assert alone["source"] == four["source"] == "simulator"
+    assert alone["transfers"] == 0 < four["transfers"]
+
+
+def test_the_lines_that_moved_stand_with_their_cores_and_times(first: tuple[dict[str, Any], Any]) -> None:
+    cells = [cell for cell in first[0]["cells"] if cell["factors"]["threads"] == 4 and cell["copy"] == 0]
+    assert len(cells) == 2
+    for cell in cells:
+        found = cell["moves"]
+        top = found["lines"][0]
+        assert 0 < found["begin_ms"] < found["end_ms"]
+        assert top["transfers"] > 0
+        assert len(top["arrived"]) <= 4 < found["columns"]
+        assert ":" in top["asked_by"]
+        # What arrived is what went from one core to another; a sample of the transfers.
+        arrived = sum(sum(counts) for counts in top["arrived"].values())
+        assert arrived == sum(count for _, _, count in top["between"])
+        assert arrived <= top["transfers"] <= 2 * arrived * found["one_in"]
+
+
+def test_a_program_without_hooks_is_refused() -> None:
+    build.ensure_built(["etl-wb"])
+    with pytest.raises(LoamError, match="without the simulator's hooks"):
+        workloads.check_instrumented(workloads.resolve_syncs(["etl-wb"]), machines.find(MACHINE))
+
+
+def test_more_threads_than_cores_are_refused() -> None:
+    with pytest.raises(LoamError, match=f"machine {MACHINE} has 8 hardware threads"):
+        workloads.check_threads([9], [], machines.find(MACHINE), oversubscribe=False)

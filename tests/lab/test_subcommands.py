@@ -1,0 +1,55 @@
+"""`loam page` and `loam selfcheck`: what there is, and what a mistyped line is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loam_lab import paths, subcommands
+from loam_lab.cli import main
+from loam_lab.errors import LoamError
+
+
+def test_every_page_has_a_subject_of_its_name() -> None:
+    written = {file.stem for file in (paths.root() / "docs" / "performance").glob("*.md")}
+    by_hand = written - set(subcommands.listed("pages"))
+    assert by_hand <= {"README"}, "a page without a command that writes it"
+
+
+def test_a_listing_shows_names_and_what_they_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["page"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(subcommands.listed("pages"))
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["page", "mallok"], "did you mean malloc?"),
+        (["selfcheck", "coverag"], "did you mean coverage?"),
+        (["page", "malloc", "--foo"], "unrecognized arguments: --foo"),
+        (["page", "malloc", "/nowhere"], "holds no result.json"),
+    ],
+)
+def test_a_mistyped_line_is_an_error_of_ours(line: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(line) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_subject_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["page", "malloc", "--help"]) == 0
+    assert "--ours" in capsys.readouterr().out
+
+
+def test_options_are_checked_before_anything_is_done(tmp_path: Path) -> None:
+    with pytest.raises(LoamError, match="invalid int value"):
+        subcommands.run("selfcheck", "check", ["volume", "--records", "many", "--keep", str(tmp_path)])
+
+
+def test_a_page_is_not_made_of_a_result_of_another_schema(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"schema": 1}')
+    with pytest.raises(LoamError, match="has schema 1"):
+        subcommands.run("pages", "page", ["malloc", str(tmp_path), "--page", str(tmp_path / "p.md")])
+    assert not (tmp_path / "p.md").exists()

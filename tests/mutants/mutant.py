@@ -1,0 +1,166 @@
+"""What a mutant is: its file, and its edits applied.
+
+A mutant is a file NAME.toml in the folder of the source file that it changes: that of runtime/tm/logs/undo_log.hpp is
+tests/mutants/tm/logs/undo_log/, that of simulator/model/misses.cpp is tests/mutants/simulator/model/misses/,
+that of include/loam/tm_norec.h is tests/mutants/include/loam/tm_norec/,
+that of lab/loam_lab/claims/values.py is tests/mutants/lab/claims/values/. It holds
+
+    what       the fault, in words
+    killed_by  ["TEST", "GTEST FILTER"]: the test executable (its source is found by name) and the tests that must fail;
+               of the lab ["test_FILE", "TEST FUNCTION"]; with the preset sim
+               ["PROGRAM of tests/simulator", "ITS WORDS"]
+    preset     "checked" (default) or "asan": the flags to compile with; "sim": a weaker memory order, which the schedule
+               checker must find (in_simulator.py)
+    edit       one or more of
+                 in    the function, type or namespace where it is (A::f: f within A); without it, the whole file,
+                       as always in Python
+                 drop  some tokens: the statement around them goes
+                 old   some tokens, and
+                 new   what stands in their place
+                 file  below runtime/ or lab/loam_lab/ (or simulator/..., structures/..., include/...), not that of the folder
+
+The tokens must occur exactly once there; comments and white space do not count (places.py).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from places import Lost, runs, statement, tokens
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+_KEYS = {"in", "drop", "old", "new", "file"}
+
+
+class Broken(Exception):
+    """A mutant that does not fit the source any more, or does not compile."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    what: str
+    test: str
+    filter: str
+    preset: str
+    edits: tuple[Mapping[str, str], ...]  # each with its file, relative to the root
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it changes the lab."""
+        return self.edits[0]["file"].endswith(".py")
+
+    @property
+    def in_simulator(self) -> bool:
+        """Whether it weakens a memory order, which only the schedule checker shows."""
+        return self.preset == "sim"
+
+    def apply(self, target: Path) -> set[str]:
+        """Write the files that it changes, changed, below `target`, where the others need not be.
+
+        returns: the files, relative
+        raises: Broken
+        """
+        touched = set()
+        for edit in self.edits:
+            file = target / edit["file"]
+            text = (file if file.is_file() else ROOT / edit["file"]).read_text()
+            try:
+                changed = apply(edit, text)
+            except Lost as problem:
+                raise Broken(f"{edit['file']}: {problem}") from None
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(changed)
+            touched.add(edit["file"])
+        return touched
+
+
+def apply(edit: Mapping[str, str], text: str) -> str:
+    """A source text with one edit.
+
+    raises: Lost
+    """
+    unknown = set(edit) - _KEYS
+    if unknown or ("drop" in edit) == ("old" in edit) or ("old" in edit) != ("new" in edit):
+        raise Lost(
+            f"an edit has `drop`, or `old` and `new`, and perhaps `in` and `file`; this one {', '.join(sorted(edit))}"
+        )
+    run = edit.get("drop", edit.get("old", ""))
+    scope = edit.get("in", "")
+    found = runs(text, scope, run)
+    if len(found) != 1:
+        where = f" in {scope}" if scope else ""
+        raise Lost(f"`{run}` occurs {len(found)} times{where}, not once; fit the mutant to the source, or, if what it "
+                   "tests is gone, delete it and say which test covers the reason now")  # fmt: skip
+    source = tokens(text)
+    first, end = statement(source, *found[0]) if "drop" in edit else found[0]
+    return text[: source[first].start] + edit.get("new", "") + text[source[end - 1].end :]
+
+
+def _source_of(folder: Path, edit: Mapping[str, str]) -> str:
+    """The file below the root that an edit changes: of a header and its .cpp the one in which the place is."""
+    relative = folder.relative_to(HERE)
+    of_lab = relative.parts[0] == "lab"
+    top, suffixes = (Path("lab/loam_lab"), (".py",)) if of_lab else (Path("runtime"), (".hpp", ".cpp", ".h"))
+    if "file" in edit:
+        return str(top / edit["file"] if of_lab else _below(Path(edit["file"])))
+    stem = top / relative.relative_to("lab") if of_lab else _below(relative)
+    there = [f"{stem}{suffix}" for suffix in suffixes if (ROOT / f"{stem}{suffix}").is_file()]
+    if not there:
+        raise Broken(
+            f"{folder.relative_to(ROOT)} is the folder of {stem}{suffixes[0]}, which is not there; move it with its source"
+        )
+    run = edit.get("drop", edit.get("old", ""))
+    return next((name for name in there if runs((ROOT / name).read_text(), edit.get("in", ""), run)), there[0])
+
+
+def _below(place: Path) -> Path:
+    """Where a place of these folders is in the tree."""
+    return place if place.parts[0] in ("simulator", "structures", "include") else Path("runtime") / place
+
+
+def read(file: Path) -> Mutant:
+    """The mutant of one file.
+
+    raises: Broken
+    """
+    data = tomllib.loads(file.read_text())
+    edits = tuple({**edit, "file": _source_of(file.parent, edit)} for edit in data["edit"])
+    test, wanted = data["killed_by"]
+    return Mutant(file.stem, data["what"], test, wanted, data.get("preset", "checked"), edits)
+
+
+def files() -> Iterable[Path]:
+    """The files of all mutants, by name."""
+    return sorted(HERE.rglob("*.toml"), key=lambda file: file.stem)
+
+
+def find(name: str) -> Mutant:
+    """The mutant of this name.
+
+    raises: Broken
+    """
+    for file in files():
+        if file.stem == name:
+            return read(file)
+    raise Broken(f"no such mutant: {name} (tests/mutants/**/*.toml)")
+
+
+def source_of_test(test: str) -> Path:
+    """The source of a test executable, or a file of tests in Python.
+
+    raises: Broken
+    """
+    found = [file for suffix in ("cpp", "py") for file in (ROOT / "tests").rglob(f"{test}.{suffix}")]
+    if len(found) != 1:
+        raise Broken(f"{test}: {len(found)} files of that name in tests/, one is expected")
+    return found[0]
+
+
+def class_of(stem: str) -> str:
+    """The class of the transactional algorithm in the file of this name."""
+    return "".join(part.capitalize() for part in stem.split("_"))

@@ -1,0 +1,224 @@
+// Hardware transactions beside software ones on a simulated machine.
+//   histories right|untold COUNT SEED   short random histories of two or three threads: some transactions in hardware, some in
+//                                       software. Transfers keep the sum of two to four numbers; whoever reads all of them
+//                                       checks it, in attempts that abort as well. untold: hardware commits do not move the
+//                                       sequence word, a fault that must show.
+//       prints histories= torn= (attempts that saw another sum) lost= (histories with a wrong end) hardware= software=
+//   disjoint THREADS TIMES              critical sections that share nothing, elided; prints commits= hardware=
+#include "runtime/tm/hardware/hybrid.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/platform/affinity.hpp"
+#include "runtime/platform/machine_simulated.hpp"
+#include "runtime/sync/barrier.hpp"
+#include "runtime/tm/hardware/elision.hpp"
+#include "runtime/tm/tm.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace loam;
+using tm::hardware::Hybrid;
+
+constexpr unsigned kThreads = 3, kNumbers = 4, kWordsPerLine = 8;
+constexpr long kEach = 100;
+
+// The hybrid without its notice to software.
+struct Untold {
+  template <bool kUpdates, class F>
+  static auto run(F& f) {
+    tm::Descriptor& d = tm::Descriptor::current_or_detached();
+    if (d.mode == tm::Mode::idle && platform::transaction_begin() == platform::kTransactionStarted) {
+      if (tm::norec_sequence.now.load() % 2 != 0) platform::transaction_abort<1>();
+      bool wrote = false;
+      const auto result = f(tm::hardware::PlainTx(d, wrote));
+      platform::transaction_commit();
+      ++d.statistics.hardware;
+      ++d.statistics.commits;
+      return result;
+    }
+    return Hybrid::in_software<kUpdates>(f);
+  }
+  template <class F>
+  static auto update(F&& f) {
+    return run<true>(f);
+  }
+  template <class F>
+  static auto read_only(F&& f) {
+    return run<false>(f);
+  }
+};
+
+struct History {
+  unsigned threads, numbers, apart, software_percent;
+
+  explicit History(base::Random random)
+      : threads(2 + random.below(2)),
+        numbers(2 + random.below(kNumbers - 1)),
+        apart(random.below(2) == 0 ? 1 : kWordsPerLine),
+        software_percent(20 + random.below(60)) {}
+};
+
+alignas(64) long memory[kNumbers * kWordsPerLine];
+
+struct alignas(128) Worker {
+  long change[kNumbers] = {};  // of the running history
+  std::uint64_t torn = 0, hardware = 0, software = 0;
+};
+Worker workers[kThreads];
+
+// Drawn before the transaction begins, so that each attempt of it does the same.
+struct Plan {
+  unsigned first, step, from, to, pause;
+  bool updates, looks_twice;
+
+  Plan(base::Random& random, unsigned numbers)
+      : first(random.below(numbers)),
+        step(random.below(2) == 0 ? 1 : numbers - 1),
+        from(random.below(numbers)),
+        to((from + 1 + random.below(numbers - 1)) % numbers),
+        pause(random.below(8)),
+        updates(random.below(3) != 0),
+        looks_twice(random.below(4) == 0) {}
+};
+
+void spend(unsigned steps) {
+  for (volatile unsigned left = steps; left > 0;) left = left - 1;
+}
+
+template <class Way>
+void transact(const History& history, base::Random& random, Worker& worker) {
+  const Plan plan(random, history.numbers);
+  const auto at = [&history](unsigned number) -> long& { return memory[number * history.apart]; };
+  const auto look = [&](auto& tx) {
+    long sum = 0;
+    for (unsigned i = 0; i < history.numbers; ++i) {
+      sum += tx.read(at((plan.first + i * plan.step) % history.numbers));
+      spend(plan.pause);
+    }
+    if (sum != static_cast<long>(history.numbers) * kEach) ++worker.torn;
+  };
+  const auto read = [&](auto tx) {
+    look(tx);
+    return 0;
+  };
+  const auto transfer = [&](auto tx) {
+    look(tx);
+    tx.write(at(plan.from), tx.read(at(plan.from)) - 1);
+    spend(plan.pause);
+    tx.write(at(plan.to), tx.read(at(plan.to)) + 1);
+    if (plan.looks_twice) look(tx);
+    return 0;
+  };
+  const bool software = random.below(100) < history.software_percent;
+  if (plan.updates) {
+    software ? Hybrid::in_software<true>(transfer) : Way::update(transfer);
+    --worker.change[plan.from];
+    ++worker.change[plan.to];
+  } else {
+    software ? Hybrid::in_software<false>(read) : Way::read_only(read);
+  }
+}
+
+// Whether all numbers are what the transfers make of them; puts them back for the next history.
+bool ended_right(const History& history) {
+  bool right = true;
+  for (unsigned number = 0; number < history.numbers; ++number) {
+    long expected = kEach;
+    for (Worker& worker : workers) {
+      expected += worker.change[number];
+      worker.change[number] = 0;
+    }
+    right &= memory[number * history.apart] == expected;
+  }
+  for (long& word : memory) word = kEach;
+  return right;
+}
+
+template <class Way>
+void histories(std::uint64_t count, std::uint64_t seed) {
+  for (long& word : memory) word = kEach;
+  std::uint64_t lost = 0;
+  sync::Barrier begin(kThreads), end(kThreads);
+  std::vector<std::thread> threads;
+  for (unsigned own = 0; own < kThreads; ++own)
+    threads.emplace_back([&, own] {
+      platform::pin_this_thread(own);
+      Worker& worker = workers[own];
+      for (std::uint64_t index = 0; index < count; ++index) {
+        const History history(base::Random(seed, index * (kThreads + 1)));
+        base::Random random(seed, index * (kThreads + 1) + 1 + own);
+        begin.arrive_and_wait();
+        if (own < history.threads)
+          for (unsigned left = 2 + random.below(3); left > 0; --left) {
+            spend(random.below(16));
+            transact<Way>(history, random, worker);
+          }
+        end.arrive_and_wait();
+        // The others are at the next barrier meanwhile, or on their way.
+        if (own == 0 && !ended_right(history)) ++lost;
+      }
+      const tm::Statistics counted = tm::statistics();
+      worker.hardware = counted.hardware;
+      worker.software = counted.commits - counted.hardware;
+      tm::thread_exit();
+    });
+  for (auto& thread : threads) thread.join();
+  Worker all;
+  for (const Worker& worker : workers) {
+    all.torn += worker.torn;
+    all.hardware += worker.hardware;
+    all.software += worker.software;
+  }
+  const auto shown = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf("histories=%llu torn=%llu lost=%llu hardware=%llu software=%llu\n", shown(count), shown(all.torn),
+              shown(lost), shown(all.hardware), shown(all.software));
+}
+
+void disjoint(unsigned count, std::uint64_t times) {
+  static tm::hardware::FallbackLock lock;
+  struct alignas(128) Own {
+    std::uint64_t value = 0;
+    tm::Statistics counted;
+  };
+  std::vector<Own> all(count);
+  std::vector<std::thread> threads;
+  for (Own& own : all)
+    threads.emplace_back([&own, place = static_cast<unsigned>(&own - all.data()), times] {
+      platform::pin_this_thread(place);
+      for (std::uint64_t i = 0; i < times; ++i) tm::hardware::elide(lock, own.counted, [&own] { return ++own.value; });
+    });
+  for (auto& thread : threads) thread.join();
+  std::uint64_t commits = 0, hardware = 0;
+  for (const Own& own : all) {
+    if (own.value != times) std::exit(1);
+    commits += own.counted.commits;
+    hardware += own.counted.hardware;
+  }
+  std::printf("commits=%llu hardware=%llu\n", static_cast<unsigned long long>(commits),
+              static_cast<unsigned long long>(hardware));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto word = [&](int place) -> std::string_view { return argc > place ? argv[place] : ""; };
+  const auto number = [&](int place) { return argc > place ? std::strtoull(argv[place], nullptr, 10) : 0; };
+  tm::configure_once();
+  if (word(1) == "histories" && word(2) == "right") {
+    histories<Hybrid>(number(3), number(4));
+  } else if (word(1) == "histories" && word(2) == "untold") {
+    histories<Untold>(number(3), number(4));
+  } else if (word(1) == "disjoint") {
+    disjoint(static_cast<unsigned>(number(2)), number(3));
+  } else {
+    return 2;
+  }
+  return 0;
+}

@@ -1,0 +1,214 @@
+// Transactions under the schedule checker (LOAM_SIM_CHECK), one algorithm in a process: each piece checks itself and ends
+// with status 1 where it is wrong. Run by tests/lab/simulator/test_transactional_orders.py.
+//   transactional_orders PIECE/ALGORITHM   without words, it lists them
+//   bank       money moves between accounts; whoever adds them up always sees the same sum
+//   skew       of two transactions that each look at what the other one writes, one sees it
+//   published  what was written plainly before a transaction is there for whoever learns of it by another one
+//   privatized  what a transaction has unlinked may be used plainly once it has returned
+// LOAM_TEST_ALGORITHMS: the classes of fewer algorithms; mutants, of which each concerns one, are compiled for that alone.
+#include "runtime/tm/algorithms.hpp"
+#include "runtime/tm/attempts/driver.hpp"
+#include "runtime/tm/runtime.hpp"
+#include "tests/simulator/pieces.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace {
+
+namespace tm = loam::tm;
+using loam::tests::check, loam::tests::together;
+
+#ifdef LOAM_TEST_ALGORITHMS
+using Tested = tm::AlgorithmList<LOAM_TEST_ALGORITHMS>;
+#else
+using Tested = tm::Algorithms;
+#endif
+
+// A word with an ownership record of its own.
+struct alignas(64) Apart {
+  long value = 0;
+};
+
+// Threads that wait for each other. Nobody learns more by it than that the others have come so far.
+template <unsigned kThreads>
+class Meeting {
+ public:
+  void wait() noexcept {
+    const unsigned round = came_.fetch_add(1, std::memory_order_acq_rel) / kThreads + 1;
+    while (came_.load(std::memory_order_acquire) < round * kThreads) {
+    }
+  }
+
+ private:
+  std::atomic<unsigned> came_{0};
+};
+
+// A thread's first transaction prepares its logs under a lock: whoever came first would be done before the next begins.
+template <class Driver>
+void prepare() {
+  static thread_local Apart own;
+  Driver::update([](auto& t) { t.write(own.value, t.read(own.value) + 1); });
+}
+
+template <class Driver>
+void bank() {
+  constexpr unsigned kAccounts = 4, kMoves = 24, kLooks = 24;
+  constexpr long kEach = 10;
+  static std::array<Apart, kAccounts> accounts;
+  static Meeting<3> meeting;
+  for (Apart& account : accounts) account.value = kEach;
+  const auto mover = [] {
+    prepare<Driver>();
+    meeting.wait();
+    for (unsigned i = 0; i < kMoves; ++i)
+      Driver::update([i](auto& t) {
+        long& from = accounts[i % kAccounts].value;
+        long& to = accounts[(i + 1) % kAccounts].value;
+        t.write(from, t.read(from) - 1);
+        t.write(to, t.read(to) + 1);
+      });
+  };
+  const auto adder = [] {
+    prepare<Driver>();
+    meeting.wait();
+    for (unsigned i = 0; i < kLooks; ++i) {
+      const long sum = Driver::read_only([](auto& t) {
+        long all = 0;
+        for (Apart& account : accounts) all += t.read(account.value);
+        return all;
+      });
+      check(sum == kEach * kAccounts, "the sum of the accounts, as a transaction sees it");
+    }
+  };
+  together(mover, mover, adder);
+  long sum = 0;
+  for (const Apart& account : accounts) sum += account.value;
+  check(sum == kEach * kAccounts, "the sum of the accounts in the end");
+}
+
+template <class Driver>
+void skew() {
+  constexpr unsigned kRounds = 16;
+  using Side = std::array<Apart, kRounds>;
+  static Side left, right;
+  static Meeting<2> meeting;
+  const auto raise = [](Side& own, Side& other) {
+    prepare<Driver>();
+    for (unsigned i = 0; i < kRounds; ++i) {
+      meeting.wait();
+      Driver::update([&](auto& t) {
+        if (t.read(other[i].value) == 0) t.write(own[i].value, 1);
+      });
+    }
+  };
+  together([=] { raise(left, right); }, [=] { raise(right, left); });
+  for (unsigned i = 0; i < kRounds; ++i)
+    check(left[i].value + right[i].value == 1, "of two, one sees the other's write");
+}
+
+template <class Driver>
+void published() {
+  constexpr unsigned kRounds = 16;
+  static std::array<long, kRounds> contents;
+  static std::array<Apart, kRounds> filled;
+  static Meeting<2> meeting;
+  together(
+      [] {
+        prepare<Driver>();
+        meeting.wait();
+        for (unsigned i = 0; i < kRounds; ++i) {
+          contents[i] = i + 1;
+          Driver::update([i](auto& t) { t.write(filled[i].value, 1); });
+        }
+      },
+      [] {
+        prepare<Driver>();
+        meeting.wait();
+        for (unsigned i = 0; i < kRounds; ++i) {
+          while (Driver::read_only([i](auto& t) { return t.read(filled[i].value); }) == 0) {
+          }
+          check(contents[i] == i + 1, "what was written before it was published");
+        }
+      });
+}
+
+template <class Driver>
+void privatized() {
+  constexpr unsigned kRounds = 16;
+  constexpr long kIntact = 7;
+  static std::array<Apart, kRounds> nodes, links;  // link: 1 where the node may be reached
+  static Meeting<3> meeting;
+  const auto is_intact = [](long value) { return value == kIntact || value == kIntact + 1; };
+  for (unsigned i = 0; i < kRounds; ++i) nodes[i].value = kIntact, links[i].value = 1;
+  const auto unlinks = [=] {
+    prepare<Driver>();
+    for (unsigned i = 0; i < kRounds; ++i) {
+      meeting.wait();
+      Driver::update([i](auto& t) { t.write(links[i].value, 0); });
+      const long was = nodes[i].value;
+      nodes[i].value = 0;
+      check(is_intact(was), "an unlinked node, read plainly");
+    }
+  };
+  const auto changes = [] {
+    prepare<Driver>();
+    for (unsigned i = 0; i < kRounds; ++i) {
+      meeting.wait();
+      Driver::update([i](auto& t) {
+        if (t.read(links[i].value) != 0) t.write(nodes[i].value, t.read(nodes[i].value) + 1);
+      });
+    }
+  };
+  const auto looks = [=] {
+    prepare<Driver>();
+    for (unsigned i = 0; i < kRounds; ++i) {
+      meeting.wait();
+      const long seen =
+          Driver::read_only([i](auto& t) { return t.read(links[i].value) != 0 ? t.read(nodes[i].value) : kIntact; });
+      check(is_intact(seen), "a linked node, as a transaction sees it");
+    }
+  };
+  together(unlinks, changes, looks);
+  for (const Apart& node : nodes) check(node.value == 0, "an unlinked node, written plainly");
+}
+
+// Attempts that others may have to wait for end in another way than those that need not be waited for.
+struct Piece {
+  std::string_view name;
+  void (*run)();
+  tm::Privatization privatization;
+};
+template <class Driver>
+constexpr std::array kPieces{Piece{"bank", bank<Driver>, tm::Privatization::none},
+                             Piece{"skew", skew<Driver>, tm::Privatization::none},
+                             Piece{"published", published<Driver>, tm::Privatization::commit},
+                             Piece{"privatized", privatized<Driver>, tm::Privatization::commit}};
+
+}  // namespace
+
+int main(int count, char** words) {
+  bool ran = count == 1;
+  for (const tm::AlgorithmDescription& algorithm : Tested::kDescriptions) {
+    if (algorithm.threads_max == 1) continue;
+    Tested::with<false>(algorithm.name, [&]<class Algorithm>() {
+      for (const Piece& piece : kPieces<tm::Driver<Algorithm>>) {
+        const std::string word = std::string(piece.name) + "/" + std::string(algorithm.name);
+        if (count == 1) std::puts(word.c_str());
+        if (ran || word != words[1]) continue;
+        tm::Config small;
+        small.records_log2 = tm::kRecordsLog2Min;
+        small.shift = 6;  // a stripe for each of what lies apart
+        small.privatization = piece.privatization;
+        tm::configure(small);
+        piece.run();
+        std::puts("done");
+        ran = true;
+      }
+    });
+  }
+  return ran ? 0 : 2;
+}

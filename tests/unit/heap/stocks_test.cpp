@@ -1,0 +1,269 @@
+// Blocks that lie ready for a thread's transactions (stocks.hpp, lending.hpp), as who runs transactions uses them.
+#include "runtime/heap/compositions/loam.hpp"
+#include "runtime/heap/lending.hpp"
+#include "tests/harness/child.hpp"
+#include "tests/harness/heaps.hpp"
+#include "tests/harness/refusing_pages.hpp"
+
+#include "runtime/base/random.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace loam::heap {
+namespace {
+
+using Composition = LoamComposition<tests::NoThreadsHook, tests::DyingFaults>;
+using TestHeap = Heap<Composition>;
+using TestLending = Lending<Composition>;
+using TestStocks = Stocks<Composition::Classes>;
+constexpr auto verified = tests::verified<TestHeap>;
+constexpr auto in_a_thread = [](auto body) { tests::in_a_thread<TestHeap>(body); };
+
+// What runtime/tm does, reduced to one size.
+struct User {
+  const platform::Stocks* stocks = &platform::no_stocks;
+
+  User() { EXPECT_TRUE(TestLending::lend(&stocks)); }
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+  ~User() { TestLending::end(); }
+
+  platform::Stock& of(std::size_t bytes) const { return *stocks->of[(bytes + 15) / 16]; }
+
+  void begin(std::size_t bytes) const { of(bytes).kept = of(bytes).next; }
+  void abort(std::size_t bytes) const { of(bytes).next = of(bytes).kept; }
+
+  std::byte* take(std::size_t bytes) const {
+    platform::Stock& stock = of(bytes);
+    if (*stock.next == nullptr) {
+      EXPECT_TRUE(TestLending::restock(stock));
+    }
+    auto* const block = static_cast<std::byte*>(*stock.next++);
+    EXPECT_NE(block, nullptr);
+    static_cast<FreeBlock*>(static_cast<void*>(block))->mark = 0;
+    std::memset(block, 0x5a, bytes);  // nothing that the heap wrote there is left
+    return block;
+  }
+};
+
+TEST(Stocks, AreLentAndTakenBack) {
+  const platform::Stocks* first = &platform::no_stocks;
+  ASSERT_TRUE(TestLending::lend(&first));
+  EXPECT_NE(first->units, 0u);
+  const platform::Stocks* second = &platform::no_stocks;
+  ASSERT_TRUE(TestLending::lend(&second));
+  EXPECT_EQ(first, &platform::no_stocks);
+  EXPECT_NE(second->units, 0u);
+  TestLending::end();
+  EXPECT_EQ(second, &platform::no_stocks);
+  TestLending::end();
+}
+
+TEST(Stocks, AHeapThatLeavesItsThreadTakesThemBack) {
+  const platform::Stocks* user = &platform::no_stocks;
+  std::thread([&user] {
+    ASSERT_TRUE(TestLending::lend(&user));
+    EXPECT_NE(user->units, 0u);
+    TestHeap::thread_exit();
+    EXPECT_EQ(user, &platform::no_stocks);
+  }).join();
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(Stocks, ServeEachSizeWithBlocksThatPlainFreeTakes) {
+  const User user;
+  std::set<std::byte*> blocks;
+  for (std::size_t bytes = 1; bytes <= platform::kStockBytesMax; bytes += 7)
+    for (int i = 0; i < 20; ++i) {
+      std::byte* const block = user.take(bytes);
+      EXPECT_EQ(address_of(block) % kBlockAlignment, 0u);
+      EXPECT_GE(TestHeap::usable_bytes(block), bytes);
+      EXPECT_TRUE(blocks.insert(block).second);
+    }
+  EXPECT_EQ(verified(), "");
+  for (std::byte* const block : blocks) TestHeap::deallocate(block);
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(Stocks, AnAbortFindsWhatTheAttemptTookInItsOrder) {
+  const User user;
+  constexpr std::size_t kBytes = 48;
+  for (const std::size_t taken : {1, 10, 63, 64, 65, 1000, 20000}) {
+    user.begin(kBytes);
+    std::vector<std::byte*> before(taken), after(taken);
+    for (std::byte*& block : before) block = user.take(kBytes);
+    user.abort(kBytes);
+    EXPECT_EQ(verified(), "") << taken;
+    user.begin(kBytes);
+    for (std::byte*& block : after) block = user.take(kBytes);
+    EXPECT_EQ(before, after) << taken;
+    user.abort(kBytes);
+  }
+}
+
+TEST(Stocks, TakeBackUpToTheirMostAndTheRestGoesToMalloc) {
+  const User user;
+  constexpr std::size_t kBytes = 32;
+  constexpr std::uint32_t kMost = TestStocks::most_of(Composition::Classes::class_of(kBytes));
+  TestHeap::trim();
+  const std::vector<std::byte*> blocks = tests::filled_blocks<TestHeap>(kMost + 10, kBytes, 1);
+  for (std::byte* const block : blocks) TestLending::give(block);
+  EXPECT_EQ(verified(), "");
+  for (std::uint32_t i = 0; i < 10; ++i) EXPECT_EQ(TestHeap::allocate(kBytes), blocks[blocks.size() - 1 - i]);
+  for (std::uint32_t i = 0; i < kMost; ++i) EXPECT_EQ(user.take(kBytes), blocks[kMost - 1 - i]);
+  for (std::byte* const block : blocks) TestHeap::deallocate(block);
+}
+
+TEST(Stocks, BlocksOfOtherThreadsGoHome) {
+  const User user;
+  constexpr std::size_t kBytes = 64;
+  std::vector<std::byte*> others;
+  in_a_thread([&others] { others = tests::filled_blocks<TestHeap>(8, kBytes, 1); });
+  const std::set<std::byte*> known(others.begin(), others.end());
+  for (std::byte* const block : others) TestLending::give(block);
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(known.contains(user.take(kBytes)));
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(Stocks, LongAndStrangeBlocksAreFreed) {
+  const User user;
+  TestLending::give(nullptr);
+  for (const std::size_t bytes : {1025, 4096, 100000, 70 << 20}) TestLending::give(TestHeap::allocate(bytes));
+  TestLending::give(TestHeap::allocate_aligned(512, 512));
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(Stocks, AreEmptiedByTrimAndAnAttemptKeepsItsBlocks) {
+  const User user;
+  constexpr std::size_t kBytes = 80;
+  user.begin(kBytes);
+  std::vector<std::byte*> taken(100);
+  for (std::byte*& block : taken) block = user.take(kBytes);
+  TestHeap::trim();
+  EXPECT_EQ(*user.of(kBytes).next, nullptr) << "malloc has the rest";
+  EXPECT_EQ(verified(), "");
+  const std::set<void*> known(taken.begin(), taken.end());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(known.contains(TestHeap::allocate(kBytes)));
+  user.abort(kBytes);
+  for (std::byte* const block : taken) EXPECT_EQ(user.take(kBytes), block);
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(StocksDeathTest, WhatIsInAStockIsNotFreedAgain) {
+  const User user;
+  std::byte* const block = tests::filled<TestHeap>(128, 1);
+  TestLending::give(block);
+  EXPECT_DEATH(TestHeap::deallocate(block), "double free in a block of 128 bytes");
+  EXPECT_DEATH(TestLending::give(block), "double free in a block of 128 bytes");
+}
+
+// Attempts, commits, frees and trims at random beside plain calls: each block is in one place.
+TEST(Stocks, AtRandomNoBlockIsHandedOutTwice) {
+  const User user;
+  base::Random random(7, 1);
+  constexpr std::size_t kSizes[] = {16, 48, 112, 300, 1000};
+  std::vector<std::byte*> held;  // in use
+  std::set<std::byte*> known;
+  const auto hold = [&](std::byte* block) {
+    held.push_back(block);
+    ASSERT_TRUE(known.insert(block).second) << "handed out twice";
+  };
+  const auto some = [&] {
+    std::swap(held[random.below(static_cast<std::uint32_t>(held.size()))], held.back());
+    std::byte* const found = held.back();
+    held.pop_back();
+    known.erase(found);
+    return found;
+  };
+  for (int step = 0; step < 4000; ++step) {
+    const std::size_t bytes = kSizes[random.below(5)];
+    switch (random.below(6)) {
+      case 0:
+      case 1: {  // an attempt
+        user.begin(bytes);
+        std::vector<std::byte*> taken(random.below(40) * random.below(8));
+        for (std::byte*& block : taken) block = user.take(bytes);
+        if (random.below(2) == 0)
+          user.abort(bytes);
+        else
+          for (std::byte* const block : taken) hold(block);
+        break;
+      }
+      case 2:
+        hold(static_cast<std::byte*>(TestHeap::allocate(bytes)));
+        break;
+      case 3:
+        for (auto left = random.below(100); left > 0 && !held.empty(); --left) TestLending::give(some());
+        break;
+      case 4:
+        for (auto left = random.below(20); left > 0 && !held.empty(); --left) TestHeap::deallocate(some());
+        break;
+      case 5:
+        if (random.below(50) == 0) TestHeap::trim();
+        break;
+    }
+    if (step % 500 == 0) {
+      ASSERT_EQ(verified(), "") << step;
+    }
+  }
+  while (!held.empty()) TestLending::give(some());
+  EXPECT_EQ(verified(), "");
+}
+
+// ---- no memory, and heaps that watch every call ----
+
+using RefusingComposition = LoamComposition<tests::NoThreadsHook, tests::DyingFaults, tests::RefusingPages>;
+
+TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
+  using RefusingHeap = Heap<RefusingComposition>;
+  using RefusingLending = Lending<RefusingComposition>;
+  tests::in_child([] {
+    const platform::Stocks* stocks = &platform::no_stocks;
+    ASSERT_TRUE(RefusingHeap::attach());
+    tests::RefusingPages::refuse(0, tests::RefusingPages::kAllThatFollow);
+    EXPECT_FALSE(RefusingLending::lend(&stocks));
+    EXPECT_EQ(stocks->units, 0u);
+    tests::RefusingPages::serve_all();
+    ASSERT_TRUE(RefusingLending::lend(&stocks));
+    // Each request for pages of an attempt that takes more and more is refused once.
+    platform::Stock& stock = *stocks->of[3];
+    std::set<void*> taken;
+    for (int served = 0; served < 40; ++served) {
+      tests::RefusingPages::refuse(served, tests::RefusingPages::kAllThatFollow);
+      stock.kept = stock.next;
+      const std::size_t before = taken.size();
+      for (int i = 0; i < 100000; ++i) {
+        if (*stock.next == nullptr && !RefusingLending::restock(stock)) break;
+        ASSERT_TRUE(taken.insert(*stock.next).second);
+        ++stock.next;
+      }
+      EXPECT_EQ(tests::verified<RefusingHeap>(), "") << served << " " << before;
+      if (served % 2 == 0) {
+        for (; stock.next != stock.kept; --stock.next) taken.erase(stock.next[-1]);
+      }
+    }
+    EXPECT_GT(taken.size(), 1000u);
+    tests::RefusingPages::serve_all();
+    EXPECT_TRUE(*stock.next != nullptr || RefusingLending::restock(stock));
+  });
+}
+
+struct GuardedAlways {
+  static bool on() noexcept { return true; }
+};
+
+TEST(Stocks, AGuardedHeapLendsNothing) {
+  using Guarding = LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, GuardedAlways>;
+  const platform::Stocks* stocks = &platform::no_stocks;
+  EXPECT_FALSE(Lending<Guarding>::lend(&stocks));
+  EXPECT_EQ(stocks, &platform::no_stocks);
+}
+
+}  // namespace
+}  // namespace loam::heap

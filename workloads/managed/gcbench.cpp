@@ -1,0 +1,249 @@
+// gcbench: each thread walks a list of lists of its own, and at every node updates, allocates, inserts or deletes.
+//   Source  Meawad, Macnak, Vitek, "Collecting transactional garbage", TRANSACT 2011, section 2.1; size n is n outer and
+//           n inner elements. One traversal is one transaction. Nothing is shared, so nothing aborts: what collecting
+//           costs beyond gc-raw is what transactions leave behind.
+//   Percentages of the paper: 5 % update, 15 % allocate what is dead at once, 65 % what is dead at commit, 5 % insert,
+//   5 % delete; the rest only reads.
+#include "workloads/harness/workload.hpp"
+#include "workloads/managed/harness/program.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace loam::workloads::managed {
+namespace {
+
+struct Box : gc::Object {
+  gc::Value<double> number;
+  static gc::Descriptor describe() { return gc::describe<Box>("box"); }
+};
+struct Inner : gc::Object {
+  gc::Ref<Inner> next;
+  gc::Ref<Box> box;
+  static gc::Descriptor describe() { return gc::describe<Inner>("inner", &Inner::next, &Inner::box); }
+};
+struct Outer : gc::Object {
+  gc::Ref<Outer> next;
+  gc::Ref<Inner> head;
+  static gc::Descriptor describe() { return gc::describe<Outer>("outer", &Outer::next, &Outer::head); }
+};
+struct Junk : gc::Object {
+  gc::Ref<Junk> next;
+  gc::Value<double> number;
+  static gc::Descriptor describe() { return gc::describe<Junk>("junk", &Junk::next); }
+};
+
+constexpr std::string_view kJunk[] = {"plain", "transactional"};
+constexpr ParameterSpec kParameters[] = {
+    ParameterSpec::integer("size", 400, 1, 4000, "1", "outer elements, and inner ones of each: size * size nodes"),
+    ParameterSpec::integer("operations", 20, 1, 1 << 30, "1", "traversals of each thread; one is a transaction"),
+    ParameterSpec::integer("update_percent", 5, 0, 100, "%", "of the nodes: write"),
+    ParameterSpec::integer("dead_percent", 15, 0, 100, "%", "allocate what is dead at once"),
+    ParameterSpec::integer("held_percent", 65, 0, 100, "%", "allocate what is dead at commit"),
+    ParameterSpec::integer("insert_percent", 5, 0, 100, "%", "insert a node"),
+    ParameterSpec::integer("delete_percent", 5, 0, 100, "%", "delete a node"),
+    ParameterSpec::choice("junk", kJunk, "whether objects that die at commit are enlisted as new ones"),
+};
+
+constexpr MetricSpec kOwnMetrics[] = {
+    {"nodes", "1", Better::neither, Kind::count},
+    {"checksum", "1", Better::neither, Kind::count},
+    {"heap_over_live", "1", Better::neither, Kind::ratio, "memory_bytes", "live_bytes"},
+};
+constexpr auto kMetrics = joined(kSharedMetrics, kOwnMetrics);
+
+struct Settings {
+  explicit Settings(const ParameterValues& values) : size(static_cast<std::uint32_t>(values.integer("size"))) {
+    static constexpr std::string_view kNames[] = {"update_percent", "dead_percent", "held_percent", "insert_percent",
+                                                  "delete_percent"};
+    std::uint32_t sum = 0;
+    for (std::size_t i = 0; i < std::size(kNames); ++i)
+      bounds[i] = sum += static_cast<std::uint32_t>(values.integer(kNames[i]));
+    operations = static_cast<std::uint64_t>(values.integer("operations"));
+    enlists_junk = values.choice("junk") == "transactional";
+  }
+
+  // What a thread has live at the most: its nodes, what a traversal holds until it commits, and its logs.
+  std::size_t live_bytes() const {
+    const double nodes = static_cast<double>(size) * size;
+    const double held = 0.01 * (bounds[2] - bounds[1]), updated = 0.01 * bounds[0],
+                 linked = 0.01 * (bounds[4] - bounds[2]);
+    const double objects = sizeof(Inner) + sizeof(Box) + held * sizeof(Junk);
+    // Whatever a read takes there: with -p entries the memory stays the same.
+    const double logs =
+        2 * sizeof(gc::ReadEntry) + (updated + linked) * (sizeof(gc::UpdateEntry) + sizeof(gc::UndoEntry));
+    return static_cast<std::size_t>(nodes * (objects + logs));
+  }
+
+  std::uint32_t size;
+  std::uint32_t bounds[5];  // cumulated percentages
+  std::uint64_t operations;
+  bool enlists_junk;
+};
+
+void check(const ParameterValues& values) {
+  if (Settings(values).bounds[4] > 100) reject("-p *_percent", "", "percentages of more than 100 in sum");
+}
+
+std::uint32_t xorshift(std::uint32_t state) noexcept {
+  state ^= state << 13;
+  state ^= state >> 17;
+  return state ^ state << 5;
+}
+
+// One traversal. The random numbers begin anew in each attempt.
+template <class Access>
+double traverse(Access& tx, const gc::Local<Outer>& first, const Settings& settings, std::uint32_t seed) {
+  auto& mutator = tx.mutator();
+  gc::Local<Outer> outer(mutator, first);
+  gc::Local<Inner> node(mutator), other(mutator);
+  gc::Local<Box> box(mutator), last(mutator);
+  gc::Local<Junk> keep(mutator);
+  double sum = 0;
+  std::uint32_t state = seed;
+  for (; outer; outer = tx.read(outer, &Outer::next)) {
+    for (node = tx.read(outer, &Outer::head); node; node = tx.read(node, &Inner::next)) {
+      state = xorshift(state);
+      const std::uint32_t event = (state >> 1) % 100;
+      box = tx.read(node, &Inner::box);
+      sum += tx.read(box, &Box::number);
+      if (event < settings.bounds[0]) {
+        tx.write(box, &Box::number, sum);
+      } else if (event < settings.bounds[1]) {
+        last = settings.enlists_junk ? tx.template create<Box>() : mutator.template allocate<Box>();
+        last->number.init(sum);
+      } else if (event < settings.bounds[2]) {
+        auto* const junk = settings.enlists_junk ? tx.template create<Junk>() : mutator.template allocate<Junk>();
+        junk->next.init(keep.get());
+        junk->number.init(sum);
+        keep = junk;
+      } else if (event < settings.bounds[3]) {
+        box = tx.template create<Box>();
+        box->number.init(sum);
+        other = tx.read(node, &Inner::next);
+        auto* const inserted = tx.template create<Inner>();
+        inserted->next.init(other.get());
+        inserted->box.init(box.get());
+        other = inserted;
+        tx.write(node, &Inner::next, other);
+      } else if (event < settings.bounds[4]) {
+        other = tx.read(node, &Inner::next);
+        if (other) {
+          other = tx.read(other, &Inner::next);
+          tx.write(node, &Inner::next, other);
+        }
+      }
+    }
+    tx.safepoint();
+  }
+  return sum;
+}
+
+Outer* build(Worker& worker, std::uint32_t size) {
+  gc::Local<Outer> outer(worker.mutator);
+  gc::Local<Inner> inner(worker.mutator);
+  gc::Local<Box> box(worker.mutator);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    inner = nullptr;
+    for (std::uint32_t k = 0; k < size; ++k) {
+      box = worker.mutator.allocate<Box>();
+      box->number.init(1.0 / (1 + k));
+      auto* const node = worker.mutator.allocate<Inner>();
+      node->next.init(inner.get());
+      node->box.init(box.get());
+      inner = node;
+    }
+    auto* const element = worker.mutator.allocate<Outer>();
+    element->next.init(outer.get());
+    element->head.init(inner.get());
+    outer = element;
+  }
+  return outer.get();
+}
+
+// returns the number of nodes; 0 if something in the structure is wrong
+std::uint64_t count_nodes(Worker& worker, Outer* first, std::uint32_t size) {
+  gc::Local<Outer> outer(worker.mutator, first);
+  gc::Local<Inner> node(worker.mutator);
+  gc::Local<Box> box(worker.mutator);
+  PlainAccess& plain = worker.plain();
+  std::uint64_t nodes = 0, outers = 0;
+  const std::uint64_t most = 4 * (std::uint64_t{size} * size + 100);
+  for (; outer; outer = plain.read(outer, &Outer::next), ++outers)
+    for (node = plain.read(outer, &Outer::head); node; node = plain.read(node, &Inner::next)) {
+      box = plain.read(node, &Inner::box);
+      if (!box || std::isnan(plain.read(box, &Box::number)) || ++nodes > most) return 0;
+    }
+  return outers == size ? nodes : 0;
+}
+
+class GcBench {
+ public:
+  using Settings = managed::Settings;
+  static std::size_t live_bytes(const Settings& settings, unsigned threads) { return settings.live_bytes() * threads; }
+
+  GcBench(Session& session, const Settings& settings, const Options& options)
+      : settings_(settings), seed_(static_cast<std::uint32_t>(options.seed) * 2654435761U), sums_(options.threads) {
+    for (unsigned i = 0; i < options.threads; ++i) roots_.emplace_back(session.heap);
+  }
+
+  void build(Worker& builder) {
+    for (auto& root : roots_) root.set(managed::build(builder, settings_.size));
+  }
+
+  std::uint64_t work(Worker& worker, unsigned thread, Pace& pace) {
+    gc::Local<Outer> first(worker.mutator, roots_[thread].get());
+    std::uint32_t seed = seed_ + thread + 1;
+    std::uint64_t done = 0;
+    double sum = 0;
+    for (; pace.goes_on(done); ++done) {
+      seed = xorshift(seed | 1);
+      sum += worker.atomically([&](auto& tx) { return traverse(tx, first, settings_, seed); });
+    }
+    sums_[thread] = sum;
+    return done;
+  }
+
+  const char* check(Worker& checker) {
+    const double expected = static_cast<double>(settings_.size) * settings_.size;
+    const auto* const bounds = settings_.bounds;
+    const bool stays = bounds[3] - bounds[2] == bounds[4] - bounds[3];
+    for (std::size_t i = 0; i < roots_.size(); ++i) {
+      const std::uint64_t count = count_nodes(checker, roots_[i].get(), settings_.size);
+      if (count == 0) return "a list is broken";
+      if (stays && std::abs(static_cast<double>(count) - expected) > 0.1 * expected + 100)
+        return "insertions and deletions are out of balance";
+      nodes_ += count;
+      checksum_ ^= std::rotl(std::bit_cast<std::uint64_t>(sums_[i]), static_cast<int>(i % 64));
+    }
+    return nullptr;
+  }
+
+  void add_to(base::JsonLine& line) { line.field("nodes", nodes_).field("checksum", checksum_ >> 12); }
+
+ private:
+  const Settings settings_;
+  const std::uint32_t seed_;
+  std::deque<gc::Global<Outer>> roots_;
+  std::vector<double> sums_;
+  std::uint64_t nodes_ = 0, checksum_ = 0;
+};
+
+bool run(const Options& options, Recorder& recorder) {
+  return run_program<GcBench>(options, recorder, Settings(options.parameters).operations);
+}
+
+const base::Registration<Workload> registration{
+    Workload{.name = "gcbench",
+             .summary = "private lists of lists, walked by transactions that allocate",
+             .kinds = {SyncKind::managed},
+             .parameters = kParameters,
+             .metrics = kMetrics,
+             .check = check,
+             .run = run}};
+
+}  // namespace
+}  // namespace loam::workloads::managed

@@ -1,0 +1,23 @@
+// gc-boehm-dedicated: as gc-dedicated, with Boehm's collector in the place of ours: whether what is said of logs holds for another one.
+#pragma once
+
+#include "workloads/managed/boehm/boehm.hpp"
+#include "workloads/managed/harness/setup.hpp"
+
+namespace loam::workloads {
+
+struct Sync {
+  static const SyncDescription& description() {
+    static const SyncDescription kDescription{
+        .name = "gc-boehm-dedicated",
+        .summary = "control: object transactions on Boehm's collector, logs in a heap of their own",
+        .paper = "Boehm, Weiser, Garbage collection in an uncooperative environment, 1988",
+        .kind = SyncKind::managed,
+        .guarantees = managed::kTransactionGuarantees,
+        .parameters = managed::transaction_parameters()};
+    return kDescription;
+  }
+  static void configure(const Options&) { managed::setup = {gc::Placement::dedicated, false, &managed::kBoehmAsked}; }
+};
+
+}  // namespace loam::workloads
