@@ -1,7 +1,7 @@
-/* loam/delegation.h: delegation for C (C11 or later; also from C++, which has loam/delegation.hpp).
+/* loam/delegation.h: delegation for C11 or later. It compiles as C++ too, which has loam/delegation.hpp.
  *
- * An operation on an object is sent to the thread that has the object in its cache, and executed there alone. Use it in
- * place of a mutex around short operations that many threads want.
+ * Delegation takes the place of a mutex around short operations that many threads want. A thread sends its operation to
+ * another thread that has the object in its cache; that thread executes one operation at a time.
  *
  *   static void deposit(void *object, void *argument) {
  *     struct account *account = object;
@@ -11,16 +11,18 @@
  *   loam_delegation_apply(accounts, deposit, &amount);
  *   loam_delegation_free(accounts);
  *
- * The operation runs on another thread: thread-local variables and errno are that thread's. What it writes is visible to
- * the caller when the call returns. It may call other objects; two objects whose operations call each other can deadlock,
- * as two locks do. An operation that ends its thread ends the program.
+ * Operations. An operation may run on another thread: it then sees that thread's thread-local variables and errno. What
+ * it writes is visible to the caller when the call returns. It may send operations to other objects. Two objects whose
+ * operations call each other can deadlock, as two locks can. An operation that ends its thread ends the program.
  *
- * Errors. Functions that make something return NULL, and calls return a code; loam_delegation_error() then holds a sentence
- * of the calling thread. Misuse (a ticket of another thread) ends the program with a message on standard error.
+ * Errors. When a function that makes something fails, it returns NULL. When a call fails, it returns a code. In both
+ * cases loam_delegation_error() returns the reason, in the thread that made the call. Misuse, such as a ticket of
+ * another thread, ends the program with a message on standard error.
  *
- * Threads. Any thread may call at any time; nobody has to say how many there will be.
+ * Threads. Any thread may call at any time, without registration. Their number is not limited by this interface.
  *
- * Fork. The child has no servers: calls return LOAM_DELEGATION_STOPPED there. Fork while no operation is under way.
+ * Fork. The child has no servers: there, calls to an object of a server return LOAM_DELEGATION_STOPPED. Fork only while
+ * no operation is under way.
  */
 #ifndef LOAM_DELEGATION_H
 #define LOAM_DELEGATION_H
@@ -34,12 +36,12 @@ typedef struct loam_server loam_server;         /* a thread that executes operat
 typedef struct loam_ticket loam_ticket;         /* an operation in flight */
 typedef void (*loam_operation)(void* object, void* argument);
 
-/* What a call returns. */
+/* Codes that a call returns. Only after LOAM_DELEGATION_OK has the operation been executed. */
 enum {
   LOAM_DELEGATION_OK = 0,
-  LOAM_DELEGATION_NESTED = 1,  /* this object is executing an operation of the calling thread already */
-  LOAM_DELEGATION_STOPPED = 2, /* the server was stopped, or is in the parent of a fork: not executed */
-  LOAM_DELEGATION_FULL = 3     /* 16384 requests of one server are under way: not executed; wait for tickets */
+  LOAM_DELEGATION_NESTED = 1,  /* the calling thread is inside an operation of this same object */
+  LOAM_DELEGATION_STOPPED = 2, /* the server was stopped, or it runs in the parent of a fork */
+  LOAM_DELEGATION_FULL = 3     /* the server has 16384 requests under way: wait for some tickets, then try again */
 };
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
@@ -49,39 +51,41 @@ enum {
 #define LOAM_ANY_CPU (~0u)
 
 typedef struct loam_delegation_settings {
-  unsigned pauses;         /* of the processor between two looks of a thread that waits, or LOAM_CALIBRATED */
-  unsigned first_delay_ns; /* before the first look */
-  unsigned spin_ns;        /* then the thread sleeps in the kernel; LOAM_NEVER_SLEEP: it never does */
-  unsigned turn_max;       /* operations for others that a combiner executes in one go */
-  unsigned passes;         /* flat-combining: over the published operations, as long as each finds one */
-  unsigned lists;          /* h-synch: 0 is one for each package of processors */
-  unsigned server_cpu;     /* where a server's thread is placed, or LOAM_ANY_CPU */
+  unsigned pauses;         /* pause instructions between two checks of a waiting thread, or LOAM_CALIBRATED */
+  unsigned first_delay_ns; /* time before a waiting thread checks for the first time */
+  unsigned spin_ns;        /* a waiting thread sleeps in the kernel after this time, or LOAM_NEVER_SLEEP */
+  unsigned turn_max;       /* operations of other threads that a combiner executes before it hands over */
+  unsigned passes;         /* flat-combining: passes over the published operations; it ends when one finds nothing */
+  unsigned lists;          /* h-synch: number of lists; 0: one for each processor package */
+  unsigned server_cpu;     /* the processor of a server's thread, or LOAM_ANY_CPU */
 } loam_delegation_settings;
 
+/* Fills in the default settings. */
 void loam_delegation_default(loam_delegation_settings* settings);
 
-/* The names of all schemes: NULL after the last. */
+/* The names of all schemes, from index 0 on; NULL after the last one. */
 const char* loam_delegation_scheme(unsigned index);
 
 /* ---- objects ----------------------------------------------------------------------------------------------------- */
 
-/* Delegation of one object by the scheme of this name; NULL: cc-synch. settings: NULL for the defaults. A scheme with a
- * server gets one of its own, which loam_delegation_free() stops.
- * returns NULL, with a sentence in loam_delegation_error(), if there is no such scheme, or its thread cannot be started */
+/* Makes a delegation for one object. scheme is one of the names above, or NULL for cc-synch. settings may be NULL for
+ * the defaults. If the scheme needs a server, this starts one for the object, and loam_delegation_free() stops it.
+ * returns NULL, with the reason in loam_delegation_error(), if the scheme is unknown or its thread cannot be started */
 loam_delegation* loam_delegation_new(void* object, const char* scheme, const loam_delegation_settings* settings);
 
-/* No operation may be under way. The object stays as it is. NULL does nothing. */
+/* Frees the delegation, not the object. No operation may be under way. NULL does nothing. */
 void loam_delegation_free(loam_delegation* delegation);
 
-/* Calls operation(object, argument) alone, on some thread, and returns when that is done. */
+/* Executes operation(object, argument) on some thread, while no other operation of the object runs. Returns a code when
+ * the operation is done. */
 int loam_delegation_apply(loam_delegation* delegation, loam_operation operation, void* argument);
 
-/* The same without waiting, at a server; every other scheme has done it by the time this returns. `argument` must live
- * until the ticket is redeemed.
- * returns a ticket of the calling thread, or NULL, with the code in *code if that is not NULL */
+/* Sends an operation without waiting for it, if the scheme has a server. Under every other scheme the operation is done
+ * when this returns. `argument` must stay valid until loam_ticket_wait() has returned.
+ * returns a ticket for the calling thread. On an error it returns NULL, and the code in *code unless code is NULL */
 loam_ticket* loam_delegation_submit(loam_delegation* delegation, loam_operation operation, void* argument, int* code);
 
-/* Whether loam_ticket_wait() would return at once. */
+/* Whether the operation is done, so that loam_ticket_wait() would return at once. */
 int loam_ticket_is_ready(const loam_ticket* ticket);
 
 /* Waits until the operation is done, and frees the ticket. returns a code */
@@ -89,22 +93,23 @@ int loam_ticket_wait(loam_ticket* ticket);
 
 /* ---- servers ----------------------------------------------------------------------------------------------------- */
 
-/* Starts the thread of a scheme with a server; NULL: `server`.
- * returns NULL, with a sentence in loam_delegation_error(), if the scheme has none, or the thread cannot be started */
+/* Starts a server for several objects. scheme is the name of a scheme with a server, or NULL for the scheme "server".
+ * returns NULL, with the reason in loam_delegation_error(), if the scheme has none, or the thread cannot be started */
 loam_server* loam_server_start(const char* scheme, const loam_delegation_settings* settings);
 
-/* Delegation of one more object by a server, which must outlive it. returns NULL if there is no memory */
+/* Makes a delegation for one more object of a server. Free it before the server. returns NULL if there is no memory */
 loam_delegation* loam_server_delegation(loam_server* server, void* object);
 
-/* Executes what was posted before, refuses what comes later, and ends the thread. By one thread; again: nothing. */
+/* Executes the operations that were sent before, refuses later ones, and ends the server's thread. Only one thread may
+ * call this; a second call does nothing. */
 void loam_server_stop(loam_server* server);
 
-/* Stops it if nobody has. Its delegations must have been freed. NULL does nothing. */
+/* Stops the server if it still runs, and frees it. Its delegations must have been freed. NULL does nothing. */
 void loam_server_free(loam_server* server);
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-/* What the calling thread's last call that failed says, without a line's end. */
+/* The reason of the last failed call of the calling thread, without a newline at its end. */
 const char* loam_delegation_error(void);
 
 #ifdef __cplusplus

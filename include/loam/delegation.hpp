@@ -1,5 +1,5 @@
-// loam/delegation.hpp: objects that threads change through operations, executed one at a time by one of them or by a
-// server. docs/delegation.md begins at the beginning, the headers below list what there is.
+// loam/delegation.hpp: objects that threads change through operations. One thread, or a server, executes the operations
+// of an object one at a time. docs/delegation.md is the introduction; the headers below list the whole interface.
 //
 //   #include <loam/delegation.hpp>
 //   loam::delegated<std::vector<int>> numbers;

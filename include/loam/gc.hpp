@@ -1,9 +1,9 @@
-// loam/gc.hpp: a managed heap for C++20 that knows transactions. Everything is in namespace loam::gc;
-// docs/managed-heap.md begins at the beginning.
+// loam/gc.hpp: a garbage-collected heap for C++20 with object transactions. Everything is in namespace loam::gc;
+// docs/managed-heap.md is the introduction.
 //
-//   Caveats        a plain pointer to an object is good until the next allocation, enlistment or safepoint: hold objects
-//                  in Local<T> and Global<T>. A thread that uses a heap has a Mutator.
-//   When not       objects that other libraries keep pointers to: they move.
+//   Caveats        Objects move. A plain pointer to an object is valid only until the next allocation, enlistment or
+//                  safepoint, so hold objects in Local<T> and Global<T>. A thread that uses a heap needs a Mutator.
+//   When not       For objects to which other libraries keep pointers.
 #pragma once
 
 #include "runtime/gc/gc.hpp"

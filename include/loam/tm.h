@@ -1,6 +1,6 @@
-/* loam/tm.h: transactional memory for C (C11 or later; also from C++, which has loam/tm.hpp).
+/* loam/tm.h: transactional memory for C11 or later. It compiles as C++ too, which has loam/tm.hpp.
  *
- * Shared data is read and written through a transaction, which takes effect whole or not at all.
+ * A program reads and writes shared data through a transaction. The transaction takes effect as a whole or not at all.
  *
  *   static void transfer(loam_tx *tx, void *argument) {
  *     struct order *o = argument;
@@ -9,14 +9,16 @@
  *   }
  *   loam_atomically(transfer, &order, 0);
  *
- * The body may run several times until it commits: it must have no effect but through tx. Shared data is accessed
- * through transactions by everybody. An attempt that aborts leaves the body without running what is behind the access.
+ * The body may run several times until it commits, so it must have no effect except through tx. All threads must access
+ * shared data through transactions. When an attempt aborts, control leaves the body at the access that found the
+ * conflict; the rest of the body does not run.
  *
- * Errors. What depends on the program's input (loam_configure) returns a code and leaves a sentence in loam_error().
- * Misuse (an access outside of a transaction, begin without commit, a transaction inside one of another transactional
- * memory) and exhausted memory for the runtime's own tables end the program with a message on standard error.
+ * Errors. loam_configure() depends on the program's input: it returns a code, and loam_error() gives the reason. The
+ * program ends with a message on standard error after misuse (an access outside of a transaction, a begin without a
+ * commit, a transaction inside one of another transactional memory), and when there is no memory for the runtime's own
+ * tables.
  *
- * Threads. Any thread may run transactions, up to 1024 at once; a tx belongs to the thread that began it.
+ * Threads. Any thread may run transactions, up to 1024 threads at once. A tx belongs to the thread that began it.
  */
 #ifndef LOAM_TM_H
 #define LOAM_TM_H
@@ -25,7 +27,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Instrumentation must see every jump: the package's flags define this where the library was built with any. */
+/* Sanitizers must see every jump. The package's flags define this if the library was built with a sanitizer. */
 #ifdef LOAM_INSTRUMENTED
 #include <setjmp.h>
 #define LOAM_TX_SETJMP 1
@@ -45,16 +47,16 @@ typedef struct loam_tx loam_tx; /* a running transaction of the calling thread *
 typedef void (*loam_body)(loam_tx* tx, void* argument);
 
 /* Flags of loam_atomically() and loam_tx_begin(). */
-#define LOAM_READ_ONLY 1u   /* mostly reads: keeps no log. The first write runs it again with one. */
-#define LOAM_IRREVOCABLE 2u /* runs alone and once, so it may do what cannot be undone */
+#define LOAM_READ_ONLY 1u   /* for bodies that seldom write: no log is kept. The first write restarts it with a log. */
+#define LOAM_IRREVOCABLE 2u /* runs once, while no other transaction runs: the body may do what cannot be undone */
 
 enum { LOAM_COMMITTED = 0, LOAM_CANCELLED = 1 };
 
-/* Runs body(tx, argument) as one transaction. Inside another transaction it becomes a part of that one.
+/* Runs body(tx, argument) as one transaction. A call inside another transaction becomes a part of the outer one.
  * returns LOAM_COMMITTED, or LOAM_CANCELLED after loam_tx_cancel() */
 int loam_atomically(loam_body body, void* argument, unsigned flags);
 
-/* For code that cannot be a function: between loam_tx_begin() and loam_tx_commit().
+/* For code that cannot be a function: the transaction is the code between loam_tx_begin() and loam_tx_commit().
  *
  *   loam_tx_frame frame;
  *   if (loam_tx_begin(&frame, 0)) {
@@ -62,8 +64,8 @@ int loam_atomically(loam_body body, void* argument, unsigned flags);
  *     loam_tx_commit(&frame);
  *   }
  *
- * As after setjmp(): begin returns again when an attempt aborts, and what the function has assigned to its local
- * variables since is then indeterminate unless they are volatile. The frame is a local variable, and the function that
+ * The rules of setjmp() hold: begin returns again when an attempt aborts. A local variable that was assigned since
+ * begin then has an indeterminate value, unless it is volatile. The frame is a local variable, and the function that
  * calls begin must not return before commit or cancel. */
 typedef struct loam_tx_frame {
 #ifdef LOAM_TX_SETJMP
@@ -75,7 +77,7 @@ typedef struct loam_tx_frame {
   loam_tx* tx; /* to use until loam_tx_commit() */
 } loam_tx_frame;
 
-/* returns the number of the attempt, from 1 on, at each start of one; 0 after loam_tx_cancel() */
+/* Returns once for each attempt, with its number from 1 on; returns 0 after loam_tx_cancel(). */
 #ifdef LOAM_TX_SETJMP
 int loam_tx_begin_after(loam_tx_frame* frame, unsigned flags, int code);
 #define loam_tx_begin(frame, flags) loam_tx_begin_after((frame), (flags), _setjmp((frame)->buffer))
@@ -83,8 +85,8 @@ int loam_tx_begin_after(loam_tx_frame* frame, unsigned flags, int code);
 int loam_tx_begin(loam_tx_frame* frame, unsigned flags) __attribute__((returns_twice));
 #endif
 
-/* Returns if the transaction has committed; otherwise its loam_tx_begin() returns again. The one of a begin inside
- * another transaction leaves the outcome to that one. */
+/* Returns if the transaction has committed; otherwise its loam_tx_begin() returns again. Inside another transaction it
+ * always returns, and the outer transaction decides. */
 void loam_tx_commit(loam_tx_frame* frame);
 
 /* The transaction that the calling thread is in, or NULL. */
@@ -92,7 +94,8 @@ loam_tx* loam_tx_current(void);
 
 /* ---- inside a transaction ---------------------------------------------------------------------------------------- */
 
-/* Values at `address`, which is aligned to their size; bytes may lie anywhere. */
+/* Read and write a value at `address`, which must be aligned to the value's size. The _bytes functions take any
+ * address. */
 uint8_t loam_tx_read_u8(loam_tx* tx, const void* address);
 uint16_t loam_tx_read_u16(loam_tx* tx, const void* address);
 uint32_t loam_tx_read_u32(loam_tx* tx, const void* address);
@@ -107,9 +110,9 @@ void loam_tx_write_u64(loam_tx* tx, void* address, uint64_t value);
 void loam_tx_write_ptr(loam_tx* tx, void* address, const void* value);
 void loam_tx_write_bytes(loam_tx* tx, void* address, const void* from, size_t bytes);
 
-/* Compiled with -DLOAM_TM_ALGORITHM=norec, the accesses of this file are inline, but for bytes, and the algorithm of the
- * process is fixed: loam_configure() and LOAM_TM can choose no other. Such a program fits one version of the library
- * alone, which it checks at its start (docs/embedding.md, Accesses without a call). */
+/* With -DLOAM_TM_ALGORITHM=norec the accesses are compiled inline, except _bytes. The process then always uses norec:
+ * loam_configure() and LOAM_TM can choose no other algorithm. Such a program runs only with the version of the library
+ * with which it was compiled; it checks this when it starts (docs/embedding.md, "Accesses without a call"). */
 #ifdef LOAM_TM_ALGORITHM
 #define LOAM_TX_INLINES_norec 1
 #define LOAM_TX_JOINED(a, b) a##b
@@ -122,7 +125,7 @@ void loam_tx_write_bytes(loam_tx* tx, void* address, const void* from, size_t by
 #endif
 #endif
 
-/* The same for further types: loam_tx_read_i32 and loam_tx_write_i32, and so on. They are inline functions. */
+/* Inline functions for further types: loam_tx_read_i32(), loam_tx_write_i32(), and so on. */
 #define LOAM_TX_ACCESSES_AS(name, type, width)                                      \
   static inline type loam_tx_read_##name(loam_tx* tx, const void* address) {        \
     const uint##width##_t word = loam_tx_read_u##width(tx, address);                \
@@ -145,78 +148,81 @@ LOAM_TX_ACCESSES_AS(size, size_t, 64)
 LOAM_TX_ACCESSES_AS(uintptr, uintptr_t, 64)
 #undef LOAM_TX_ACCESSES_AS
 
-/* A block from the process's malloc, freed again if the attempt aborts; NULL where malloc has none. Until the
- * transaction ends nobody else knows the block: it may be filled plainly. */
+/* Allocates a block with the process's malloc; NULL if malloc has no memory. An attempt that aborts frees it again.
+ * Until the transaction commits, no other thread knows the block, so plain stores may fill it. */
 void* loam_tx_malloc(loam_tx* tx, size_t bytes);
-/* Frees a block of malloc's once the transaction has committed and nobody can read it any more. */
+/* Frees a block of the process's malloc after the commit, once no other transaction can still read it. */
 void loam_tx_free(loam_tx* tx, void* block);
 
-/* Calls function(argument) once the transaction has committed, or whenever an attempt of it has aborted: after the
- * fact, outside of it, in the order of these calls. */
+/* Calls function(argument) after the transaction has committed, or after each attempt that has aborted. The functions
+ * run outside of the transaction, in the order in which they were given. */
 void loam_tx_on_commit(loam_tx* tx, void (*function)(void* argument), void* argument);
 void loam_tx_on_abort(loam_tx* tx, void (*function)(void* argument), void* argument);
 
-/* Keeps the value of a private variable: it goes back to the variable whenever the attempt, or the innermost
- * loam_tx_closed() part, is taken back. For variables that the body changes and that outlive it: what it began with is
- * what its next attempt begins with. */
+/* Saves the value of a private variable that the body is going to change. The value is restored when the attempt, or
+ * the innermost loam_tx_closed() part, is undone. Use it for variables that outlive the body: every attempt then begins
+ * with the same value. */
 void loam_tx_keep(loam_tx* tx, void* variable, size_t bytes);
 
-/* What the transaction unlinks, or has learnt to be unlinked, may be unmapped or freed plainly once it has committed, in
- * every mode of loam_config.privatization: the commit waits until no attempt runs that ran beside it. address: says
- * what, to who reads the code. Not needed before loam_tx_free(), nor to read and write plainly under "commit". */
+/* For data that the transaction unlinks, or finds unlinked, and that is to be unmapped or freed plainly after the
+ * commit. The commit then waits until every attempt that ran beside it has ended. This holds in every mode of
+ * loam_config.privatization. address names the data for the reader of the code; the function does not use it.
+ * loam_tx_free() does not need this call, and neither do plain reads and writes under "commit". */
 void loam_tx_privatize(loam_tx* tx, const void* address);
 
-/* Takes one read of these bytes out of what the transaction depends on: a later change of them is no conflict. Unsafe:
- * for walks whose author knows what still protects them. Without effect under algorithms that keep no single reads. */
+/* Early release: removes one read of these bytes from the read set, so a later change of them is no conflict. Unsafe:
+ * the author of the walk must know what else protects it. Algorithms that cannot drop single reads ignore the call. */
 void loam_tx_release_read(loam_tx* tx, const void* address, size_t bytes);
 
-/* Gives up, parts and all, and runs the transaction again at once, as after a conflict; it counts for serialise_after. */
+/* Aborts the attempt, with all its parts, and runs the transaction again at once. Counts for serialise_after. */
 void loam_tx_restart(loam_tx* tx) __attribute__((noreturn));
-/* Gives up and runs the transaction again once something that it has read has changed; the thread sleeps meanwhile. */
+/* Aborts the attempt, sleeps until something that it has read changes, and runs the transaction again. */
 void loam_tx_retry(loam_tx* tx) __attribute__((noreturn));
-/* Takes back the innermost loam_tx_closed() part, or else the whole transaction, which then has no effect. */
+/* Undoes the innermost loam_tx_closed() part. Outside of such a part it undoes the whole transaction, which ends. */
 void loam_tx_cancel(loam_tx* tx) __attribute__((noreturn));
-/* Runs body(tx, argument) as a part that can be taken back by itself. returns LOAM_COMMITTED or LOAM_CANCELLED */
+/* Runs body(tx, argument) as a closed part, which can be undone alone. returns LOAM_COMMITTED or LOAM_CANCELLED */
 int loam_tx_closed(loam_tx* tx, loam_body body, void* argument);
-/* Runs first; if it retries, takes it back and runs second; if that retries too, waits for what either has read. */
+/* Runs first. If it calls loam_tx_retry(), undoes it and runs second. If second calls it too, the transaction sleeps
+ * until something changes that either of them has read. */
 void loam_tx_or_else(loam_tx* tx, loam_body first, loam_body second, void* argument);
-/* On return the transaction runs alone and cannot abort; to get there it may be run again from its start. */
+/* When this returns, no other transaction runs and this one cannot abort. Before that, the body may start again. */
 void loam_tx_become_irrevocable(loam_tx* tx);
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
 typedef struct loam_config {
-  const char* algorithm;     /* a name of loam_algorithm_name(); by default "norec" */
+  const char* algorithm;     /* one of loam_algorithm_name(); the default is "norec" */
   const char* mapping;       /* of addresses to ownership records: "table", "shadow", "hash" */
   unsigned shift;            /* table, hash: log2 of the bytes that share a record, 3 to 12 */
   unsigned records_log2;     /* table, hash: log2 of the number of records, 10 to 26 */
-  int adaptive;              /* 1: the two above are where tuning begins (docs/transactions.md); 0: they stay */
-  const char* manager;       /* who gives way: "suicide", "delay", "backoff", "karma", "timestamp" */
-  const char* privatization; /* "commit": unlinked data may be used plainly at once; "none": after privatize */
+  int adaptive;              /* 1: tuning changes the two above (docs/transactions.md); 0: they stay fixed */
+  const char* manager;       /* who gives way in a conflict: "suicide", "delay", "backoff", "karma", "timestamp" */
+  const char* privatization; /* when plain accesses may follow an unlink: "commit", at once; "none", after privatize */
   unsigned serialise_after;  /* aborts in a row after which a transaction runs alone; 0: never */
 } loam_config;
 
 enum { LOAM_OK = 0, LOAM_UNKNOWN_NAME = 1, LOAM_OUT_OF_RANGE = 2, LOAM_TOO_LATE = 3 };
 
-/* Fills in what holds without loam_configure(): the library's defaults, with what the environment says in their place.
+/* Fills in the configuration that holds without loam_configure(): the library's defaults, changed by the environment.
  *   LOAM_TM="algorithm=etl-wb,mapping=shadow,privatization=none"
- * Keys are the names of loam_config. What does not exist is named on standard error and ignored. Programs that run with
- * more rights than their user ignore the variable, and transactions of C++ know nothing of it. */
+ * The keys are the members of loam_config. An unknown key or value is reported on standard error and ignored.
+ * Set-user-ID and other privileged programs ignore the variable. Transactions of C++ do not read it. */
 void loam_config_default(loam_config* config);
-/* Before the first transaction of the process. returns LOAM_OK; or another code, and nothing has changed */
+/* Call it before the first transaction of the process. returns LOAM_OK, or a code of an error: then nothing changes */
 int loam_configure(const loam_config* config);
-/* What the last loam_configure() of the calling thread complained about: subject, value, and what is allowed. */
+/* The error of the calling thread's last loam_configure(): the member, its value, and the values that are allowed. */
 const char* loam_error(void);
 
-/* Names of the algorithms, from 0 on; NULL behind the last. */
+/* The names of the algorithms, from index 0 on; NULL after the last one. */
 const char* loam_algorithm_name(unsigned index);
-/* The one of this process. */
+/* The name of the algorithm that this process uses. */
 const char* loam_algorithm_in_use(void);
 
-/* Hands over what the calling thread's transactions keep. Happens by itself at thread exit. */
+/* Releases the runtime's data of the calling thread. The runtime does this itself when a thread ends. */
 void loam_thread_exit(void);
-/* Frees all that transactions have freed and nobody can read any more. Outside of transactions.
- * returns how many blocks of the calling thread are still held back */
+/* Frees the blocks that transactions have freed and that no transaction can still read. Call it outside of
+ * transactions.
+ * returns how many blocks of the calling thread still wait */
 size_t loam_quiesce(void);
 
 #define LOAM_ABORT_CAUSES_MAX 16
@@ -228,12 +234,12 @@ typedef struct loam_statistics {
   uint64_t blocks_freed;
 } loam_statistics;
 
-/* Of the calling thread, and of all threads together; the latter is exact once the others have stopped. */
+/* Counts of the calling thread, and the sum over all threads. The sum is exact once the other threads have stopped. */
 void loam_statistics_of_thread(loam_statistics* statistics);
 void loam_statistics_of_process(loam_statistics* statistics);
-const char* loam_abort_cause_name(unsigned cause); /* NULL behind the last */
+const char* loam_abort_cause_name(unsigned cause); /* NULL after the last one */
 
-/* "0.2.0": of the library, to compare with the header's LOAM_VERSION_... */
+/* The version of the library, such as "0.2.0". LOAM_VERSION_MAJOR and so on are the version of this header. */
 const char* loam_version(void);
 
 #ifdef __cplusplus
