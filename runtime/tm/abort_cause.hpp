@@ -1,7 +1,7 @@
-// abort_cause: why an attempt did not commit. The one table of causes.
-//   The counters and records of workloads, the C interface and the lab (through --describe) read names and words from
-//   here; tests/unit/workloads/causes_test.cpp holds schema/record.schema.json to it. A new cause is an enumerator
-//   before `unknown` and its row: nothing else names them all.
+// abort_cause: the causes of aborts, in one table.
+//   The counters and records of workloads, the C interface and the lab (through --describe) take names and words from
+//   this table; tests/unit/workloads/causes_test.cpp compares schema/record.schema.json with it. To add a cause, add an
+//   enumerator before `unknown` and a row: no other place lists all causes.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace loam::tm {
 
-// Conflicts first, the closest to the word at hand first of all: blame.hpp compares them by number.
+// Conflicts come first, in the order of their distance from the word that was accessed: blame.hpp compares the numbers.
 enum class AbortCause : unsigned {
   same_word,
   same_block,
@@ -31,12 +31,12 @@ struct AbortCauseRow {
   std::string_view words;    // in reports
   std::string_view meaning;
 
-  // What the C interface calls it; ends with a zero byte.
+  // The name in the C interface; it ends with a zero byte.
   constexpr std::string_view name() const noexcept { return counter.substr(std::string_view("aborts_").size()); }
 };
 
 inline constexpr std::size_t kAbortCauses = static_cast<std::size_t>(AbortCause::unknown) + 1;
-// For words and interfaces that make room for a cause: how many there can ever be.
+// Interfaces reserve space for so many causes.
 inline constexpr std::size_t kAbortCausesMax = 16;
 static_assert(kAbortCauses <= kAbortCausesMax);
 

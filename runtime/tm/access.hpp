@@ -2,7 +2,7 @@
 //   An algorithm's transaction derives from ReadAccess or UpdateAccess and provides
 //     load<U>(const U*)            U an unsigned integer of 1, 2, 4 or 8 bytes, naturally aligned
 //     store(Word*, value, mask)    the bits of `mask` within an aligned word
-//   kBlame: whether the accesses are those of a blame instantiation, which tells explain.hpp where they are made.
+//   kBlame: whether this is the instantiation for blame runs, whose accesses report their source lines to explain.hpp.
 //   A value that fits one aligned word is one access; a larger or unaligned one is read and written word by word, and
 //   is still one value: the transaction is atomic.
 #pragma once
@@ -110,9 +110,9 @@ class ReadAccess {
     }
   }
 
-  // What this transaction unlinks, or has learnt to be unlinked, may be used in any way once it has returned, also
-  // unmapped or freed plainly, in every mode of Config::privatization. Its commit waits until no attempt runs that ran
-  // beside it. object: says what, to who reads the code
+  // For data that this transaction unlinks, or finds unlinked: plain code may use it in any way after the commit, also
+  // unmap it or free it plainly, in every mode of Config::privatization. The commit waits until no attempt runs that
+  // ran beside it. object names the data for the reader of the code
   template <class T>
   void privatize([[maybe_unused]] const T* object) {
     lifecycle::privatize(self().descriptor());
@@ -149,7 +149,7 @@ class UpdateAccess : public ReadAccess<Tx, kBlame> {
     }
   }
 
-  // A new object; it vanishes if the attempt aborts. Its constructor writes plainly: nobody else can see it yet.
+  // Makes an object; an abort frees it. The constructor writes plainly, because no other thread knows the object yet.
   template <class T, class... Arguments>
   T* create(Arguments&&... arguments) {
     static_assert(alignof(T) <= alignof(std::max_align_t), "create: over-aligned types are not supported");
@@ -164,7 +164,7 @@ class UpdateAccess : public ReadAccess<Tx, kBlame> {
     memory::release(self().descriptor(), object, sizeof(T), memory::kDeleterOf<sizeof(T)>);
   }
 
-  // Calls f() once the transaction has committed, or each time an attempt of it has aborted: after the fact, outside of
+  // Calls f() after the transaction has committed, or after each attempt that has aborted. It runs outside of
   // the transaction, in the order of these calls. f is copied, must not throw (that ends the program), and may run
   // transactions of its own.
   template <class F>

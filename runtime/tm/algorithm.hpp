@@ -1,12 +1,12 @@
-// algorithm: what a file of algorithms/ provides, so that the driver can run bodies under it.
+// algorithm: the interface that each file of algorithms/ provides and that the driver calls.
 //
 //   template <bool kBlame> struct NAME {
 //     static constexpr AlgorithmDescription kDescription;
 //     class ReadOnlyTx;   derives from ReadAccess: a handle of a few words, copied freely
 //     class UpdateTx;     derives from UpdateAccess
-//     class NestedTx;     as UpdateTx; its changes to the logs can be taken back to a savepoint
-//     struct Savepoint;   where the logs stood
-//     static void attach(Descriptor&);                    once per thread slot: reserves what the algorithm keeps there
+//     class NestedTx;     as UpdateTx; its changes to the logs can be undone back to a savepoint
+//     struct Savepoint;   the lengths of the logs at some moment
+//     static void attach(Descriptor&);                    once per thread slot: reserves the algorithm's data there
 //     static void begin_read_only(Descriptor&);           begins with lifecycle::enter(), which handles privatization
 //     static void begin_update(Descriptor&);              and serial transactions
 //     static void commit_read_only(Descriptor&);          ends with lifecycle::committed(), or committed_special() if
@@ -18,24 +18,24 @@
 //                                                         same; touches no user memory, which may be gone
 //   };
 //
-// Where it differs from the usual:
-//   static constexpr bool kUsesRecords = false;           it has no ownership records: no mapping applies
-//   static constexpr std::size_t kReadEntryBytes;         bytes that a read adds to the log, if not a record's address
-//   static constexpr bool kKnowsHash = true;              its accesses use HashMapped: any mapping applies
-//   static constexpr bool kExtends = false;               an attempt keeps the snapshot of its begin
-//   static constexpr bool kReadOnlyExtends = true;        a read-only attempt keeps a log, and extends as an update
-//                                                         does
-//   static constexpr bool kReadersBlockWriters = true;    nobody can write what an attempt has read until it ends
+// Optional properties. Define those in which the algorithm differs from the default:
+//   static constexpr bool kUsesRecords = false;           it has no ownership records, so it ignores the mapping
+//   static constexpr std::size_t kReadEntryBytes;         bytes of a read's log entry, if it is not a record's address
+//   static constexpr bool kKnowsHash = true;              its accesses use HashMapped: any mapping can be chosen
+//   static constexpr bool kExtends = false;               an attempt never moves the snapshot of its begin
+//   static constexpr bool kReadOnlyExtends = true;        a read-only attempt keeps a log, and can extend its snapshot
+//   static constexpr bool kReadersBlockWriters = true;    no other attempt can write a word that an attempt has read
+//                                                         until that attempt ends
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
-//   static constexpr bool kPrivatizesSafely = true;       what a commit has unlinked may be used plainly at once:
+//   static constexpr bool kPrivatizesSafely = true;       plain code may use what a commit has unlinked at once:
 //                                                         nothing is published, and no commit waits
 //
 // Optional functions. The driver works without them:
 //   static bool has_read(Descriptor&);                    after rollback(): whether the attempt had read anything.
-//                                                         Without it, retry() of an attempt that has read nothing is no
-//                                                         error
-//   static void waits_for(Descriptor&, F);                after rollback(): calls F(record) for all that unchanged()
-//                                                         looks at. Without it, any commit wakes a waiter
+//                                                         Without it, retry() of an attempt that has read nothing is
+//                                                         not detected as an error
+//   static void waits_for(Descriptor&, F);                after rollback(): calls F(record) for all records that
+//                                                         unchanged() checks. Without it, any commit wakes a waiter
 //   static void resume(Descriptor&, const Savepoint&);    after restore() to the same savepoint: drops the reads since
 //                                                         it and checks that all earlier ones are still valid together,
 //                                                         or ends the attempt. An algorithm with it asks
@@ -46,14 +46,14 @@
 //
 // Test points, at the same moments in all algorithms:
 //   tm.began       nothing has been read yet
-//   tm.reading     between a read's look at its metadata and the data
+//   tm.reading     a read has loaded its metadata and not its data, or the reverse
 //   tm.locked      a write owns its record
 //   tm.extending   the new time is known, nothing has been validated
 //   tm.committing  a commit that writes begins
 //   tm.validated   nothing has been written yet
 //   tm.written     before each release
 //   tm.aborted     all effects are undone
-//   tm.waiting     each time that an attempt looks again whether another one has ended
+//   tm.waiting     each time that an attempt checks again whether another one has ended
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -96,7 +96,7 @@ consteval bool uses_records() {
   if constexpr (requires { A::kUsesRecords; }) return A::kUsesRecords;
   return true;
 }
-// Whether mapping=hash applies. Where there are no records any mapping does.
+// Whether mapping=hash can be chosen. An algorithm without records accepts every mapping.
 template <class A>
 consteval bool knows_hash() {
   if constexpr (requires { A::kKnowsHash; }) return A::kKnowsHash;
@@ -132,7 +132,7 @@ consteval bool any_commit_wakes() {
   return !requires(Descriptor& d, void (*f)(const Orec&)) { A::waits_for(d, f); };
 }
 
-// What a thread that attaches needs to know of an algorithm.
+// The functions and properties of an algorithm that an attaching thread needs.
 template <Algorithm A>
 consteval Hooks hooks_of() {
   return {.description = &A::kDescription,

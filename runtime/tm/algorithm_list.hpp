@@ -1,5 +1,6 @@
-// algorithm_list: algorithms as a type, to choose one by name at run time.
-//   runtime/tm/algorithms.hpp, which the build makes of the files in algorithms/, names them all as tm::Algorithms.
+// algorithm_list: a list of algorithms as a type, from which one can be chosen by name at run time.
+//   The build writes runtime/tm/algorithms.hpp from the files in algorithms/; it defines the list of all,
+//   tm::Algorithms.
 #pragma once
 
 #include "runtime/tm/algorithm.hpp"
@@ -15,7 +16,7 @@ struct AlgorithmList {
   static constexpr std::array<std::string_view, kCount> kNames{Each<false>::kDescription.name...};
   static constexpr std::array<AlgorithmDescription, kCount> kDescriptions{Each<false>::kDescription...};
 
-  // Calls f.template operator()<Algorithm>() for the one of this name. returns false if there is none
+  // Calls f.template operator()<Algorithm>() for the algorithm of this name. returns false if there is none
   template <bool kBlame, class F>
   static bool with(std::string_view name, F&& f) {
     return ((Each<false>::kDescription.name == name ? (f.template operator()<Each<kBlame>>(), true) : false) || ...);

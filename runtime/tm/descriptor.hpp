@@ -1,5 +1,6 @@
-// Descriptor: what a thread's transactions are made of. One per thread slot, in OS pages, reused after thread exit and
-// never unmapped: other threads look into it when they meet a record that it has locked.
+// Descriptor: the data of a thread's transactions: snapshot, logs, counts. There is one per thread slot, in OS pages.
+// It is reused after a thread has ended and never unmapped, because other threads read it when they find a record that
+// its thread has locked.
 #pragma once
 
 #include "runtime/base/random.hpp"
@@ -18,7 +19,7 @@
 
 namespace loam::tm {
 
-// A word to be written at commit. Entries of one stripe form a chain from the first (whose address is in the record).
+// A word to be written at commit. The entries of one stripe form a list; the record holds the address of the first.
 struct WriteEntry {
   std::atomic<Word*> address;     // atomic: a thread that meets the lock reads it, to name the cause of its abort
   Word value;                     // of the whole word
@@ -33,17 +34,18 @@ inline WriteEntry* first_entry(std::uint64_t locked) noexcept {
   return reinterpret_cast<WriteEntry*>(entry_of(locked));
 }
 
-// Where the transactional part of a thread stands.
-// nested: in an update, within a part that can be taken back; serial: alone, cannot abort; detached: the descriptor of
-// a thread without one. In this order one comparison tells whether an attempt of an algorithm runs, or one that writes:
-// accesses of C that are inlined make no other (include/loam/tm_norec.h).
+// The state of a thread's transaction.
+//   nested    in a closed part of an update transaction     serial    runs alone, cannot abort
+//   idle      no transaction runs                           detached  the shared descriptor of threads that have none
+// Order matters: `mode <= read_only` means that an attempt of the algorithm runs, `mode <= nested` that it may write.
+// Inline accesses of C check nothing else (include/loam/tm_norec.h).
 enum class Mode : std::uint8_t { update, nested, read_only, serial, idle, detached };
 
 struct AlgorithmDescription;
 struct Descriptor;
 struct Part;
 
-// What attaching a thread needs to know of an algorithm.
+// The functions and properties of an algorithm that an attaching thread needs.
 struct Hooks {
   const AlgorithmDescription* description;
   void (*attach)(Descriptor&);
@@ -51,8 +53,8 @@ struct Hooks {
   bool uses_records, knows_hash, privatizes_safely;
 };
 
-// A function to call once a transaction's outcome is known. of: the outcome; restore: whenever something is taken back, at
-// once
+// A function to call when a transaction's outcome is known. of: for which outcome; restore: whenever an attempt or a
+// part is undone, at once
 struct Handler {
   enum class Of : std::uint8_t { commit, abort, restore };
   static constexpr std::size_t kArgumentBytes = 48;
@@ -62,7 +64,7 @@ struct Handler {
   alignas(std::max_align_t) std::byte argument[kArgumentBytes];
 };
 
-// What the contention manager keeps of a transaction that has aborted (contention.hpp).
+// Data of the contention manager about a transaction that has aborted (contention.hpp).
 struct Contention {
   const Orec* record = nullptr;  // that it met last
   std::uint64_t seen = 0;        // and as what
@@ -73,7 +75,7 @@ struct Contention {
   base::Random random{0};  // a stream of the slot's own
 };
 
-// A checkpoint first: the body of an attempt is handed its address and finds the descriptor.
+// The checkpoint is the base class: the body of an attempt gets its address, which is also that of the descriptor.
 struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   explicit constexpr Descriptor(Mode initial) noexcept : Checkpoint{}, mode(initial) {}
 
@@ -87,8 +89,8 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   std::uint64_t allocated_count = 0;
   const platform::Stocks* stocks = &platform::no_stocks;  // what its attempts allocate from (memory.hpp)
   Mode mode;
-  // The attempt has released memory or written a part of a word: its commit has more to do than to write words and
-  // release their records.
+  // The commit must do more than write whole words and release their records. Examples: the attempt has released
+  // memory, or has written a part of a word.
   bool special = false;
   bool quiesces = false;  // its commit returns once no attempt runs that ran beside it (lifecycle::privatize)
   unsigned slot = 0;
@@ -99,12 +101,12 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
  private:
   friend struct InlinedLayout;  // c/inlined.cpp
   static constexpr std::size_t kStateBytes = 1024;
-  // At a place that nothing behind it moves: inlined accesses of C know it.
+  // The members above fix its offset, which inline accesses of C depend on.
   alignas(platform::kApartBytes) std::byte state_[kStateBytes]{};
 
  public:
   // -- once per attempt -----------------------------------------------------------------------------------------------
-  // Written by the owner alone, with plain increments; read by whoever sums up, after the owner has stopped.
+  // Only the owner writes it, with plain increments. Other threads read it to add up, after the owner has stopped.
   Statistics statistics;
 
   // -- logs -----------------------------------------------------------------------------------------------------------
@@ -125,13 +127,14 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
 
   reclaim::Limbo limbo;
 
-  // What commits of others that may have to wait for this thread look at (lifecycle.hpp). Only under
+  // Read by commits of other threads, which may have to wait for this thread (lifecycle.hpp). Only under
   // Privatization::commit, and algorithms that need it.
   alignas(platform::kApartBytes) std::atomic<std::uint64_t> published{0};
-  // What the thread's limbo holds back, as of its last commit that freed something. Read by whoever sums up.
+  // Blocks and bytes that wait in the thread's limbo, as of its last commit that freed memory. Other threads read them
+  // to add up.
   std::atomic<std::uint64_t> held_blocks{0}, held_bytes{0};
 
-  // What the algorithm of the process adds; made by its attach().
+  // The algorithm's own data; its attach() makes it.
   template <class State>
   State& state() noexcept {
     static_assert(sizeof(State) <= kStateBytes && alignof(State) <= platform::kApartBytes);
@@ -144,15 +147,16 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
     return *::new (state_) State;
   }
 
-  // The calling thread's descriptor, or one whose mode is detached: it is made at the thread's first transaction and
-  // given back at its exit.
+  // The calling thread's descriptor, or the shared one whose mode is detached. A thread gets a descriptor at its first
+  // transaction and returns it when it ends.
   static Descriptor& current_or_detached() noexcept { return *current_; }
-  // As above, and made now if the process has had a transaction at all.
+  // The same; but if the process has had a transaction, a thread without a descriptor gets one now.
   static Descriptor& current() noexcept;
   static Descriptor& attach_thread(const Hooks& algorithm) noexcept;
   // The descriptor of a slot, or nullptr if no thread ever had it.
   static Descriptor* of_slot(unsigned slot) noexcept;
-  // Runs work(d), d the calling thread's descriptor, which stays as it is: transactions of `work` use another one.
+  // Runs work(d) with the calling thread's descriptor d. Transactions in `work` use another descriptor, so d stays as
+  // it is.
   static void set_aside(void (*work)(Descriptor&) noexcept) noexcept;
   // In the child of a fork: descriptors of threads that are not there are forgotten, their slots are free.
   static void forget_other_threads() noexcept;
@@ -164,8 +168,8 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   static thread_local constinit Descriptor* current_;
 };
 
-// Gives the calling thread's descriptor back: what it retired is handed over. A later transaction of the thread starts
-// anew. Called by itself at thread exit. Fatal inside a transaction.
+// Returns the calling thread's descriptor, and hands over the blocks that it has retired. A later transaction of the
+// thread gets a descriptor again. A thread that ends calls this by itself. Ends the program inside a transaction.
 void thread_exit() noexcept;
 
 }  // namespace loam::tm

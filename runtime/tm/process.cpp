@@ -24,7 +24,7 @@ void before_fork() noexcept {
              "tm: fork() inside a transaction, whose locks the child would keep; fork outside, or in "
              "atomically(irrevocable, ...)");
   lock_setup();
-  // Where no thread has attached there is nobody to wait for, and none attaches while setup is locked.
+  // If no thread has attached, there is no attempt to wait for, and no thread attaches while setup is locked.
   const bool anybody = shared.algorithm.load(std::memory_order_relaxed) != nullptr;  // relaxed: stored under the lock
   const bool close = anybody && !runs_alone();
   if (close) {

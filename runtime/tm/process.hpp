@@ -11,7 +11,7 @@
 
 namespace loam::tm::process {
 
-// Sees to it that the handlers are installed. Once, before the first transaction of the process can begin.
+// Installs the handlers. Called once, before the first transaction of the process can begin.
 void watch() noexcept;
 
 }  // namespace loam::tm::process

@@ -52,8 +52,9 @@ constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
 constexpr std::size_t kAllocatedMax = std::size_t{1} << 24;
 constexpr std::size_t kHandlersMax = std::size_t{1} << 16;
-// Logs of different threads start at different cache sets: five lines apart, modulo a page. Those of one thread start a
-// quarter of a page apart: a load that follows a store to the same place of another page waits for it (4 KiB aliasing).
+// Logs of different threads start at different cache sets: five lines apart, modulo a page. The logs of one thread
+// start a quarter of a page apart, because a load waits for an earlier store to the same offset of another page (4 KiB
+// aliasing).
 constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
 constexpr std::size_t kLogApartBytes = platform::kPageBytes / 4;
 

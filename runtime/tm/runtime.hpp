@@ -14,12 +14,12 @@ namespace loam::tm {
 struct AlgorithmDescription;
 struct Hooks;
 
-// What is read at every begin or commit and hardly ever written.
+// Data that every begin or commit reads, and that is hardly ever written.
 struct alignas(platform::kApartBytes) Shared {
   RecordMap map;
-  // Not 0: a begin has more to do than to announce itself (lifecycle.hpp).
+  // Not 0: a begin must do more than announce itself (lifecycle.hpp).
   std::atomic<std::uint32_t> slow_begin{0};
-  // Not 0: somebody sleeps until a commit (waiting.hpp).
+  // Not 0: a thread sleeps until a commit (waiting.hpp).
   std::atomic<std::uint32_t> sleepers{0};
   Config config;
   std::atomic<const Hooks*> algorithm{nullptr};  // the one of this process, from the first transaction on
@@ -42,16 +42,16 @@ void configure(const Config& config) noexcept;
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
 
-// configure() waits in between. For fork, which must not happen in the middle of it.
+// Locks out configure(), so that no fork happens during it.
 void lock_setup() noexcept;
 void unlock_setup() noexcept;
 
-// Fatal if a transaction of the algorithm `wanted` begins where those of `used` run: neither would see what the other
-// does.
+// Ends the program if a transaction of the algorithm `wanted` begins in a process whose transactions use `used`: the
+// two would not notice each other's accesses.
 void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescription& wanted) noexcept;
 
-// Frees everything that transactions have freed and nobody can read any more, also what exited threads left. Call
-// outside of transactions. returns how many blocks of the caller are still held back
+// Frees all blocks that transactions have freed and that no attempt can still read, those of ended threads included.
+// Call it outside of transactions. returns how many blocks of the calling thread still wait
 std::size_t quiesce() noexcept;
 
 // This thread's cumulative counts.

@@ -41,11 +41,13 @@ static_assert(locked_word(0, 0) > kLockedBit - 1, "a locked word must exceed eve
 static_assert(is_locked_by(locked_word(3, 7), 3) && !is_locked_by(locked_word(3, 7), 2));
 static_assert(is_locked_by(locked_word(1023, 5), 1023) && entry_of(locked_word(1023, 5)) == 5);
 
-// The codes with which an attempt, or a part of one, comes back to the driver.
-//   restart  it aborted      update  it has to write       wait    until something that it has read changes
-//   cancel   without effect  serial  it has to run alone     again   the body asked for it while it ran alone
+// The codes with which an attempt, or a part of one, returns to the driver.
+//   restart  it aborted                        update  it has to write, so the read-only attempt must be repeated
+//   wait     retry() was called: sleep until something that it has read changes
+//   cancel   cancel() was called               serial  it has to run alone
+//   again    restart() was called while the transaction ran alone
 //   provide  an allocation needs memory that is provided outside of attempts (platform/provision.hpp)
-// A part that comes back with `restart` has met a conflict that may concern it alone (algorithm.hpp: resume).
+// A part returns `restart` after a conflict that may concern only the part (algorithm.hpp: resume).
 inline constexpr int kRestart = 1, kUpdate = 2, kWait = 3, kCancel = 4, kSerial = 5, kAgain = 6, kProvide = 7;
 
 // Thrown to the caller of a transaction that was cancelled as a whole.
@@ -87,11 +89,11 @@ struct Statistics {
 
 enum class Mapping { table, shadow, hash };
 
-// What an attempt does that finds a record locked, and what it does before its next try (contention.hpp).
+// The contention manager: what an attempt does when it finds a record locked, and before its next try (contention.hpp).
 enum class Manager { suicide, delay, backoff, karma, timestamp };
 
-// Whether data that a transaction has unlinked may be used plainly once it has committed.
-//   none      only once every attempt that was running has ended: an older one may still read it, or write it back
+// When plain code may use data that a committed transaction has unlinked.
+//   none      after every attempt has ended that was running: an older one may still read the data, or write it back
 //   commit    at once: each update commit waits for the attempts that began before it (docs/adr/0008)
 enum class Privatization { none, commit };
 
