@@ -86,8 +86,8 @@ class delegated {
     }
   }
 
-  // Hands a copy of f over and returns at once; ticket.get() waits. A combining scheme or a lock has nobody who would do
-  // it meanwhile: there it is done when submit() returns.
+  // Hands a copy of f over and returns at once; ticket.get() waits. A combining scheme or a lock has no thread that
+  // would do it meanwhile: there it is done when submit() returns.
   template <class F>
     requires std::invocable<F&, T&>
   delegation::ticket<result_of<F>> submit(F f) {

@@ -19,7 +19,7 @@
 #include <utility>
 
 extern "C" {
-// in_attempt: whether the calling thread is in an attempt that can be taken back. Call once, before the first attempt.
+// in_attempt: whether the calling thread is in an attempt that can be undone. Call once, before the first attempt.
 LOAM_MAY_BE_MISSING void loam_provision_watch(int (*in_attempt)());
 // Bytes that the calling thread's last malloc did not get and that could be provided; 0: there are none, or no memory.
 LOAM_MAY_BE_MISSING std::size_t loam_provision_wanted();

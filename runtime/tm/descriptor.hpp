@@ -21,10 +21,10 @@ namespace loam::tm {
 
 // A word to be written at commit. The entries of one stripe form a list; the record holds the address of the first.
 struct WriteEntry {
-  std::atomic<Word*> address;     // atomic: a thread that meets the lock reads it, to name the cause of its abort
+  std::atomic<Word*> address;     // atomic: a thread that finds the lock reads it, to name the cause of its abort
   Word value;                     // of the whole word
   Word mask;                      // which bits of it are written
-  Orec* record;                   // the stripe's in its first entry, a word that nobody looks at in the others
+  Orec* record;                   // the stripe's in its first entry, a dummy word in the others
   std::uint64_t old_version;      // of the record before it was locked
   std::atomic<WriteEntry*> next;  // the stripe's next entry; atomic as `address`
 };
@@ -118,7 +118,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   std::uint64_t stocks_taken = 0;  // a bit for each size that an attempt since the last abort has taken from a stock
 
   Contention contention;
-  Part* part = nullptr;                   // the innermost part that can be taken back
+  Part* part = nullptr;                   // the innermost part that can be undone
   std::uint64_t generation = 0;           // of serial transactions, when the attempt asked to wait
   const WriteEntry* woken_end = nullptr;  // waiting.hpp
 

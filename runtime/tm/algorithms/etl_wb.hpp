@@ -60,7 +60,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
   friend Base;
 
  public:
-  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  // Reads and writes. kNested: what it changes of older entries can be undone.
   template <bool kNested>
   class Writing : public Handle, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -127,7 +127,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
 
   static void attach(Descriptor& d) noexcept { d.make_state<WriteHistory>().reserve(); }
 
-  // Returns if the attempt has committed; restarts it otherwise.
+  // Returns if the attempt has committed; otherwise the attempt restarts.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
     WriteEntry* const begin = d.writes.begin();
@@ -135,7 +135,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     lifecycle::committed(d);
   }
 
-  // Leaves no trace of the attempt but the count of its cause.
+  // Undoes all effects of the attempt, and counts the cause of its abort.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
     for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
@@ -209,7 +209,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
       if (before > d.snapshot) extend(d, before);
       LOAM_POINT("tm.reading");
       const Word value = load_whole(word);  // P2
-      // Also after extending: the record is not in the read set yet, so its version is compared once more.
+      // The record is not in the read set yet, so its version is compared once more, even after an extension.
       if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
         log_read<kBlame>(d, record, word);
         return value;
@@ -290,7 +290,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     [[maybe_unused]] const bool wrote = d.write_end != d.writes.begin();
     if (wrote) write_back<true>(d, d.writes.begin(), d.write_end, commit_version(d));
     d.state<WriteHistory>().clear();
-    // Who waits for older attempts must have made new ones younger: the clock reaches this commit's version.
+    // A commit that waits for older attempts first moves the clock to its version, so that new attempts are younger.
     if constexpr (!ClockOf::kUnique)
       if (wrote && d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(++d.snapshot);  // relaxed: own
     lifecycle::committed_special(d, d.snapshot);

@@ -10,7 +10,7 @@
 //   Conflicts   An attempt that finds a record locked asks the contention manager. One that fails to validate aborts.
 //   Cost        a read looks at its record once, in etl-wb twice. A read after a write finds the value in place. A
 //               commit stores only versions. The abort of an attempt that has written costs a clock value and its
-//               stores, and readers of its stripes must extend. The locks of a part that is taken back stay until the
+//               stores, and readers of its stripes must extend. The locks of a part that is undone stay until the
 //               attempt ends. Two waiters (retry) that write the same stripe before they wait sometimes wake each
 //               other.
 //   When not    many aborts with large write sets; memory that uninstrumented code reads while transactions write it.
@@ -88,7 +88,7 @@ struct EtlWt : TimeBased<EtlWt<kBlame>, kBlame> {
     }
   };
 
-  // Reads and writes. kNested: what it overwrites can be taken back to the newest savepoint.
+  // Reads and writes. kNested: what it overwrites can be undone to the newest savepoint.
   template <bool kNested>
   class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -162,7 +162,7 @@ struct EtlWt : TimeBased<EtlWt<kBlame>, kBlame> {
 
   static void attach(Descriptor& d) noexcept { d.make_state<UndoLog>() = {d.writes.begin(), d.writes.begin(), 0}; }
 
-  // Returns if the attempt has committed; restarts it otherwise.
+  // Returns if the attempt has committed; otherwise the attempt restarts.
   static void commit_update(Descriptor& d) noexcept {
     if (const WriteEntry* const end = d.write_end; end != d.writes.begin()) {
       release(d, commit_version(d));

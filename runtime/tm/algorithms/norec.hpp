@@ -92,7 +92,7 @@ struct Norec {
     }
   };
 
-  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  // Reads and writes. kNested: what it changes of older entries can be undone.
   template <bool kNested>
   class Writing : public Handle, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -150,14 +150,14 @@ struct Norec {
     lifecycle::committed(d);
   }
 
-  // Returns if the attempt has committed; restarts it otherwise.
+  // Returns if the attempt has committed; otherwise the attempt restarts.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
     if (d.write_end != d.writes.begin()) commit_writes<false>(d);
     lifecycle::committed(d);
   }
 
-  // Leaves no trace of the attempt but the count of its cause.
+  // Undoes all effects of the attempt, and counts the cause of its abort.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     redo(d).clear(d);
     free_abandoned(d.state<State>());

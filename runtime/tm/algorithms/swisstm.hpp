@@ -61,7 +61,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
   };
 
  public:
-  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  // Reads and writes. kNested: what it changes of older entries can be undone.
   template <bool kNested>
   class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -140,7 +140,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     d.mode = Mode::update;
   }
 
-  // Returns if the attempt has committed; restarts it otherwise.
+  // Returns if the attempt has committed; otherwise the attempt restarts.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
     if (d.write_end != d.writes.begin()) write_back<false>(d, commit_version(d));
@@ -286,7 +286,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
       if (before > d.snapshot) Base::extend(d);
       LOAM_POINT("tm.reading");
       const Word value = load_whole(word);  // P2
-      // Also after extending: the record is not in the read set yet, so its version is compared once more.
+      // The record is not in the read set yet, so its version is compared once more, even after an extension.
       if (record.load(std::memory_order_relaxed) == before && before <= d.snapshot) {
         log_read<kBlame>(d, record, word);
         return value;
@@ -340,7 +340,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     lifecycle::committed_special(d, d.snapshot);
   }
 
-  // Leaves no trace of the attempt but the count of its cause, and its ticket.
+  // Undoes all effects of the attempt and counts the cause. The ticket stays.
   static void undo(Descriptor& d, AbortCause cause) noexcept {
     State& state = d.state<State>();
     for (const WriteEntry* entry = d.write_end; entry != d.writes.begin();) {

@@ -57,7 +57,7 @@ struct Tl2 : TimeBased<Tl2<kBlame>, kBlame> {
   friend Base;
 
  public:
-  // Reads and writes. kNested: what it changes of older entries can be taken back.
+  // Reads and writes. kNested: what it changes of older entries can be undone.
   template <bool kNested>
   class Writing : public Mapped, public UpdateAccess<Writing<kNested>, kBlame> {
    public:
@@ -104,14 +104,14 @@ struct Tl2 : TimeBased<Tl2<kBlame>, kBlame> {
     d.mode = Mode::update;
   }
 
-  // Returns if the attempt has committed; restarts it otherwise.
+  // Returns if the attempt has committed; otherwise the attempt restarts.
   static void commit_update(Descriptor& d) noexcept {
     if (d.special) return commit_special(d);
     if (d.write_end != d.writes.begin()) commit_writes<false>(d);
     lifecycle::committed(d);
   }
 
-  // Leaves no trace of the attempt but the count of its cause.
+  // Undoes all effects of the attempt, and counts the cause of its abort.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     State& state = d.state<State>();
     // Only a commit that has failed holds locks. The old version may come back: memory was never touched, so a reader
@@ -207,10 +207,10 @@ struct Tl2 : TimeBased<Tl2<kBlame>, kBlame> {
     }
   }
 
-  // The first entry of a record releases it; this one, at commit and at abort, releases a word that nobody looks at.
+  // The first entry of a record releases it; this one, at commit and at abort, releases a dummy word.
   static void join(Descriptor& d, WriteEntry& first, WriteEntry& entry) noexcept {
     entry.record = &d.no_record;
-    // relaxed: a hint to those who meet the lock
+    // relaxed: a hint to threads that find the lock
     entry.next.store(first.next.load(std::memory_order_relaxed), std::memory_order_relaxed);
     first.next.store(&entry, std::memory_order_relaxed);
   }

@@ -275,7 +275,7 @@ struct TwoPhase {
     d.write_end = d.writes.begin();
   }
 
-  // Leaves no trace of the attempt but the count of its cause, and its ticket.
+  // Undoes all effects of the attempt and counts the cause. The ticket stays.
   static void undo(Descriptor& d, AbortCause cause) noexcept {
     State& state = d.state<State>();
     state.noted_end = 0;

@@ -145,7 +145,7 @@ class Driver {
       requires(Descriptor& d, const typename A::Savepoint& savepoint) { A::resume(d, savepoint); };
 
  private:
-  // The descriptor of a transaction that can still be taken back.
+  // The descriptor of a transaction that can still be undone.
   static Descriptor& running(const char* call) noexcept {
     Descriptor& d = Descriptor::current_or_detached();
     LOAM_CHECK(d.mode != Mode::idle && d.mode != Mode::detached, "tm: {} outside of transactions", call);
@@ -325,7 +325,7 @@ class Driver {
     return as<UpdateTx>(d, body);
   }
 
-  // Runs a body that can be taken back. returns 0, or the code with which it came back, its writes undone
+  // Runs a body that can be undone. returns 0, or the code with which it came back, its writes undone
   template <class F>
   static int run_part(F& body) {
     Descriptor& d = Descriptor::current_or_detached();

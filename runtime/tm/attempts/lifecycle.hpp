@@ -65,10 +65,10 @@ void run_handlers(Descriptor& d) noexcept;
 // The same while the transaction goes on: what it keeps for its next attempt, or to wait, is not touched.
 void run_handlers_aside(Descriptor& d) noexcept;
 
-// What a part that can be taken back has allocated, released and left to handlers begins here.
+// What a closed part has allocated, released and left to handlers begins here.
 struct Mark {
   std::uint64_t allocated;
-  const platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be taken back alone)
+  const platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be undone alone)
   std::size_t proposals;
   std::size_t handlers;
 };
@@ -100,7 +100,7 @@ void keep(Descriptor& d, void* address, std::size_t bytes) noexcept;
 
 namespace loam::tm {
 
-// A part of an attempt that can be taken back. On the stack of who runs it.
+// A closed part of an attempt. On the stack of who runs it.
 struct Part {
   platform::Checkpoint outer;  // where the attempt, or the part around this one, restarts
   Part* around;
@@ -114,7 +114,7 @@ inline void enter_part(Descriptor& d, Part& part) noexcept {
   d.part = &part;
   d.stocks = &platform::no_stocks;
 }
-// Whoever restarts now is the one around it.
+// From now on the one that restarts is the one around it.
 inline void leave_part(Descriptor& d, const Part& part) noexcept {
   static_cast<platform::Checkpoint&>(d) = part.outer;
   d.part = part.around;

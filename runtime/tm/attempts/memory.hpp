@@ -3,7 +3,7 @@
 //             records.
 //   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), short ones are taken from there: an abort
 //             moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
-//             blocks, and those of parts that can be taken back, come from malloc and are kept in a log: an abort frees
+//             blocks, and those of closed parts, come from malloc and are kept in a log: an abort frees
 //             them one by one, the newest first. What is released goes to the stock, once it is quiescent.
 //   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
 //             reused until every attempt that was running at the commit has ended.
@@ -48,7 +48,7 @@ void end_loan(Descriptor& d) noexcept;
 // Between two attempts, the first of which has ended so: has the allocator provide what it needs.
 void provide(Descriptor& d) noexcept;
 
-// Before the first attempt of the process: the allocator may ask whether a thread is in one that can be taken back.
+// Before the first attempt of the process: the allocator may ask whether a thread is in one that can be undone.
 void watch_attempts() noexcept;
 
 // Where a size's stock is. bytes <= kStockBytesMax

@@ -59,7 +59,7 @@ extern thread_local constinit Running running;
 
 using Body = void (*)(Descriptor& tx, void* argument);
 
-// A part of an open transaction that can be taken back by itself. A conflict in it ends the whole attempt.
+// A part of an open transaction that can be undone alone. A conflict in it ends the whole attempt.
 struct OpenPart {
   Part part;
   Mode around;
@@ -245,7 +245,7 @@ class OpenDriver {
     enter(transaction);
     if (transaction.kind == Kind::serial) {
       serial::acquire(d);
-      serial::begin_in_place(d, transaction.aborts != 0);  // one that was upgraded can be taken back until then
+      serial::begin_in_place(d, transaction.aborts != 0);  // one that was upgraded can be undone until then
     } else if (transaction.kind == Kind::read_only)
       A::begin_read_only(d);
     else

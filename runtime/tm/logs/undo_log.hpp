@@ -2,7 +2,7 @@
 //   An entry holds the old value of the bytes in its mask. The record of a locked stripe points to the stripe's first
 //   entry, which will release it. Later entries are linked behind that one, the newest first. Other threads that meet
 //   the lock follow the links to see which words its owner has written (cause.hpp), so `address` and `next` are atomic.
-//   A word is noted once in each part that writes it and can be taken back. Taking a part back restores its values in
+//   A word is noted once in each part that writes it and can be undone. Taking a part back restores its values in
 //   reverse order. Its locks stay, as entries without a value.
 // Invariants
 //   U1 The record of a stripe that this attempt has locked points to a live entry (below write_end) of that stripe.
@@ -69,7 +69,7 @@ inline void drop_values(Descriptor& d, WriteEntry* from) noexcept {
     Orec& record = *entry->record;
     fill(*kept, nullptr, address_of(*entry), 0, 0, record);
     kept->old_version = entry->old_version;
-    // release: publishes the entry to those who meet the lock, as the lock CAS did.
+    // release: publishes the entry to threads that find the lock, as the lock CAS did.
     record.store(d.locked_word | reinterpret_cast<std::uintptr_t>(kept), std::memory_order_release);
     ++kept;
   }

@@ -1,6 +1,6 @@
 // write_set: a redo log for algorithms whose locked records point to its entries.
 //   The entries of a stripe form a chain. The record holds the address of the first, and only the first releases the
-//   record. Other threads that meet the lock follow the chain to name the cause of their abort, so `address` and `next`
+//   record. Other threads that find the lock follow the chain to name the cause of their abort, so `address` and `next`
 //   are atomic.
 #pragma once
 
@@ -30,7 +30,7 @@ inline WriteEntry* find(WriteEntry* entry, const Word* address) noexcept {
 
 [[gnu::always_inline]] inline void fill(WriteEntry& entry, WriteEntry* next, Word* address, Word value, Word mask,
                                         Orec& record) noexcept {
-  // relaxed: the lock CAS publishes the entry to those who meet the lock; later entries are only a hint to them.
+  // relaxed: the lock CAS publishes the entry to threads that find the lock; later entries are only a hint to them.
   entry.address.store(address, std::memory_order_relaxed);
   entry.value = value;
   entry.mask = mask;
@@ -56,7 +56,7 @@ inline void merge(Descriptor& d, WriteEntry& entry, Word value, Word mask) noexc
 }
 
 // A new entry behind a stripe's first, before `chain`. The first releases the stripe; this one, at commit and at abort,
-// releases a word that nobody looks at.
+// releases a dummy word.
 [[gnu::always_inline]] inline void append(Descriptor& d, WriteEntry& first, WriteEntry* chain, Word* address,
                                           Word value, Word mask) noexcept {
   WriteEntry& entry = *d.write_end;
@@ -66,7 +66,7 @@ inline void merge(Descriptor& d, WriteEntry& entry, Word value, Word mask) noexc
   added(d);
 }
 
-// What a part that can be taken back has changed of an older entry.
+// What a closed part has changed of an older entry.
 struct Overwritten {
   WriteEntry* entry;
   Word value;
@@ -74,7 +74,7 @@ struct Overwritten {
   WriteEntry* next;
 };
 
-// The write set's history within parts that can be taken back.
+// The write set's history within closed parts.
 class WriteHistory {
  public:
   void reserve() noexcept { log_.reserve(kMax, 0, "history of overwritten values"); }

@@ -63,7 +63,7 @@ struct InPlace {
       store_masked(address, value, mask);
     }
   };
-  using NestedTx = UpdateTx;  // every write is in the log: any part can be taken back
+  using NestedTx = UpdateTx;  // every write is in the log: any part can be undone
 
   using Savepoint = WriteEntry*;
 
