@@ -50,7 +50,7 @@ struct DeferredClock {
   // The clock before a commit whose version is the value after this one. Call with all locks held (D1).
   static std::uint64_t take() noexcept { return version_clock.now.load(std::memory_order_seq_cst); }  // P3
 
-  // Sees to it that the clock has reached `version`, which a commit has (D4, D5).
+  // Raises the clock to `version`, the version of a commit, if it is lower (D4, D5).
   static void reach(std::uint64_t version) noexcept {
     std::uint64_t now = version_clock.now.load(std::memory_order_relaxed);  // relaxed: the CAS, or P4's load, decides
     while (now < version && !version_clock.now.compare_exchange_weak(now, version, std::memory_order_seq_cst,  // P4

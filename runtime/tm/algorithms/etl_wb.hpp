@@ -48,7 +48,7 @@ struct CountingClock {
   static std::uint64_t take() noexcept {
     return version_clock.now.fetch_add(1, std::memory_order_acq_rel);  // P3, P4
   }
-  // Sees to it that the clock has reached `version`, which a commit has: it has since that commit.
+  // Raises the clock to `version`, the version of a commit. Here the commit itself has advanced the clock.
   static void reach(std::uint64_t) noexcept {}
 };
 
@@ -139,8 +139,8 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     // The old version may come back: memory was never touched, so a reader that saw it before sees the same after.
     for (const WriteEntry* entry = d.writes.begin(); entry != d.write_end; ++entry) {
-      // Words beside those written, and the rest of those written in part, were read under the lock, without a trace:
-      // whoever waits, waits for these as well.
+      // Reads of other words of the stripe, and of the rest of partly written words, happened under the lock and are in
+      // no log. A retry() waits for a change of these, too.
       if (cause == AbortCause::explicit_ && entry->record != &d.no_record)
         log_read<kBlame>(d, *entry->record, address_of(*entry));
       entry->record->store(entry->old_version, std::memory_order_release);  // P1
@@ -155,7 +155,8 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     return {d.write_end, d.state<WriteHistory>().size(), static_cast<std::size_t>(d.read_cursor - d.reads.begin())};
   }
 
-  // Stripes locked since are free again; that they were still old when they were locked is kept as a read.
+  // Frees the stripes that were locked since the savepoint. For each, the read set gets an entry: the stripe must not
+  // have changed since it was locked.
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
     d.state<WriteHistory>().undo_to(savepoint.history);
     for (const WriteEntry* entry = savepoint.write_end; entry != d.write_end; ++entry) {
@@ -166,7 +167,7 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     d.write_end = savepoint.write_end;
   }
 
-  // Behind restore(): only the part is run again, if all that was read before it is valid now.
+  // After restore(): if all reads before the part are still valid, only the part runs again.
   static void resume(Descriptor& d, const Savepoint& savepoint) noexcept {
     d.read_cursor = d.reads.begin() + savepoint.reads;
     extend(d, d.snapshot);
@@ -270,8 +271,9 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     return before + 1;
   }
 
-  // From the newest entry to the oldest: a stripe's first entry comes last and releases it. Stripes that are still to
-  // come are locked, so a reader that sees one and needs another meets a lock. kParts: not whole words alone.
+  // From the newest entry to the oldest, so a stripe's first entry comes last and releases it. Stripes that are not
+  // written yet are still locked, so a reader that has seen one of the new values and needs another finds a lock.
+  // kParts: some words are written in part.
   template <bool kParts>
   static void write_back(Descriptor& d, WriteEntry* begin, const WriteEntry* end, std::uint64_t version) noexcept {
     d.write_end = begin;

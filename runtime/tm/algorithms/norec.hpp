@@ -1,19 +1,19 @@
-// norec: no ownership records; one sequence word, and validation by value.
-//   Writes go to a redo log. Reads log address and value. While the sequence word is the one of the snapshot, nobody
+// norec: no ownership records; one sequence number, and validation by value.
+//   Writes go to a redo log. Reads log address and value. While the sequence number is that of the snapshot, no thread
 //   has committed, and every read is valid at once. When it has changed, all logged values are compared with memory. If
-//   they are the same, the snapshot moves forward. A commit makes the sequence word odd, which only one thread can do,
-//   writes back, and makes it even again.
+//   they are the same, the snapshot moves forward. A commit makes the sequence number odd, which only one thread can
+//   do, writes back, and makes it even again.
 //   Source      Dalessandro, Spear and Scott, "NOrec: Streamlining STM by Abolishing Ownership Records", PPoPP 2010.
-//   Guarantees  opacity. Publication safe. Privatization safe: write-back is over before the next commit begins, and a
-//               read made after a commit is compared with what that commit left. So Privatization::commit waits for
-//               nobody. (Unlinked memory may be changed plainly at once, but not unmapped: a read loads the value
-//               before it looks at the sequence word. Memory freed in a transaction waits for quiescence. A port to a
-//               processor that reorders stores, which x86 is not, needs a store barrier behind P1.)
-//   Conflicts   only of values. There is no mapping, so there are no false conflicts, and the allocator has no effect
-//               on them. Writing a value that is there already disturbs nobody. A value is compared at the width of its
-//               read; comparing whole words would look at neighbours that are none of the attempt's. Every abort by a
-//               value is same_word. `unknown` counts attempts that gave up waiting for a writer that was not running.
-//               Of the contention managers backoff applies; the others need an owner and act as suicide.
+//   Guarantees  opacity. Publication safe. Privatization safe: a write-back ends before the next commit begins, and
+//               reads before a commit are compared with memory after it. So no commit has to wait for other attempts
+//               under Privatization::commit. (Plain code may change unlinked memory at once, but not unmap it: a read
+//               loads the value before it loads the sequence number. Memory freed in a transaction waits for
+//               quiescence. A processor that reorders stores, which x86 does not, would need a store barrier after P1.)
+//   Conflicts   only by values. There is no mapping, so there are no false conflicts, and the allocator has no effect
+//               on them. Writing the value that a word already has causes no conflict. A value is compared at the width
+//               of its read, because other bytes of the word do not belong to the read. Every abort by a value has the
+//               cause same_word. `unknown` counts attempts that gave up waiting for a writer that was not running. Of
+//               the contention managers only backoff has an effect; the others need an owner and act as suicide.
 //   Cost        every read is logged, also in read-only transactions, 16 bytes each. After a commit of another thread
 //               the next read, or the commit, compares everything that was read. Commits are serial.
 //   When not    more than about eight threads that update; long readers beside writers. Bodies that read their own
@@ -43,12 +43,12 @@
 
 namespace loam::tm {
 
-// Even: nobody writes; odd: a commit writes back. Two commits are two apart. Alone on its lines.
+// The sequence number. Even: no commit is writing back; odd: one is. Each commit adds two. It has its own cache lines.
 struct alignas(platform::kApartBytes) Sequence {
   std::atomic<std::uint64_t> now{0};
 };
-// Not an inline variable: accesses of C that are inlined look at it by its name (include/loam/tm_norec.h), and a symbol
-// that several objects may define could not be copied into a program.
+// Not an inline variable: inline accesses of C refer to its symbol (include/loam/tm_norec.h). A symbol that several
+// object files may define could not be copied into a program.
 extern constinit Sequence norec_sequence;
 
 template <bool kBlame>
@@ -81,7 +81,7 @@ struct Norec {
     Descriptor* d_;
   };
 
-  // Reads only; a write set to look through is all that it lacks.
+  // Reads only. It has no write set to search.
   class ReadOnlyTx : public Handle, public ReadAccess<ReadOnlyTx, kBlame> {
    public:
     using Handle::Handle;
@@ -120,7 +120,7 @@ struct Norec {
   static void attach(Descriptor& d) noexcept {
     State& state = d.make_state<State>();
     state.redo.attach(d);
-    // In the place of the log of records, which stays empty: the distance from the other logs is the same.
+    // They take the place of the log of records, which stays empty: so the distance to the other logs is the same.
     const auto offset = reinterpret_cast<std::uintptr_t>(d.reads.begin()) % platform::kPageBytes;
     state.words.reserve(kReadsMax, offset, "read set");
     state.words_limit = state.words.end();
@@ -169,8 +169,8 @@ struct Norec {
     return {redo(d).save(d), d.allocated_count};
   }
 
-  // What was read since stays in the read set, and validation loads it again: blocks allocated since, which may have
-  // been read, are kept until the attempt ends.
+  // Reads since the savepoint stay in the read set, and validation loads them again. They may be reads of blocks that
+  // were allocated since, so these blocks are kept until the attempt ends.
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
     State& state = d.state<State>();
     state.redo.restore(d, savepoint.redo);
@@ -180,7 +180,7 @@ struct Norec {
     }
   }
 
-  // Whether nobody has committed at all: what was read may be gone, so it is not compared.
+  // Whether no thread has committed a write. Values are not compared, because the memory that was read may be unmapped.
   static bool unchanged(Descriptor& d) noexcept {
     return norec_sequence.now.load(std::memory_order_acquire) == d.snapshot;
   }
@@ -195,10 +195,10 @@ struct Norec {
 
   // Addresses only, backed as used.
   static constexpr std::size_t kReadsMax = std::size_t{1} << 26;
-  // A writer that holds the sequence word for longer is not running; so is the other side of a test that stops it.
+  // A commit that keeps the sequence number odd for longer than this is assumed not to be running.
   static constexpr std::uint64_t kWriterNsMax = 50'000;
 
-  // Up to the filter at the start of `redo` it is known to inlined accesses of C.
+  // Inline accesses of C know the layout up to the filter at the start of `redo`.
   struct State {
     WordRead* words_end;
     WordRead* words_limit;
@@ -213,7 +213,7 @@ struct Norec {
 
   static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
 
-  // Also while a commit writes back: the snapshot is then the one before, and the first read finds that it has passed.
+  // Works even while a commit writes back: the snapshot is then the number before it, and the first read validates.
   [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
     State& state = d.state<State>();
     d.snapshot = norec_sequence.now.load(std::memory_order_acquire) & ~std::uint64_t{1};  // P1
@@ -246,7 +246,7 @@ struct Norec {
     return redo(d).read(d, address, [&] { return load_memory(d, address); });
   }
 
-  // The value at a time at which all that was read is valid as well: loaded again after each validation.
+  // Returns a value that is valid together with all earlier reads. It is loaded again after each validation.
   template <class U>
   [[gnu::noinline]] static U load_slow(Descriptor& d, const U* address) noexcept {
     for (;;) {
@@ -290,8 +290,8 @@ struct Norec {
     }
   }
 
-  // Moves the snapshot to now if everything read has the value that it had; aborts otherwise. Who commits meanwhile
-  // moves the sequence word, which the caller looks at again: values of two commits are never taken for those of one.
+  // Moves the snapshot to now if all words that were read have the same values; aborts otherwise. If another thread
+  // commits meanwhile, the sequence number changes, and the caller, which reads it again, validates again.
   [[gnu::noinline]] static void validate(Descriptor& d) noexcept {
     const State& state = d.state<State>();
     const std::uint64_t now = settled_sequence(d);  // P1: before comparing
@@ -305,7 +305,7 @@ struct Norec {
     d.snapshot = now;
   }
 
-  // The sequence word while nobody writes. Aborts if that does not come about in time.
+  // Waits until no commit writes back, and returns the sequence number. Aborts after kWriterNsMax.
   static std::uint64_t settled_sequence(Descriptor& d) noexcept {
     std::uint64_t now = norec_sequence.now.load(std::memory_order_acquire);
     if (now % 2 == 0) [[likely]]

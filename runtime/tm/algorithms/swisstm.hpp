@@ -157,7 +157,8 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     return {d.write_end, d.state<State>().history.size()};
   }
 
-  // Stripes locked since are free again; that they were still old when they were locked is kept as a read.
+  // Frees the stripes that were locked since the savepoint. For each, the read set gets an entry: the stripe must not
+  // have changed since it was locked.
   static void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
     d.state<State>().history.undo_to(savepoint.history);
     for (const WriteEntry* entry = d.write_end; entry != savepoint.write_end;) {
@@ -183,7 +184,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     return first < d.write_end ? find(first, word) : nullptr;
   }
 
-  // Takes a free write lock and makes `address` its first entry. returns false if another one was faster
+  // Takes a free write lock and makes `address` its first entry. returns false if another attempt has taken it
   [[gnu::always_inline]] static bool acquire(Descriptor& d, Orec& lock, Orec& record, Word* address, Word value,
                                              Word mask) noexcept {
     State& state = d.state<State>();
@@ -203,8 +204,8 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     return true;
   }
 
-  // Nobody else can change the stripe from now on. That its version is up to the snapshot also covers what this attempt
-  // has read of it: nothing was committed to it since (the upgrade rule).
+  // From now on no other thread can change the stripe. If its version is not newer than the snapshot, this attempt's
+  // earlier reads of the stripe are valid, too: nothing was committed to it since (the upgrade rule).
   [[gnu::always_inline]] static void guard(Descriptor& d, WriteEntry& entry, Orec& record) noexcept {
     entry.old_version = record.load(std::memory_order_acquire);  // S1
     if (entry.old_version > d.snapshot) [[unlikely]]
@@ -313,7 +314,7 @@ struct Swisstm : TimeBased<Swisstm<kBlame>, kBlame> {
     return d.snapshot = before + 1;
   }
 
-  // kParts: not whole words alone.
+  // kParts: some words are written in part.
   template <bool kParts>
   static void write_back(Descriptor& d, std::uint64_t version) noexcept {
     const WriteEntry* const begin = d.writes.begin();

@@ -233,7 +233,8 @@ struct Tl2 : TimeBased<Tl2<kBlame>, kBlame> {
   }
 
   // From the newest entry to the oldest: the one that holds a record's lock comes last of those on it. Stripes that are
-  // still to come are locked, so a reader that sees one and needs another meets a lock. kParts: not whole words alone.
+  // not written yet are still locked, so a reader that has seen a new value and needs another one finds a lock.
+  // kParts: some words are written in part.
   template <bool kParts>
   static void write_back(Descriptor& d, std::uint64_t version) noexcept {
     for (const WriteEntry* entry = d.write_end; entry != d.writes.begin();) {

@@ -1,5 +1,6 @@
-// call: a body as attempts of it run: its transaction, its result, and the exception that leaves it.
-//   An attempt runs within platform::run_attempt(): it begins, runs the body and commits, or does not come back.
+// call: one call of a body by an attempt, with its transaction, its result, and an exception that leaves it.
+//   An attempt runs within platform::run_attempt(): it begins, runs the body and commits; an abort leaves through
+//   platform::restart().
 #pragma once
 
 #include "runtime/tm/algorithm.hpp"
@@ -76,7 +77,8 @@ struct Call {
     if constexpr (kBlames<A>) explain::committed(d);
   }
 
-  // Alone, with plain accesses. What cannot be undone is kept, whatever leaves the body.
+  // The body runs alone, with plain accesses. After its first irrevocable part nothing is undone, even if an exception
+  // leaves the body.
   void in_place(Descriptor& d) {
     try {
       call_body(d);

@@ -57,7 +57,7 @@ void lost(Descriptor& d, const Orec& record, std::uint64_t seen) noexcept;
 // Before the next try, outside of attempts. aborts: in a row so far
 void before_retry(Descriptor& d, unsigned aborts) noexcept;
 
-// The last of those aborts was none of a conflict.
+// The last of those aborts was not because of a conflict, so it does not count.
 void excuse(Descriptor& d) noexcept;
 
 // Whether the transaction has aborted so often that it has to run alone; counts it.

@@ -5,7 +5,7 @@
 //   irrevocable(f)  f(tx) alone: it cannot abort, so it may do what cannot be undone.
 //   closed(f)       within a transaction: a part that can be cancelled by itself. A conflict in it restarts only the
 //                   part if the algorithm can show that the earlier reads are still valid (algorithm.hpp: resume).
-//   or_else(f, g)   within a transaction: f; if f retries, g in its place.
+//   or_else(f, g)   within a transaction: runs f; if f calls retry(), undoes it and runs g.
 //   A body may be run with any of these transaction types, so it takes auto&. Nesting is flat unless closed() is used.
 //   Aborts    An attempt that aborts or is cancelled returns to the driver by restoring registers, which is 50 to 150
 //             times cheaper than an exception. No destructors run. So objects inside the body may own transactional
@@ -106,8 +106,7 @@ class Driver {
     }
   }
 
-  // Ends the innermost part without effect; the whole transaction where there is none, with Cancelled thrown to its
-  // caller.
+  // Undoes the innermost part. If there is no part, undoes the whole transaction and throws Cancelled to its caller.
   [[noreturn, gnu::noinline, gnu::cold]] static void cancel() {
     Descriptor& d = running("cancel()");
     if (d.part != nullptr) platform::restart(d, kCancel);
@@ -118,20 +117,20 @@ class Driver {
   [[noreturn, gnu::noinline, gnu::cold]] static void wait_for_change() {
     Descriptor& d = running("retry()");
     if (d.part != nullptr) platform::restart(d, kWait);
-    // To wait takes a read set, which only an update has.
+    // Waiting needs a read set, which only an update transaction has.
     restart(d, d.mode == Mode::update ? kWait : kUpdate);
   }
 
-  // Ends the attempt, its parts and all, and runs the transaction again at once, as after a conflict: it counts among
-  // the aborts after which a transaction runs alone. From an attempt that runs alone the next one does not, or what the
-  // body waits for could never happen.
+  // Aborts the attempt with all its parts, and runs the transaction again at once, as after a conflict: it counts among
+  // the aborts after which a transaction runs alone. If the attempt runs alone, the next one does not: otherwise the
+  // event for which the body waits could never happen.
   [[noreturn, gnu::noinline, gnu::cold]] static void begin_again() {
     Descriptor& d = running("restart()");
     restart(d, serial::holds(d) ? kAgain : kRestart);
   }
 
-  // Drops a read of the object's words from the read set, where the algorithm has one that allows for it: a later
-  // change of them is no conflict.
+  // Removes a read of the object's words from the read set, if the algorithm supports this: a later change of them is
+  // then no conflict.
   static void release_read(const void* object, std::size_t bytes) noexcept {
     Descriptor& d = Descriptor::current_or_detached();
     LOAM_CHECK(d.mode != Mode::idle && d.mode != Mode::detached, "tm: release_read() outside of transactions");
@@ -154,7 +153,7 @@ class Driver {
     return d;
   }
 
-  // The gate, closed between begin() and end(). What was left to do until it is open again is done then.
+  // The gate, closed between begin() and end(). Work that was deferred until it is open again is done in end().
   class Alone {
    public:
     explicit Alone(Descriptor& d) noexcept : d_(d) {}
@@ -215,7 +214,7 @@ class Driver {
     return read_only_slow(d, call, code);
   }
 
-  // After the first attempt without a log has failed: perhaps another one, then attempts that can extend.
+  // Called when the first attempt without a log has failed: perhaps tries another one, then attempts that can extend.
   template <class C>
   [[gnu::noinline]] static auto read_only_slow(Descriptor& d, C& call, int code) {
     unsigned aborts = 1;

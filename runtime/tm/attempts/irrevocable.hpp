@@ -1,5 +1,5 @@
 // irrevocable: the transaction of a body that runs alone, in place: plain accesses.
-//   While it may still be undone, the old values are noted; from the first irrevocable part on nothing is.
+//   While it may still be undone, old values are logged; from the first irrevocable part on, none are.
 #pragma once
 
 #include "runtime/tm/access.hpp"

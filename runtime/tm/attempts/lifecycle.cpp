@@ -17,7 +17,7 @@ namespace {
 
 constexpr unsigned kPartRestartsMax = 4;
 
-// The outcome is known: forgets the handlers of the other one.
+// The outcome is known: drops the handlers of the other outcome.
 void keep_handlers(Descriptor& d, Handler::Of outcome) noexcept {
   Handler* const log = d.handlers.begin();
   std::size_t kept = d.handler_first;
@@ -36,7 +36,7 @@ struct Kept {
   std::byte value[Handler::kArgumentBytes - 16];
 };
 
-// Not into a frame that has been left, where others' data lies now.
+// Does not write into a stack frame that has been left: other data may lie there now.
 [[gnu::noinline]] void restore(void* argument) {
   const Kept& kept = *std::launder(static_cast<Kept*>(argument));
   constexpr std::uintptr_t kFrames = 64u << 10;  // more than the functions between here and the frame that is left
@@ -45,7 +45,7 @@ struct Kept {
     std::memcpy(kept.address, kept.value, kept.bytes);
 }
 
-// Of two calls for one place in one part the first counts: it knows the older value.
+// If a place is kept twice in one part, the first call counts: it has the older value.
 bool is_kept(const Descriptor& d, const std::byte* address, std::size_t bytes) noexcept {
   const Handler* const log = d.handlers.begin();
   const std::size_t first = d.part != nullptr ? d.part->mark.handlers : d.handler_first;
@@ -56,7 +56,7 @@ bool is_kept(const Descriptor& d, const std::byte* address, std::size_t bytes) n
   });
 }
 
-// Calls what restores private variables, of the handlers from `first` on, the last one first.
+// Restores private variables: calls the restoring handlers from `first` on, the last one first.
 void restore_kept(Descriptor& d, std::size_t first) noexcept {
   Handler* const log = d.handlers.begin();
   for (std::size_t i = d.handler_end; i > first; --i)

@@ -1,11 +1,12 @@
 // lifecycle: how an attempt begins and ends under any algorithm: the announcement that keeps freed memory readable, the
 // gate of serial transactions, privatization, what happens to memory and handlers, statistics.
 //   Privatization (Config::privatization = commit)
-//     Algorithms that privatize safely by themselves do nothing for it. Under the others an attempt publishes its snapshot before it reads. After its commit, an update waits for every running attempt
-//     with an older snapshot. One of these that will abort may still read what was unlinked; one that has committed may
-//     still be writing it back. A read-only transaction may have learnt from another one that something was unlinked
-//     (proxy privatization). So it waits for older updates too, and for updates that are still waiting themselves.
-//     There is no cycle: an update waits only for running attempts, and an attempt that waits does not run.
+//     Algorithms that privatize safely by themselves do nothing for it. Under the others an attempt publishes its
+//     snapshot before it reads. After its commit, an update waits for every running attempt with an older snapshot.
+//     Such an attempt may still read unlinked data before it aborts, or may have committed and still be writing back. A
+//     read-only transaction may have read from another one that something was unlinked (proxy privatization). So it
+//     waits for older updates too, and for updates that are still waiting themselves. There is no cycle: an update
+//     waits only for running attempts, and an attempt that waits does not count as running.
 //   Source    quiescence: Spear et al., "Privatization techniques for software transactional memory", PODC 2007 (brief
 //             announcement), URCS TR 915; asymmetric announcement: machine.hpp.
 #pragma once
@@ -17,7 +18,7 @@
 
 namespace loam::tm::lifecycle {
 
-// Lets serial transactions pass and publishes the attempt, as far as there is need. Called inside the announcement.
+// Waits for serial transactions and publishes the attempt, if either is needed. Called inside the announcement.
 void enter_reading_slowly(void* descriptor) noexcept;
 void enter_update_slowly(void* descriptor) noexcept;
 
@@ -34,7 +35,7 @@ template <bool kUpdate>
 // committed and waits for older attempts.
 inline constexpr std::uint64_t kWaits = 1ULL << 63;
 
-// The attempt has committed and has nothing to hand over.
+// The end of an attempt that has committed, and has released no memory and has no handlers.
 [[gnu::always_inline]] inline void committed_reading(Descriptor& d) noexcept {
   ++d.statistics.commits;
   d.mode = Mode::idle;
@@ -50,22 +51,23 @@ inline constexpr std::uint64_t kWaits = 1ULL << 63;
 // looked at under algorithms that privatize safely
 void committed_special(Descriptor& d, std::uint64_t version) noexcept;
 
-// The algorithm has taken all effects back. Frees what was allocated, forgets what was released, counts the cause.
+// The end of an attempt that the algorithm has undone. Frees the blocks that it allocated, forgets those that it
+// released, and counts the cause.
 void aborted(Descriptor& d, AbortCause cause) noexcept;
 
-// The end of a body that ran in place. The gate is still closed: handlers and freed memory are left to after_alone().
+// The end of a body that ran in place. The gate is still closed, so after_alone() runs handlers and frees memory later.
 void committed_in_place(Descriptor& d) noexcept;
 void aborted_in_place(Descriptor& d) noexcept;
 
-// Once the gate is open again.
+// Call it when the gate is open again.
 void after_alone(Descriptor& d) noexcept;
 
-// Calls what the ended attempt has left to handlers of its outcome. They may run transactions, also in between.
+// Calls the handlers of the ended attempt for its outcome. They may run transactions.
 void run_handlers(Descriptor& d) noexcept;
-// The same while the transaction goes on: what it keeps for its next attempt, or to wait, is not touched.
+// The same while the transaction continues: its data for the next attempt, or for waiting, is not touched.
 void run_handlers_aside(Descriptor& d) noexcept;
 
-// What a closed part has allocated, released and left to handlers begins here.
+// The start of a closed part in the logs of allocated blocks, released blocks and handlers.
 struct Mark {
   std::uint64_t allocated;
   const platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be undone alone)
@@ -75,22 +77,22 @@ struct Mark {
 Mark mark(const Descriptor& d) noexcept;
 void take_back(Descriptor& d, const Mark& mark) noexcept;
 
-// Whether a conflict of the running attempt ends only its innermost part, which the caller then restarts. Not for ever:
-// two attempts may each hold what the other's part needs.
+// Whether a conflict of the running attempt ends only its innermost part, which the caller then restarts. After some
+// conflicts it returns false, because two attempts may each hold what the other's part needs.
 bool restarts_part(Descriptor& d) noexcept;
 
-// Of a transaction that begins within another: ends the program if that one was left by longjmp, or, in checked builds,
-// if it was interrupted by a signal whose handler begins this one.
+// Called when a transaction begins within another one. Ends the program if the outer one was left by longjmp, or, in
+// checked builds, if a signal interrupted it whose handler begins this one.
 void check_nested(const Descriptor& d) noexcept;
 
-// Back to the driver, from within any part.
+// Returns to the driver, from within any part.
 [[noreturn]] void restart(Descriptor& d, int code) noexcept;
 
-// What the transaction unlinks may be given back to the system once it has returned, in every mode: its commit waits
+// After the commit, data that the transaction unlinked may be returned to the system, in every mode: the commit waits
 // until no attempt runs that ran beside it.
 void privatize(Descriptor& d) noexcept;
 
-// Keeps a function for the end of the attempt.
+// Adds a function to be called at the end of the attempt.
 void add_handler(Descriptor& d, const Handler& handler) noexcept;
 
 // Keeps the value of a private variable, which goes back to it if the attempt, or the innermost part, is taken back.
@@ -100,7 +102,7 @@ void keep(Descriptor& d, void* address, std::size_t bytes) noexcept;
 
 namespace loam::tm {
 
-// A closed part of an attempt. On the stack of who runs it.
+// A closed part of an attempt. It lies on the stack of the function that runs the part.
 struct Part {
   platform::Checkpoint outer;  // where the attempt, or the part around this one, restarts
   Part* around;
@@ -114,7 +116,7 @@ inline void enter_part(Descriptor& d, Part& part) noexcept {
   d.part = &part;
   d.stocks = &platform::no_stocks;
 }
-// From now on the one that restarts is the one around it.
+// After the end of a part, a restart goes to the part or attempt around it.
 inline void leave_part(Descriptor& d, const Part& part) noexcept {
   static_cast<platform::Checkpoint&>(d) = part.outer;
   d.part = part.around;

@@ -30,7 +30,8 @@ void end_loan(Descriptor& d) noexcept {
 
 namespace {
 
-// One that runs in place is not: it is provided for on the spot. Nor is one behind a lock: nobody else would get on.
+// An attempt that runs in place cannot be undone, so its pool is refilled at once. The same holds for an attempt under
+// a lock, because no other thread could continue meanwhile.
 bool can_be_taken_back(const Descriptor& d) noexcept {
   if (d.mode != Mode::update && d.mode != Mode::nested) return false;
   // relaxed: set once, before this attempt
@@ -58,7 +59,7 @@ void provide(Descriptor&) noexcept { loam_provision(loam_provision_wanted()); }
 
 namespace {
 
-// Stocks that the attempt has taken from go back to where it began.
+// Resets each stock from which the attempt has taken blocks to its position at the start of the attempt.
 void put_back(Descriptor& d) noexcept {
   const platform::Stocks* stocks = d.stocks;
   for (const Part* part = d.part; part != nullptr; part = part->around) stocks = part->mark.stocks;

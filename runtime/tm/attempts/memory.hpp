@@ -1,10 +1,10 @@
 // Transactional malloc and free on top of the process's allocator.
 //   allocate  returns a new block, which an abort takes back. Sizes are rounded up to 16 bytes, the granule of shadow
 //             records.
-//   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), short ones are taken from there: an abort
-//             moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
-//             blocks, and those of closed parts, come from malloc and are kept in a log: an abort frees
-//             them one by one, the newest first. What is released goes to the stock, once it is quiescent.
+//   Stocks    If the process's malloc has stocks of free blocks (platform/stock.hpp), short blocks come from these. An
+//             abort moves one pointer back for each size, however many blocks the attempt has taken. Other blocks, and
+//             those of closed parts, come from malloc and are kept in a log: an abort frees them one by one, the newest
+//             first. A released block goes to its stock once it is quiescent.
 //   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
 //             reused until every attempt that was running at the commit has ended.
 //   Pools     An allocator with private pools may refuse a block to an attempt: the attempt then aborts, the pool is
@@ -31,21 +31,21 @@ constexpr std::size_t rounded(std::size_t bytes) noexcept { return (bytes + kGra
 
 // Frees a block and counts it for the calling thread.
 void free_counted(void* block);
-// How blocks go back between attempts: std::free, or once malloc has lent something its own way.
-// relaxed: both functions take any block, and neither needs what the other has done
+// How blocks are freed between attempts: by std::free, or, after malloc has lent its stocks, by malloc's own function.
+// relaxed: both functions accept any block, and neither depends on calls of the other
 inline constinit std::atomic<reclaim::Deleter> give_back{&std::free};
-// The same between attempts: to the thread's stock where there is room.
+// The same between attempts: puts the block into the thread's stock if there is room.
 void free_retired(void* block);
 
-// For the transactions of the calling thread, which is d's: asks malloc to lend its stocks, or ends that.
+// For the calling thread, whose descriptor is d: asks malloc to lend its stocks, or ends the loan.
 void begin_loan(Descriptor& d) noexcept;
 void end_loan(Descriptor& d) noexcept;
 
-// The allocator has returned nullptr. Where it can provide more outside of attempts (platform/provision.hpp), this
-// attempt aborts with AbortCause::reprovision; else std::bad_alloc is thrown.
+// The allocator has returned nullptr. If it can provide more outside of attempts (platform/provision.hpp), this attempt
+// aborts with AbortCause::reprovision; otherwise std::bad_alloc is thrown.
 [[noreturn]] void out_of_memory(Descriptor& d);
 
-// Between two attempts, the first of which has ended so: has the allocator provide what it needs.
+// Called between two attempts, after AbortCause::reprovision: lets the allocator provide the memory.
 void provide(Descriptor& d) noexcept;
 
 // Before the first attempt of the process: the allocator may ask whether a thread is in one that can be undone.
@@ -57,7 +57,7 @@ constexpr std::size_t slot_of(std::size_t bytes) noexcept {
 }
 static_assert(platform::kStockStep == kGranuleBytes && slot_of(platform::kStockBytesMax) == 64);
 
-// From here on an abort takes back what the attempt takes of this stock.
+// Notes the position of this stock: an abort resets it to this position.
 [[gnu::always_inline]] inline void begin_taking(Descriptor& d, platform::Stock& stock, std::size_t slot) noexcept {
   if (stock.attempt == d.statistics.commits) return;
   stock.attempt = d.statistics.commits;  // no commit has been since: the attempt, or one before it that aborted
@@ -90,7 +90,7 @@ void* restock_and_take(Descriptor& d, std::size_t slot) noexcept;
     d.allocated.full();
   return block;
 }
-// The same apart, where it is not the way of every block.
+// The same, not inlined, for blocks that normally come from a stock.
 void* allocate_beside(Descriptor& d, std::size_t bytes);
 
 // returns a block of at least `bytes`, aligned as malloc aligns; throws std::bad_alloc where malloc fails
@@ -141,7 +141,7 @@ inline void release(Descriptor& d, void* block, std::size_t bytes, reclaim::Dele
 // Frees the blocks allocated since the log of allocations had `count` entries: those of a part.
 void undo_to(Descriptor& d, std::uint64_t count) noexcept;
 
-// At abort: takes back the blocks allocated by the attempt and forgets those it released.
+// At an abort: frees the blocks that the attempt allocated, and forgets those that it released.
 void undo(Descriptor& d) noexcept;
 
 // Brings the descriptor's published counts up to date with its limbo.
@@ -151,20 +151,20 @@ inline void count_held(Descriptor& d) noexcept {
   d.held_bytes.store(d.limbo.bytes(), std::memory_order_relaxed);
 }
 
-// The same of one that is about to hand its limbo over.
+// Sets the counts to zero, for a descriptor that is about to hand its limbo over.
 inline void count_none(Descriptor& d) noexcept {
   d.held_blocks.store(0, std::memory_order_relaxed);  // relaxed: as above
   d.held_bytes.store(0, std::memory_order_relaxed);
 }
 
-// Memory that was released by commits and not given back to the allocator yet.
+// Memory that commits have released and that is not freed yet.
 struct HeldBack {
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;  // of the blocks as far as their sizes are known (destroy), and of the lists that keep them
 };
 
-// By this thread; by all threads, those included that have ended. Call at any time: a moment old, and exact for threads
-// that do not run transactions.
+// Memory that waits for this thread; for all threads, those included that have ended. Can be called at any time. The
+// figures may be slightly out of date, but are exact for threads that do not run transactions.
 HeldBack held_back() noexcept;
 HeldBack held_back_of_all() noexcept;
 

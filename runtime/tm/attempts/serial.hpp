@@ -11,7 +11,7 @@
 
 namespace loam::tm::serial {
 
-// How many transactions have run in place, and changes were made: they leave no other trace.
+// The number of transactions that have run in place, plus changes of the table. Nothing else shows that these happened.
 std::uint64_t generation() noexcept;
 
 // Bits of Shared::slow_begin: why a begin has more to do.

@@ -11,16 +11,17 @@ namespace loam::tm::waiting {
 namespace {
 
 constexpr unsigned kSleepersMax = 1U << 30;
-// A waiter that was woken for nothing looks this many times before it sleeps again. Less often than every kPollNs if a
-// look takes long: it uses one part in kShare of a core for looking, whatever it has read.
+// A waiter that was woken without a change checks this many times before it sleeps again. It checks every kPollNs, or
+// less often if a check takes long: it uses at most one part in kShare of a core for checks.
 constexpr unsigned kPolls = 64;
 constexpr std::uint64_t kShare = 256;
 
 constexpr std::size_t kWords = kSignatureBits / 64;
-// What sleepers have read. relaxed throughout: waiting.A and waiting.B order it.
+// The signature of all records that sleepers have read. relaxed throughout: waiting.A and waiting.B order it.
 alignas(platform::kApartBytes) constinit std::array<std::atomic<std::uint64_t>, kWords> marks{};
 
-// How often sleepers were woken. They sleep on it: who was to be woken before it slept does not sleep at all.
+// The number of wake-ups; waiters sleep on this futex word. A waiter that is woken before it sleeps does not sleep at
+// all.
 constinit std::atomic<std::uint32_t> wakes{0};
 
 std::size_t bit_of(const Orec& record) noexcept {

@@ -11,8 +11,8 @@
 //   Source    wake-up after validation: Harris, Marlow, Peyton Jones and Herlihy, PPoPP 2005; a signature (Bloom, CACM
 //             1970) in place of a queue per variable.
 //   When not  thousands of waiters, or waiters that have read thousands of records. Then most bits are set, every
-//             commit wakes everybody, and polling costs what a look costs (a sleep is expensive on virtual machines:
-//             measured 5 % of a core at kPollNs).
+//             commit wakes all waiters, and each poll costs a check and a short sleep (which is expensive on virtual
+//             machines: measured 5 % of a core at kPollNs).
 //   waiting.A  notify(): records released, then `sleepers` and the marks read / wait(): `sleepers` and the marks set,
 //              announce_heavy(), then the read set looked at. [lost wake-up: each misses the other]
 //   waiting.B  wake_all(): marks and `sleepers` cleared, then `wakes` counted / wait(): `wakes` read, then `sleepers`
@@ -28,10 +28,10 @@
 
 namespace loam::tm::waiting {
 
-// A waiter that was woken for nothing looks by itself this often, or runs its body again at most this often.
+// A waiter that was woken without a change checks in this interval, or runs its body again at most once per interval.
 inline constexpr std::uint64_t kPollNs = 800'000;
-// A run that takes longer than kPauseNsMax / 256, with its begin, costs more than is said above rather than a longer
-// pause.
+// The longest pause. A run of the body that takes longer than kPauseNsMax / 256 therefore costs more of a core than is
+// said above.
 inline constexpr std::uint64_t kPauseNsMax = 100'000'000;
 inline constexpr std::uint64_t kRareNs = 10'000'000;
 inline constexpr std::size_t kSignatureBits = 4096;
@@ -47,13 +47,13 @@ void wake_readers(void* descriptor) noexcept;
     platform::call_preserving(wake_readers, &d);
   }
 }
-// The same where no records tell what was written.
+// The same for algorithms without records: any commit that wrote.
 [[gnu::always_inline]] inline void notify() noexcept {
   if (platform::is_set(shared.sleepers)) [[unlikely]]  // waiting.A
     platform::call_preserving(wake_all);
 }
 
-// Says that the caller waits for a change of `record`.
+// Sets the bit of `record` in the signature: the caller waits for a change of it.
 void mark(const Orec& record) noexcept;
 
 // What an attempt waits for, as its algorithm sees it.

@@ -1,5 +1,5 @@
-// blame: what a run must keep so that every abort gets a cause. Only the second instantiation of each algorithm calls
-// it (Algorithm<true>); timing runs pay nothing.
+// blame: the data by which a blame run finds the cause of every abort. Only the second instantiation of each algorithm
+// calls it (Algorithm<true>); timing runs pay nothing.
 //   Block map   which block each 16-byte granule belongs to. Transactional malloc and note_block() fill it.
 //   Trail       the words that commits wrote last, per ownership record. A record's version only tells that the stripe
 //               was written; the trail tells which word it was.
@@ -17,7 +17,7 @@ namespace loam::tm::blame {
 // Where an access was made, as a return address; nullptr: not known (explain.hpp).
 using Site = const void*;
 
-// Who a conflict is blamed on: of what was written, the word closest to the one that lost.
+// The write that caused a conflict: of the words that were written, the one closest to the word that was accessed.
 struct Suspect {
   AbortCause cause = AbortCause::unknown;
   const Word* word = nullptr;  // nullptr: not known
@@ -39,15 +39,15 @@ void note_write(const Orec& record, const Word* word, std::uint64_t version) noe
 // Where the known block that `address` lies in starts, or nullptr.
 const void* block_start(const void* address) noexcept;
 
-// How far two words are apart: the cause that a conflict between them has under the mapping in use.
+// The cause of a conflict between two words under the mapping in use.
 // returns unknown if both lie in one stripe and the block of one is not known
 AbortCause relation(const Word* mine, const Word* theirs) noexcept;
 
-// Whom to blame for finding `record` newer than `snapshot` when it was to guard `mine`: the closest of the words that
-// later commits wrote. Its cause is unknown if the trail has lost them
+// The write because of which `record`, which guards `mine`, is newer than `snapshot`: of the words that later commits
+// wrote, the closest one. Its cause is unknown if the trail no longer has them
 Suspect suspect_of_version(const Orec& record, const Word* mine, std::uint64_t snapshot) noexcept;
 
-// Small blocks that could not be told apart (8 bytes or less, sharing a granule).
+// The number of small blocks that share a granule with another one (8 bytes or less), so causes cannot separate them.
 std::uint64_t blocks_not_separable() noexcept;
 
 // The closer of two causes: same word before same block before other block before other stripe before unknown.

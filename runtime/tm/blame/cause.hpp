@@ -11,10 +11,10 @@
 
 namespace loam::tm {
 
-// A chain under another thread's hands is followed this far.
+// At most this many entries of another thread's chain are read, because that thread may change it meanwhile.
 inline constexpr unsigned kChainStepsMax = 64;
 
-// Whom to blame for what `record` was `seen` as, if `word` was to be read or written.
+// The write because of which `record` was `seen` locked or newer, when `word` was to be read or written.
 template <bool kBlame>
 blame::Suspect suspect_of(const Descriptor& d, const Orec& record, std::uint64_t seen, const Word* word) noexcept {
   blame::Suspect suspect;

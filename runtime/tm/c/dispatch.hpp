@@ -1,7 +1,7 @@
 // dispatch: an algorithm chosen by name at run time, as tables of functions.
 //   The descriptor's mode selects the function (read-only, update, part, alone). So one handle is good for all modes,
 //   and a wrong handle, with no running transaction, calls a function that says so. No branch is needed.
-//   Cost  an access takes a call, two loads and an indirect jump more than in C++; with LOAM_TM_ALGORITHM those of norec
+//   Cost  an access takes a call, two loads and an indirect jump more than in C++. With LOAM_TM_ALGORITHM, accesses of norec
 //         are inline (docs/embedding.md).
 #pragma once
 
@@ -73,11 +73,11 @@ struct Operations {
 // The tables of an algorithm, or nullptr if there is none of that name.
 const Operations* operations_of(std::string_view algorithm) noexcept;
 
-// Not a null pointer before the first choice: accesses then meet a table that only complains.
+// Never null: before the first choice it points to a table whose functions report an error.
 extern constinit std::atomic<const Operations*> chosen;
 
-// The process's tables: those that were chosen; else those of the algorithm that its transactions of C++ use; else the
-// default's. The choice lasts.
+// The process's tables: those that were chosen; otherwise those of the algorithm that its transactions of C++ use;
+// otherwise those of the default algorithm. The choice is final.
 const Operations& choose() noexcept;
 
 // Makes the choice, if there is none and no transaction has run. returns false otherwise

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-// The header's own view of the library, without its start-up function: this is the library.
+// Includes the header's copy of the layout, without the start-up function of programs.
 #define LOAM_NOREC_WITHOUT_START
 extern "C" {
 #include "include/loam/tm_norec.h"
@@ -19,9 +19,9 @@ extern "C" {
 
 namespace loam::tm {
 
-// Descriptor and the state of norec, as inlined accesses see them.
+// Compares the layout of Descriptor and of norec's state with the copy in the header.
 struct InlinedLayout {
-// Their members lie where the header says, whatever the standard promises of classes with bases.
+// offsetof of a class with bases is only conditionally supported by the standard; GCC supports it.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 #define LOAM_SAME_PLACE(theirs, member, ours, own)                                               \

@@ -6,10 +6,10 @@
 namespace loam::tm {
 namespace [[gnu::visibility("hidden")]] open {
 
-// The algorithm that some accesses of the process are compiled for; empty: there are none, and any will do.
+// The algorithm for which some accesses of the process are compiled; empty if there are no such accesses.
 std::string_view inlined_algorithm() noexcept;
 
-// Fatal if `algorithm`, which the process's transactions use, is not that one.
+// Ends the program if that is another algorithm than `algorithm`, which the process's transactions use.
 void check_inlined(std::string_view algorithm) noexcept;
 
 }  // namespace open

@@ -21,7 +21,7 @@
 #include <type_traits>
 
 namespace loam::tm {
-// Hidden: the shared library shows the functions of loam/tm.h in its place.
+// Hidden: the shared library exports the functions of loam/tm.h instead.
 namespace [[gnu::visibility("hidden")]] open {
 
 enum class Kind : std::uint8_t { read_only, update, serial };
@@ -34,7 +34,7 @@ struct Transaction {
   bool is_open;  // the open form
 };
 
-// loam_tx_frame, seen from inside.
+// The contents of a loam_tx_frame.
 struct Frame {
   static constexpr std::uint64_t kBegun = 0x6265'6775'6e21'6c6d;  // unlikely on a stack that nobody has written
 
@@ -47,8 +47,8 @@ struct Frame {
   bool is_begun() const noexcept { return mark == kBegun; }
 };
 
-// Of this thread's outermost transaction, while its body runs, if it is of this interface. What the checks need is
-// copied: the transaction lies on the stack of a function that may have returned.
+// This thread's outermost transaction, while its body runs, if it was begun by this interface. The data for the checks
+// is copied here, because the transaction lies on the stack of a function that may have returned.
 struct Running {
   const Transaction* transaction = nullptr;
   std::uintptr_t stack = 0;
@@ -67,13 +67,13 @@ struct OpenPart {
   alignas(std::max_align_t) std::byte savepoint[64];
 };
 
-// Fatal if the code at `stack` is not inside the transaction that seems to run.
+// Ends the program if the code at `stack` is not inside the transaction that seems to run.
 void check_stack(std::uintptr_t stack, const char* call) noexcept;
 
-// Fatal inside a transaction of GCC's transactional memory, which knows nothing of these.
+// Ends the program inside a transaction of GCC's transactional memory, which does not notice Loam's.
 void check_foreign() noexcept;
 
-// Fatal unless `frame` is begun and nothing inside it is. `stack`: of the caller of commit
+// Ends the program unless `frame` is begun and no frame inside it is. `stack` is that of the caller of commit
 void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack) noexcept;
 
 template <Algorithm A>

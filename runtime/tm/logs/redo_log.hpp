@@ -1,11 +1,11 @@
 // redo_log: a write set that is searched by address, for algorithms that lock nothing before commit.
-//   Every read first asks a filter of 512 marks, in a few instructions; for most words it says: not written. A mark
-//   belongs to a generation, so a transaction begins with an empty filter without touching it. Where a word is marked
-//   the entry is searched: among up to eight entries one by one, among more by a hash index. A transaction begins with
-//   an empty index without touching it: slots belong to a generation, and a new generation makes the old slots invalid.
-//   The part of the index in use grows with the write set, so lookups and clearing cost only what was used.
-//   An entry holds only the written bits of a word, because others may still change the rest. A read that needs the
-//   rest as well reads memory (RedoLog::read).
+//   Filter  Every read first checks a filter of 512 marks, in a few instructions. For most words the filter says "not
+//           written". A hash of the word's address selects the mark. A mark holds the number of the transaction that
+//           set it, the generation: so marks of earlier transactions do not count, and the filter need not be cleared.
+//   Search  If a word is marked, its entry is searched: up to eight entries one by one, more by a hash index. The slots
+//           of the index have a generation, too. The index grows with the write set.
+//   An entry holds only the written bits of a word, because other threads may still change the rest. A read that needs
+//   the rest as well reads memory (RedoLog::read).
 //   Source  filter: Bloom, CACM 1970, as TL2 (DISC 2006) uses it; linear probing: Knuth, TAOCP 3, 6.4.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace loam::tm {
 
 // From a word's address to the position of its entry: open addressing with linear probing, at most half full.
 // Positions are added in ascending order and removed in descending order, so that a removal leaves the table as it was
-// before the addition and needs no marks. kGenerationBits: fewer in a test, to see the generations run out.
+// before the addition and needs no tombstones. kGenerationBits: tests use fewer, so that the generations run out.
 template <unsigned kGenerationBits>
 class BasicWriteIndex {
  public:
@@ -98,13 +98,14 @@ class BasicWriteIndex {
 };
 using WriteIndex = BasicWriteIndex<40>;
 
-// What every access looks at, in the order that inlined accesses of C know (include/loam/tm_norec.h).
+// The data that every access reads. Inline accesses of C depend on the order of its members (include/loam/tm_norec.h).
 struct WriteFilter {
   static constexpr unsigned kMarksLog2 = 9;
 
-  // Odd, so that a mark never made is of none. They come round: a mark 128 transactions old costs a search.
+  // Always odd, so a mark that was never set, 0, matches no generation. There are 128 generations: a mark that is 128
+  // transactions old matches again, and costs a search.
   std::uint8_t generation = 1;
-  std::uint8_t marks[1U << kMarksLog2]{};  // of this generation: a word is written that lies here, of several
+  std::uint8_t marks[1U << kMarksLog2]{};  // equal to generation: a word whose hash is this index was written
   WriteEntry* linear_end = nullptr;        // behind the last entry that needs no index
 
   static constexpr std::size_t place_of(std::uintptr_t word) noexcept {
@@ -116,7 +117,7 @@ struct WriteFilter {
 // Its entries are those of Descriptor::writes up to write_end.
 class RedoLog : public WriteFilter {
  public:
-  // Up to this many entries are looked through one by one.
+  // Up to this many entries are searched one by one.
   static constexpr std::size_t kLinearMax = 8;
 
   struct Savepoint {
@@ -140,8 +141,8 @@ class RedoLog : public WriteFilter {
     return nullptr;
   }
 
-  // The value at `address` as the attempt sees it. from_memory(): what it would be without own writes, called where
-  // these do not decide all bits.
+  // The value at `address` as the attempt sees it. from_memory() returns the value in memory; it is called if the
+  // attempt has not written all bits.
   template <class U, class FromMemory>
   U read(const Descriptor& d, const U* address, FromMemory&& from_memory) const noexcept {
     const WriteEntry* const entry = find(d, word_of(address));
@@ -153,7 +154,7 @@ class RedoLog : public WriteFilter {
     return static_cast<U>(((beneath & ~entry->mask) | (entry->value & entry->mask)) >> bit);
   }
 
-  // kNested: an entry that is changed can be restored. record: of the word, or one that nobody looks at
+  // kNested: an entry that is changed can be restored. record: that of the word, or a dummy
   template <bool kNested>
   [[gnu::always_inline]] void store(Descriptor& d, Word* word, Word value, Word mask, Orec& record) noexcept {
     if (may_hold(word)) [[unlikely]]
@@ -171,7 +172,7 @@ class RedoLog : public WriteFilter {
 
   Savepoint save(const Descriptor& d) const noexcept { return {d.write_end, history_.size()}; }
 
-  // Takes back the writes since. Their marks stay: what is marked may not be written.
+  // Undoes the writes since the savepoint. Their marks stay, which is harmless: a marked word need not be written.
   void restore(Descriptor& d, const Savepoint& savepoint) noexcept {
     history_.undo_to(savepoint.history);
     while (d.write_end != savepoint.write_end) {

@@ -2,11 +2,11 @@
 //   An entry holds the old value of the bytes in its mask. The record of a locked stripe points to the stripe's first
 //   entry, which will release it. Later entries are linked behind that one, the newest first. Other threads that meet
 //   the lock follow the links to see which words its owner has written (cause.hpp), so `address` and `next` are atomic.
-//   A word is noted once in each part that writes it and can be undone. Taking a part back restores its values in
-//   reverse order. Its locks stay, as entries without a value.
+//   The first write of a word in each closed part logs its old value. Undoing a part restores the values in reverse
+//   order. The locks of the part stay, as entries without a value.
 // Invariants
 //   U1 The record of a stripe that this attempt has locked points to a live entry (below write_end) of that stripe.
-//   U2 Putting back the entries from any savepoint to the end, newest first, gives the memory as it was there.
+//   U2 Restoring the entries from the end back to any savepoint gives the memory as it was at that savepoint.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -16,15 +16,15 @@
 
 namespace loam::tm {
 
-// What an undo log knows beside its entries.
+// The data of an undo log besides its entries.
 struct UndoLog {
   WriteEntry* newest_savepoint;  // no savepoint that may still be restored lies above it
   WriteEntry* rolled_back_end;   // of the entries of the attempt that was rolled back last
   std::uint64_t rolled_back_to;  // and the version that its records were given; 0: it had locked none
 };
 
-// Whether `first` or an entry behind it holds an old value of all bytes of `mask` that is no older than `savepoint`:
-// then a part that began there needs no other.
+// Whether `first` or an entry behind it, logged since `savepoint`, holds an old value of all bytes of `mask`: then a
+// part that began at the savepoint needs no other entry.
 inline bool is_noted(const WriteEntry& first, const Word* address, Word mask, const WriteEntry* savepoint) noexcept {
   const auto gives = [&](const WriteEntry& entry) {
     return holds(entry, address) && (entry.mask & mask) == mask && &entry >= savepoint;
@@ -37,7 +37,7 @@ inline bool is_noted(const WriteEntry& first, const Word* address, Word mask, co
   return false;
 }
 
-// Notes the value of a word before it is written; its stripe is locked and `first` is the stripe's first entry.
+// Logs the value of a word before it is written. Its stripe is locked, and `first` is the stripe's first entry.
 [[gnu::always_inline]] inline void note(Descriptor& d, WriteEntry& first, Word* address, Word mask) noexcept {
   WriteEntry& entry = *d.write_end;
   fill(entry, first.next.load(std::memory_order_relaxed), address, load_whole(address), mask, d.no_record);
@@ -45,7 +45,7 @@ inline bool is_noted(const WriteEntry& first, const Word* address, Word mask, co
   added(d);
 }
 
-// Puts the values of all entries from `from` on back, the newest first.
+// Restores the values of all entries from `from` on, the newest first.
 inline void put_back(const Descriptor& d, const WriteEntry* from) noexcept {
   for (const WriteEntry* entry = d.write_end; entry != from;) {
     --entry;

@@ -7,8 +7,8 @@
 
 namespace loam::tm {
 
-// The word around a value that may end before the word does: what lies behind it is masked out, or never written back.
-// Address sanitizer calls that an overrun, so it is kept from looking.
+// Loads the whole word around a value that may end before the word does. The bytes behind the value are masked out, or
+// never written back. The address sanitizer would report an overrun, so it does not check this function.
 #ifdef LOAM_ASAN
 [[gnu::no_sanitize_address, gnu::noinline]]
 #endif
@@ -16,7 +16,7 @@ inline Word load_whole(const Word* word) noexcept {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-// Stores whole bytes, those of `mask` alone: what lies beside them may be somebody else's. release
+// Stores only the bytes of `mask`, because other bytes of the word may belong to another object. release
 inline void store_masked(Word* address, Word value, Word mask) noexcept {
   if (mask == ~Word{0}) [[likely]] {
     std::atomic_ref<Word>(*address).store(value, std::memory_order_release);

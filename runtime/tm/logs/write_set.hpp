@@ -1,6 +1,6 @@
 // write_set: a redo log for algorithms whose locked records point to its entries.
 //   The entries of a stripe form a chain. The record holds the address of the first, and only the first releases the
-//   record. Other threads that find the lock follow the chain to name the cause of their abort, so `address` and `next`
+//   record. Other threads that find the lock follow the chain to find the cause of their abort, so `address` and `next`
 //   are atomic.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace loam::tm {
 
-// The first entry of a stripe that this attempt has locked: the record's word without what all words of this thread's
-// locks share. Any other word gives an address beyond every write set.
+// The first entry of a stripe that this attempt has locked: the record's word without the bits that all locks of this
+// thread have in common. A record that this attempt has not locked gives an address beyond every write set.
 [[gnu::always_inline]] inline WriteEntry* own_entry(const Descriptor& d, std::uint64_t record) noexcept {
   return reinterpret_cast<WriteEntry*>(record ^ d.locked_word);
 }
@@ -43,7 +43,8 @@ inline WriteEntry* find(WriteEntry* entry, const Word* address) noexcept {
     d.writes.full();
 }
 
-// The rest of a word that is written in part, now that nobody else can write it: reads find the whole word here.
+// Adds the rest of a partly written word to its entry. No other thread can write the word now. So reads find the whole
+// word in the entry.
 inline void complete(Descriptor& d, WriteEntry& entry) noexcept {
   entry.value = (load_whole(address_of(entry)) & ~entry.mask) | (entry.value & entry.mask);
   d.special = true;
@@ -66,7 +67,7 @@ inline void merge(Descriptor& d, WriteEntry& entry, Word value, Word mask) noexc
   added(d);
 }
 
-// What a closed part has changed of an older entry.
+// The earlier contents of an older entry that a closed part has changed.
 struct Overwritten {
   WriteEntry* entry;
   Word value;

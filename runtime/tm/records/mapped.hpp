@@ -1,5 +1,5 @@
-// mapped: what all transactions over ownership records share: a handle that keeps the mapping's formula in registers,
-// and the log of the records that were read.
+// mapped: code that all transactions over ownership records share: a handle that keeps the mapping's formula in
+// registers, and the log of the records that were read.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
@@ -7,8 +7,8 @@
 
 namespace loam::tm {
 
-// A transaction's handle: four words, copied freely. The formula is fixed while attempts run. This one knows table and
-// shadow records, whose index is a shift and a mask.
+// A transaction's handle: four words, copied freely. The formula is fixed while attempts run. This handle is for table
+// and shadow records, whose index is a shift and a mask.
 class Mapped {
  public:
   explicit Mapped(Descriptor& d) noexcept
@@ -27,7 +27,7 @@ class Mapped {
   unsigned shift_;
 };
 
-// The handle of algorithms that know the hash as well: an instruction more for each access (docs/adr/0010).
+// The handle for algorithms that support the hash as well: an instruction more for each access (docs/adr/0010).
 class HashMapped {
  public:
   explicit HashMapped(Descriptor& d) noexcept
@@ -56,10 +56,10 @@ template <bool kBlame>
   d.read_cursor = cursor + 1;
 }
 
-// What the read set holds in place of a read that was released early: free, and older than every snapshot.
+// Takes the place of a read that was released early in the read set: free, and older than every snapshot.
 inline constinit Orec released_read{0};
 
-// Drops one read of this record, the newest: others of it, made for other words, go on to count.
+// Drops the newest read of this record. Other reads of the record, made for other words, stay.
 inline void forget_read(Descriptor& d, const Orec& record) noexcept {
   for (Orec** entry = d.read_cursor; entry != d.reads.begin();)
     if (*--entry == &record) {

@@ -1,9 +1,10 @@
-// greedy: the two-phase contention manager of swisstm, for algorithms whose writers meet at a lock with an owner.
-//   An attempt of fewer than kTimidWrites writes that meets a lock aborts: most are short, and this costs nothing to
-//   decide. One that reaches that number draws a ticket. Of two, the earlier ticket wins: it asks the owner to abort,
-//   which the owner notices at its next lock or wait, and waits for the lock, for kRoundsMax looks at most. Each
-//   failure in a row lengthens a random pause. Source  Greedy: Guerraoui, Herlihy and Pochon, PODC 2005; with timid
-//   beginners: SwissTM, PLDI 2009. Orders  relaxed throughout: requests and hints, which release nothing by themselves.
+// greedy: the two-phase contention manager of swisstm, for algorithms whose write locks have an owner.
+//   An attempt with fewer than kTimidWrites writes aborts when it finds a lock: most attempts are short, and this costs
+//   nothing. At that number of writes an attempt draws a ticket. Of two attempts, the one with the earlier ticket wins:
+//   it asks the owner to abort, and checks the lock up to kRoundsMax times. The owner notices the request at its next
+//   lock or wait. Each failure in a row makes a random pause longer. Source  Greedy: Guerraoui, Herlihy and Pochon,
+//   PODC 2005; with timid beginners: SwissTM, PLDI 2009. Orders  relaxed throughout: requests and hints, which release
+//   nothing by themselves.
 #pragma once
 
 #include "runtime/base/points.hpp"
