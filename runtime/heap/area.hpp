@@ -1,5 +1,5 @@
-// Area: 256 MiB of addresses of which spans are made, and what is known of each span. All of it lies apart from the
-// blocks: nothing of the heap's own is in a user's pages but the links of free blocks.
+// Area: 256 MiB of addresses that are divided into spans, with the metadata of each span. The metadata lies outside of
+// the area: in users' pages the heap writes only the links of free blocks.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -14,7 +14,8 @@ struct FreeBlock;
 
 enum class SpanKind : std::uint8_t { none, slab, large };
 
-// What is known of a span; of an area's array, the entry of the span's first unit. The owner alone touches a slab's.
+// The metadata of a span: the entry of its first unit in the area's array. Only the owner of a slab accesses the
+// slab's.
 struct alignas(platform::kCacheLineBytes) Span {
   SpanKind kind = SpanKind::none;
   std::uint8_t size_class = 0;     // slab

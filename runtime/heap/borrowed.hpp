@@ -1,13 +1,14 @@
-// Borrowed: blocks of other heaps that a thread freed and keeps for its own next requests.
-//   Where threads pass blocks in both directions, a freed block lies in the cache of the thread that freed it: sent
-//   home it would be fetched once more by its owner, and so would be the block that this thread takes instead.
+// Borrowed: blocks of other heaps that a thread has freed and keeps for its own next requests.
+//   A freed block is in the cache of the thread that freed it. If threads pass blocks in both directions, sending it to
+//   its owner costs twice: the owner must fetch it, and this thread must fetch another block.
 //
-//   Source: thread caches (Bonwick and Adams, USENIX 2001) keep all such blocks; here a class keeps none until its
-//   thread ran out of blocks of the class after it had sent some home, and more each time that happens again. A thread
-//   that only frees sends everything home. They serve when the thread's own blocks are used up, and in lots, since a
-//   block alone shares lines with blocks of other threads (passive false sharing: Berger et al., Hoard, ASPLOS 2000).
+//   Source: thread caches (Bonwick and Adams, USENIX 2001) keep all such blocks. Here the limit of a class is zero at
+//   first. It rises each time the thread runs out of blocks of the class after it has sent some to their owners. So a
+//   thread that only frees sends all blocks to their owners. Borrowed blocks serve when the thread's own blocks are
+//   used up. They serve in lots, because a single block shares cache lines with blocks of other threads (passive false
+//   sharing: Berger et al., Hoard, ASPLOS 2000).
 //
-//   Cost: a free is some stores; nobody walks a list.
+//   Cost: a free takes some stores; no list is walked.
 //
 //   When not: a thread that no longer asks for a class keeps at most kBytesMax of it until it ends.
 //
@@ -25,7 +26,7 @@ namespace loam::heap {
 template <SizeClasses Classes>
 class Borrowed {
  public:
-  // returns false where the block is to be sent home.
+  // returns false if the block must be sent to its owner.
   bool keep(unsigned c, FreeBlock* block, Key borrower, Key owner) noexcept {
     Kept& kept = kept_[c];
     if (kept.count == kept.limit) {
@@ -39,7 +40,7 @@ class Borrowed {
     return true;
   }
 
-  // What the thread may allocate from now that it has nothing else; none where that is too little.
+  // The borrowed blocks of the class, from which the thread may allocate now; none if there are too few.
   BlockList take(unsigned c) noexcept {
     Kept& kept = kept_[c];
     if (kept.count * Classes::bytes_of(c) >= kLotBytes) {
@@ -53,7 +54,7 @@ class Borrowed {
     return {nullptr, 0};
   }
 
-  // All of them, and the class has learned nothing: for a thread that ends, or has no memory left.
+  // All borrowed blocks of the class; its limit does not change. For a thread that ends, or has no memory left.
   BlockList take_all(unsigned c) noexcept {
     const BlockList all = kept(c);
     kept_[c] = {};

@@ -1,8 +1,8 @@
-// ClosedBlocks: long blocks of a guarded heap that nobody holds, each still with its closed page, in the order in which
-// they were freed. To open and to close a page are two system calls; a program that frees a buffer and asks for one of
-// that length, again and again, would spend much of its time there.
-//   Serves requests that the block's length fits within a unit, from the one that has waited longest. Holds up to kMax
-//   blocks of up to kBytesMax together, for all threads; who does not fit pushes the oldest out.
+// ClosedBlocks: free long blocks of a hardened heap, each with its inaccessible guard page, in the order in which they
+// were freed. Opening and closing a page are two system calls. A program that frees a buffer and requests one of the
+// same length, again and again, would spend much of its time there.
+//   A request gets a block whose length fits to within a unit, the one that has waited longest. The list holds up to
+//   kMax blocks of up to kBytesMax together, for all threads; a new block removes the oldest ones if there is no room.
 //   Cost: a lock, and a walk over up to kMax entries.
 //   C1 every block is zero.
 //   C2 the bytes held are the sum over the blocks, at most kBytesMax.
@@ -66,7 +66,7 @@ class ClosedBlocks {
     for (const Block& block : std::span(blocks_).first(count_)) visit(block);
   }
 
-  // In the child of a fork. If a thread that is not here was changing the list, its blocks are lost.
+  // Call it in the child of a fork. If another thread of the parent was changing the list, its blocks are lost.
   void mend_in_child() noexcept {
     if (!lock_.is_orphaned()) return;
     count_ = bytes_ = 0;

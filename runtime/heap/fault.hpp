@@ -1,4 +1,4 @@
-// Misuses of a heap that it can find.
+// The misuses that a heap can detect.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,20 @@
-// FreeBlock: the two words of a free block that the heap uses, and how links are encoded.
-//   link   the key of the heap whose list it is, less the address of the next block; never a plain pointer that a
-//          stray write could aim
-//   mark   the key of the heap that owns the block, while it is free: what free() finds in the second word of a block
-//          that is freed twice, in whosever list it is
-//   The last block's link leads to its heap's end block, which nobody gets: what its own link says is negative, as no
-//   address of a block is. So malloc reads one link to know both what comes next and whether there is a block at all.
-//   A key is its heap's address, so that encoding costs one instruction and no load. It tells apart accident and order;
-//   against an attacker who reads freed memory stands the hardened composition.
+// FreeBlock: the two words of a free block that the heap uses, and the encoding of links.
+//   link   the key of the heap that has the block in a list, minus the address of the next block. It is never a plain
+//          pointer, so a stray write cannot redirect it easily.
+//   mark   the key of the heap that owns the block, while the block is free. By it free() recognises a block that is
+//          freed twice, in any heap's list.
+//   The last block's link leads to the heap's end block, which is never handed out. The link of the end block decodes
+//   to a negative number, and the address of a block never is negative. So malloc reads one link to learn both the next
+//   block and whether there is a block at all.
+//   A key is its heap's address, so encoding costs one instruction and no load. The encoding detects accidents. Against
+//   an attacker who reads freed memory, use the hardened mode.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
 
 namespace loam::heap {
 
-// May alias: in the end block of a heap that the compiler makes, a pointer stands there.
+// May alias: the end block of a heap that the compiler initialises has a pointer there.
 using Link [[gnu::may_alias]] = std::uintptr_t;
 
 struct FreeBlock {
@@ -27,7 +28,7 @@ using Key = std::uintptr_t;
 // A heap's end block lies so many bytes behind its address.
 inline constexpr std::uintptr_t kEnd = 1024;
 
-// What a link says: the next block's address, or, read as signed, a negative number for the end.
+// The decoded link: the next block's address, or, as a signed number, a negative one for the end.
 [[gnu::always_inline]] inline std::uintptr_t decoded(Link link, Key key) noexcept { return key - link; }
 [[gnu::always_inline]] inline Link encoded(std::uintptr_t next, Key key) noexcept { return key - next; }
 

@@ -1,7 +1,7 @@
 // The units in which the heap cuts memory.
-//   unit   64 KiB, what the page map distinguishes; a span is one or more of them
+//   unit   64 KiB: the page map has one word for each; a span is one or more units
 //   area   256 MiB of addresses at a multiple of 256 MiB, from which spans are taken
-//   line   64 bytes, what colours are counted in
+//   line   64 bytes, a cache line: the unit of colours
 #pragma once
 
 #include "runtime/base/bits.hpp"
@@ -27,7 +27,7 @@ inline constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << kAddressBit
 
 inline constexpr std::size_t kBlockAlignment = 16;  // of every block, as alignof(std::max_align_t) asks
 
-// What a class counts in a word of the page map: the bytes of a list in a thread heap.
+// The step between classes in a word of the page map: the size of a list in a thread heap, in bytes.
 inline constexpr std::size_t kWordStep = 16;
 // Of thread heaps, so that a word of the page map has room for the class below the owner's address.
 inline constexpr std::size_t kHeapAlignment = 4096;

@@ -1,26 +1,27 @@
-// Guarded: a heap behind checks that cost time, for LOAM_MALLOC_HARDENED=1.
-//   Each block is some bytes longer than asked for. Behind the program's bytes follow up to 32 of padding, and at the
-//   end of the block a seal: its length, mixed with its address and a secret; behind that, where the block has 256 KiB
-//   or more, a page that nobody may touch; of shorter blocks that no class serves one in 16 has it. Freed blocks are
-//   zeroed, seal and all, and wait in a queue of the thread that freed them, until 32 to 95 others have come: when 96
-//   wait some leave together, and how many stay is drawn; blocks over 256 bytes leave before they have 64 KiB. They
-//   leave in the order in which they came, and the heap behind serves by address (serving_order.hpp): a program whose
-//   blocks come back in another order walks its memory in that order from then on, and more so with each round, which
-//   costs more than all checks (ADR 0017).
+// Guarded: a heap with checks that cost time, for LOAM_MALLOC_HARDENED=1.
+//   Blocks   Each block is some bytes longer than requested. Behind the program's bytes are up to 32 bytes of padding,
+//            and at the end of the block a seal: its length, mixed with its address and a secret. A block of 256 KiB or
+//            more has an inaccessible page behind it; of the shorter blocks without a size class, one in 16 has such a
+//            page.
+//   Frees    A freed block, its seal included, is zeroed, and waits in a queue of the thread that freed it, until 32 to
+//            95 further frees. When 96 blocks wait, all but a random number of 32 to 63 leave; blocks over 256 bytes
+//            leave before they have 64 KiB together. Blocks leave in the order in which they came, and the second heap
+//            hands out blocks by address (serving_order.hpp). With another order a program would walk its memory in
+//            that order, more so with each round, and cache misses would cost more than all checks (ADR 0017).
 //
-//   Found: double and invalid frees and pointers into blocks, always (no seal is there, but for one chance in 2^47);
+//   Found: double frees, invalid frees and pointers into blocks, always (they have no seal; by chance 1 in 2^47 does);
 //   writes of 1 to 32 bytes past the end, when the block is freed or resized (padding, seal; one byte of another value
 //   is enough); a free with another size, always; writes to a freed block while it waits, when it leaves, in the first
-//   and last 512 bytes and 512 that are drawn; the same at the end of the process, in what waits with the main
-//   thread; a block with a page whose contents run on, at once. When a block serves again is not foreseen.
+//   and last 512 bytes and 512 random ones; the same at the end of the process, in the queue of the main thread; a
+//   write beyond a block with a guard page, at once. The time at which a block serves again cannot be predicted.
 //
 //   Source: seals as in scudo's checksums; zeroing, delay and guard pages as in scudo and hardened_malloc.
 //
-//   Cost: some 200 instructions for each pair of malloc and free, beyond 256 bytes a memset, and lines that others
-//   would have used meanwhile; for a block over 2 MiB, system calls. Not where nothing is wrong with the program and
-//   time counts.
+//   Cost: some 200 instructions for each pair of malloc and free; above 256 bytes a memset; cache lines of waiting
+//   blocks; for a block over 2 MiB, system calls.
+//   When not: programs that are known to be correct and need speed.
 //
-//   G1 where a block ends stands its seal, exactly while the program holds it.
+//   G1 a block has its seal at its end exactly while the program holds it.
 //   G2 a block that waits is zero in full, and waits in one place of one queue.
 #pragma once
 
@@ -44,7 +45,7 @@ namespace loam::heap {
 template <class Inner>
 class Guarded {
  public:
-  // Not inlined: the ways that lead here are the slow ones of a heap without guards as well, and stay short.
+  // Not inlined: these calls are in the slow paths of the default heap, which should stay short.
   [[gnu::noinline]] static void* allocate(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax - kSealBytes) [[unlikely]]
       return allocate_long(bytes, false);
@@ -106,8 +107,8 @@ class Guarded {
   }
   static auto* own() noexcept { return Inner::own(); }
 
-  // Looks at what waits with this thread and at long blocks that nobody holds, for the end of a process, at which they
-  // would never be looked at: 96 blocks and 16, at most 1536 bytes of each. They stay where they are.
+  // Checks this thread's waiting blocks and the free long blocks, at the end of a process, because they would not be
+  // checked otherwise: 96 and 16 blocks, at most 1536 bytes of each. They stay where they are.
   static void check_what_waits() noexcept {
     if (waiting_ != nullptr) waiting_->for_each([](Waiting block) { expect_zero_words(block); });
     closed_.for_each([](const ClosedBlocks::Block& block) {
@@ -165,11 +166,12 @@ class Guarded {
     if (Inner::is_slab(word)) return short_frame(Inner::class_bytes(word));
     const std::size_t usable = Inner::usable_bytes(block);
     const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
-    // Of the shorter ones by their place, which is the same answer as long as there is the block.
+    // For shorter blocks their address decides, so the answer stays the same while the block exists.
     const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ seals_.secret()) % kOneIn == 0;
     return {guarded - kSealBytes, usable, has_page};
   }
-  // Of a pointer that the program names; the program ends where no block begins there, as far as the page map knows.
+  // The block at a pointer that the program passes. Ends the program if no block begins there, as far as the page map
+  // knows.
   static Frame frame_at(const void* block) noexcept {
     const PageMap::Word word = Inner::word_of(block);
     if (Inner::is_slab(word)) return short_frame_at(block, word);
@@ -203,7 +205,7 @@ class Guarded {
     put_seal(block, bytes, frame);
   }
 
-  // What was asked for; ends the program if it does not hold the block, or has written behind it.
+  // The requested size. Ends the program if it does not hold the block, or has written behind it.
   static std::size_t checked_bytes(const void* block, const Frame& frame) noexcept {
     const auto* const begin = static_cast<const std::byte*>(block);
     std::uint64_t seal;
@@ -222,7 +224,7 @@ class Guarded {
                                            : Fault::write_past_end,
                  block);
   }
-  // Of any block, as its contents tell: zero but for what the heap's lists write.
+  // Whether the contents of a block are those of a free one: zero, except for the words of the heap's lists.
   static bool is_free(const void* block) noexcept {
     const auto* const words = static_cast<const std::uint64_t*>(block);
     const Frame frame = frame_of(block);
@@ -254,7 +256,7 @@ class Guarded {
     if (block == nullptr && closed_.give_all(open_and_give)) block = allocate_inner();
     return block == nullptr ? nullptr : admit(block, bytes);
   }
-  // A block whose page stays closed is lost: whoever got it next would die of that page.
+  // If the page cannot be opened, the block is lost: its next user would fault on that page.
   static void open_and_give(void* block) noexcept {
     if (guard(block, frame_of(block), true)) Inner::deallocate(block);
   }
@@ -297,9 +299,9 @@ class Guarded {
   // ---- out of the program's hands
 
   // fits(bytes): whether the program may free it as a block that it asked so many bytes for.
-  //   The seal is not taken by one exchange, which would wait for all stores before it: of two threads that free a
-  //   block in the same instant both may pass, and who looks whether it is zero when it has waited, or the heap behind,
-  //   finds it.
+  //   The seal is not removed by an atomic exchange, which would wait for all earlier stores. So if two threads free a
+  //   block at the same instant, both may pass here. The check when the block leaves the queue, or the second heap,
+  //   finds this double free.
   template <class Fits>
   [[gnu::always_inline]] static void retire(void* block, PageMap::Word word, Fits fits) noexcept {
     if (!Inner::is_slab(word)) [[unlikely]]
@@ -310,7 +312,7 @@ class Guarded {
       Inner::fault(Fault::wrong_size, block);
     if (usable > kZeroedMax) [[unlikely]]
       return clear(block, bytes, usable);
-    // What is behind the padding too: an earlier block's memory may have shown there.
+    // The bytes behind the padding too, because they may have contents of an earlier block.
     zero(static_cast<std::byte*>(block), usable);
     wait({static_cast<std::uint64_t*>(block), bytes});
   }
@@ -328,7 +330,7 @@ class Guarded {
       Inner::Pages::zero(block, frame.room + kSealBytes);
       return frame.has_page ? closed_.put({block, frame.usable}, open_and_give) : Inner::deallocate(block);
     }
-    // What was never touched need not be, and the system has zeroes.
+    // Untouched pages need not be zeroed, because the system provides zeroes.
     const std::size_t whole = base::round_up(address_of(block), platform::kPageBytes) - address_of(block);
     std::memset(block, 0, whole);
     Inner::Pages::purge(static_cast<std::byte*>(block) + whole, frame.room + kSealBytes - whole);
@@ -350,14 +352,14 @@ class Guarded {
   [[gnu::cold, gnu::noinline]] static void wait_first(Waiting block) noexcept {
     return make_queue() ? wait(block) : release(block);
   }
-  // For a thread's first free. The thread gets a heap, and so an end at which nothing is left to wait.
+  // For a thread's first free. The thread gets a heap, so that its end is noticed and its queue is emptied then.
   [[gnu::cold, gnu::noinline]] static bool make_queue() noexcept {
     void* const made = Inner::attach() ? Inner::Pages::metadata(kQueueBytes) : nullptr;
     if (made != nullptr) waiting_ = ::new (made) WaitingBlocks(base::mix(seals_.secret() ^ address_of(made)));
     return made != nullptr;
   }
 
-  // All that the program may have written, and up to 16 bytes more, which are the block's as well.
+  // All bytes that the program may have written, and up to 16 more bytes of the block.
   static std::size_t words_of(std::size_t bytes) noexcept {
     return (bytes / kBlockAlignment + 1) * (kBlockAlignment / sizeof(std::uint64_t));
   }

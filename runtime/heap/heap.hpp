@@ -1,18 +1,16 @@
-// Heap: a composition of layers as one allocator, all static: one heap a process and composition.
-//   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files), kOrder, in which
-//   blocks serve again (serving_order.hpp), and two hooks:
+// Heap: an allocator made from a composition of layers. All is static: one heap for each process and composition.
+//   A composition names a layer of each kind: Pages, Classes, Spans, Large (concepts in their files); kOrder, the order
+//   in which blocks serve again (serving_order.hpp); and hooks:
 //     Threads::attached()     a thread has got its heap; may allocate
-//     Threads::takes_long_block()   if it is there: a thread is about to take a long block; may allocate
-//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse that was found; the owner's thread, or
-//     0
-//   It may name another heap that stands in for it, Guarded (guarded.hpp), and guarded(), the same from the first call
-//   of the process to the last: if it holds, calls go to Guarded. No thread gets a heap of this one then, so that the
-//   fast path leads nobody past the door.
-//   It may name Samples (sampled.hpp): where they are on, a thread that fills a list puts its heap aside when a sample is
-//   due, so that its next allocation finds none and comes to the door, where the heap is taken up again.
-//   No call on the fast path is indirect. Exports no malloc: that is runtime/malloc.
-//   Blocks are 16-byte aligned. Functions that allocate return nullptr where the system gives no memory, or bytes
-//   exceed PTRDIFF_MAX; none touches errno.
+//     Threads::takes_long_block()   optional: a thread is about to take a long block; may allocate
+//     Faults::report(fault, block, class bytes, thread)   [[noreturn]]; a misuse was found; thread: the owner's, or 0
+//   Guarded (optional): another heap that takes the calls if guarded() is true (guarded.hpp). guarded() never changes
+//     during the process. If it is true, no thread gets a heap of this kind, so every call takes the slow path.
+//   Samples (optional, sampled.hpp): when a sample is due, a thread that fills a list puts its heap aside. So its next
+//     allocation finds no heap and takes the slow path, which takes the sample and restores the heap.
+//   No call on the fast path is indirect. Exports no malloc: runtime/malloc does.
+//   Blocks are 16-byte aligned. Functions that allocate return nullptr if the system has no memory, or if bytes exceed
+//   PTRDIFF_MAX. None changes errno.
 #pragma once
 
 #include "runtime/heap/fault.hpp"
@@ -127,7 +125,7 @@ struct Heap {
     return usable_bytes(block, word_of(block));
   }
 
-  // The page map's word of the unit in which the address lies; 0: nothing of ours does.
+  // The page map's word of the unit in which the address lies; 0: no block of this heap lies there.
   static PageMap::Word word_of(const void* address) noexcept {
     const std::uintptr_t unit = unit_of(address);
     return unit < PageMap::limit() ? PageMap::at(unit) : 0;
@@ -137,7 +135,7 @@ struct Heap {
   // Of a slab's word.
   static std::size_t class_bytes(PageMap::Word word) noexcept { return Classes::bytes_of(class_of(word)); }
 
-  // Gives the calling thread a heap where it has none. returns false where there is no memory
+  // Gives the calling thread a heap if it has none. returns false if there is no memory
   static bool attach() noexcept { return current != &sentinel || attach_first(); }
 
   // Hands the calling thread's heap over. A later call of this thread gets another one.
@@ -161,10 +159,10 @@ struct Heap {
     if constexpr (kSampling) C::Samples::check_what_is_held();
   }
 
-  // Gives memory back that nobody has wanted since the last call. For a thread that does nothing else.
+  // Returns free memory to the system that was not used since the last call. For the helper thread.
   static void give_what_rests() noexcept { Spans::decay_if_due(~0u); }
 
-  // Gives memory that nobody uses back to the system. returns whether there was any
+  // Returns all free memory to the system. returns whether there was any
   static bool trim() noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::trim();
@@ -172,8 +170,8 @@ struct Heap {
     return Spans::trim();
   }
 
-  // Nothing is done before a fork, nor in the parent, so that no fork waits for a lock of the heap and no thread for a
-  // fork. The child mends what threads that are not in it had under way.
+  // There is no code before a fork, nor in the parent: so no fork waits for a lock of the heap, and no thread for a
+  // fork. The child repairs what other threads of the parent left unfinished.
   static void after_fork_in_child() noexcept {
     if constexpr (kGuardable) C::Guarded::mend_in_child();
     if constexpr (kSampling) C::Samples::mend_in_child();
@@ -216,7 +214,7 @@ struct Heap {
 
   // nullptr, or the name of an invariant that does not hold. Only while no other thread allocates or frees.
   static const char* verify() noexcept {
-    // What other threads were about in the moment of a fork nobody knows in the child: their slabs are left out.
+    // In the child of a fork, slabs of other threads are left out: these threads may have been changing them.
     const char* broken = Spans::verify([](const Span& span) -> const char* {
       if (span.kind == SpanKind::none) return any_lost_ ? nullptr : "S2: a used unit belongs to a span";
       if (span.kind != SpanKind::slab) return nullptr;
@@ -242,7 +240,7 @@ struct Heap {
     return Slabs<Classes, Spans>::has_carved(*Spans::span_of(address), address);
   }
 
-  // Whether a block is marked as free. It may be the user's own word, by accident.
+  // Whether the second word of a block is a mark. A user may have written the same value by accident.
   static bool is_marked(const void* block) noexcept {
     const PageMap::Word word = word_of(block);
     return is_slab(word) && static_cast<const FreeBlock*>(block)->mark == owner_of(word)->key();
@@ -360,7 +358,7 @@ struct Heap {
     return taken;
   }
 
-  // What this thread keeps, and heaps of threads that are gone, may be what is missing.
+  // Blocks that this thread keeps, and heaps of ended threads, may provide the missing memory.
   static void give_what_is_kept() noexcept {
     take_up();
     if (current != &sentinel) {
@@ -414,7 +412,7 @@ struct Heap {
     put_aside();
   }
 
-  // Where there is something to decide, or a large block.
+  // The cases that need a decision, and large blocks.
   [[gnu::noinline]] static void deallocate_rarely(void* block, PageMap::Word word) noexcept {
     if (block == nullptr) return;
     if (word == 0) return deallocate_foreign(block);
@@ -443,9 +441,9 @@ struct Heap {
     fault(Fault::foreign, block);
   }
 
-  // Whether a block with its owner's mark, of a unit with this word, is in the list of any heap: its link then ends the
-  // list or leads to a block of the class that is marked as well. All of that in a user's block would be chance upon
-  // chance.
+  // Whether a block with its owner's mark, in a unit with this word, is in the list of any heap. Then its link ends the
+  // list, or leads to a block of the class that is marked as well. A user's block is very unlikely to have such
+  // contents.
   static bool is_listed(const FreeBlock* block, PageMap::Word word) noexcept {
     bool found = false;
     Threads::for_each([block, word, &found](const ThreadHeap& heap) {

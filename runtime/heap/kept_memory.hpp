@@ -1,11 +1,11 @@
-// KeptMemory: how much free memory long blocks leave behind for the next ones.
-//   To give back 1 MiB and to get new pages for it takes 280 us. To keep it costs memory that an idle process has for
-//   ever. So what is freed goes back at once, unless long blocks that were taken lately would have used it. Each one that
-//   is taken after another's memory went back lets so much more stay, up to 64 MiB or as much as long blocks have. With
-//   every tick in which no long block is taken half as much may stay. A program that frees and allocates in turn pays for
-//   its first blocks; one that frees much and then rests keeps nothing.
-//   Source as the dynamic threshold of glibc's malloc for mappings, which grows with what is freed, but with a way back.
-//   Cost: a look at the clock for each long block.
+// KeptMemory: how much memory of freed long blocks the heap keeps for the next long blocks.
+//   Returning 1 MiB to the system and getting new pages for it takes 280 us. Keeping it costs memory, for ever if the
+//   process is idle. So a freed long block is returned at once, unless recent long blocks would have used its memory.
+//   Each long block that is taken after memory was returned raises the limit by its length, up to 64 MiB or the memory
+//   that long blocks have in use. Each tick without a new long block halves the limit. So a program that frees and
+//   allocates in turn pays only for its first blocks, and one that frees much and then is idle keeps nothing.
+//   Source: as the dynamic mmap threshold of glibc's malloc, which grows with freed blocks; but the limit here also
+//   falls. Cost: a look at the clock for each long block.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -22,7 +22,7 @@ class KeptMemory {
   static constexpr std::size_t kUnitsMax = (std::size_t{64} << 20) / kUnitBytes;
   static constexpr std::uint64_t kTickNs = 250'000'000;
 
-  // A long block of so many units is taken; all of them have `used` units.
+  // Called when a long block of so many units is taken; all long blocks have `used` units.
   void note_taken(std::size_t units, std::size_t used) noexcept {
     // relaxed, here and below: two threads that note at once lose one note.
     const std::size_t given = given_.load(std::memory_order_relaxed);
@@ -33,8 +33,8 @@ class KeptMemory {
     ticked_ns_.store(Pages::now_ns(), std::memory_order_relaxed);
   }
 
-  // Whether the memory of a block that is freed stays, beside `dirty` units that are free already. If not, it is to be
-  // given back.
+  // Whether the memory of a freed block is kept, in addition to `dirty` units that are kept already. If not, the caller
+  // returns it to the system.
   bool keeps(std::size_t units, std::size_t dirty) noexcept {
     if (units + dirty <= room_now()) return true;
     given_.store(given_.load(std::memory_order_relaxed) + units, std::memory_order_relaxed);

@@ -1,12 +1,12 @@
 // LargeBlocks: blocks longer than the longest class, one span each; the longest have a mapping of their own.
-//   The page map's word of the block's first unit is the address of what is known of it, tagged; the other units have
-//   none, so that a pointer into a large block is found to be no block.
-//   A span grows where it lies if nothing lies behind it; a mapping grows by moving its pages, not their contents.
+//   The page map's word of the block's first unit is the tagged address of the block's metadata. Its other units have
+//   no word, so a pointer into a large block is not taken for a block.
+//   A span grows in place if the addresses behind it are free; a mapping grows by moving its pages, not their contents.
 //   Spans of 4 MiB and more are advised to be huge pages: their first touch costs a quarter (guide: 0.34 instead of
 //   1.5 us for 4 KiB). The advice ends with the block: a small block would be backed by 2 MiB after it.
-//   The memory of a block that is freed stays for the next one only as far as long blocks have lately been asked for
-//   again (kept_memory.hpp); else it goes back to the system at once.
-//   Cost: a lock and a few hundred instructions; not for what is allocated often.
+//   The memory of a freed block is kept only if the program has recently requested long blocks again (kept_memory.hpp);
+//   otherwise it returns to the system at once.
+//   Cost: a lock and a few hundred instructions.   When not: blocks that are allocated often.
 //   L1 a large block begins within the first unit of its span, behind a colour.
 #pragma once
 
@@ -79,14 +79,14 @@ class LargeBlocks {
     Spans::give(span);
   }
 
-  // Makes the block serve `bytes` without copying it. returns where it lies now; nullptr: it is as it was
+  // Resizes the block to `bytes` without copying it. returns its address now; nullptr: it is unchanged
   static void* resize(PageMap::Word word, std::size_t bytes) noexcept {
     if (is_mapping(word)) return resize(*mapping(word), bytes);
     return resize(*span(word), bytes) ? span(word)->blocks : nullptr;
   }
 
-  // Makes the first bytes of a block zero that has had other contents. Written where that is cheaper than to let the
-  // system give new pages at the next touch; pages that nothing backs stay so.
+  // Zeroes the first bytes of a block of used memory. It writes zeroes if that is cheaper than new pages from the
+  // system at the next touch. Pages that are not backed stay so.
   static void zero(void* block, std::size_t bytes) noexcept {
     auto* const begin = static_cast<std::byte*>(block);
     if (bytes < kLookedAt) {
@@ -122,8 +122,8 @@ class LargeBlocks {
     return {blocks_.load(std::memory_order_relaxed), used_bytes_.load(std::memory_order_relaxed)};
   }
 
-  // In the child of a fork. The list of descriptors is right in every moment; one that a thread had taken which is not
-  // here is lost.
+  // Call it in the child of a fork. The list of descriptors is valid at every moment; a descriptor that another thread
+  // of the parent had taken is lost.
   static void mend_in_child() noexcept {
     if (lock_.is_orphaned()) lock_.unlock();
   }

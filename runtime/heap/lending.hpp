@@ -1,7 +1,8 @@
-// Lending: what a heap does for its threads' transactions (platform/stock.hpp says what these do with it).
-//   Cost: what comes back after a commit is about as long as a free; a lot of blocks is taken out of a list by reading
-//   their links, which a malloc of each would do as well.
-//   When not: hardened heaps and those with samples watch every call. They lend nothing, and transactions call malloc.
+// Lending: lends a thread's stocks to its transactions (platform/stock.hpp has the interface).
+//   Cost: a block that returns after a commit takes about as many instructions as a free. A lot of blocks is taken from
+//   a list by reading their links, as a malloc of each would do.
+//   When not: hardened heaps, and those with samples, check every call. They lend nothing, and transactions call
+//   malloc.
 #pragma once
 
 #include "runtime/heap/heap.hpp"

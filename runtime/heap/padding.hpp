@@ -1,4 +1,4 @@
-// The bytes that a guarded heap knows: the padding behind a program's bytes, and the zeroes of what is freed.
+// The bytes with known values in a hardened heap: the padding behind a program's bytes, and the zeroes of freed blocks.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{
 
 }  // namespace padding
 
-// Pads [begin, begin + room), or as much of it as kPaddingMax; of what lies in front of it the last eight bytes may be
-// overwritten. By words that overlap: no loop has a length that nobody foresees.
+// Pads [begin, begin + room), at most kPaddingMax bytes of it. May overwrite the last eight bytes in front of it. It
+// writes words that overlap, and uses no loop of variable length.
 inline void pad_new(std::byte* begin, std::size_t room) noexcept {
   using namespace padding;
   if (room <= sizeof kPadding) return store(begin + room - sizeof kPadding, kPadding);

@@ -10,7 +10,7 @@ constexpr std::uintptr_t kAllUnits = std::uintptr_t{1} << (kAddressBits - kUnitS
 constexpr std::uintptr_t kLowUnits = (std::uintptr_t{64} << 30) >> kUnitShift;
 constexpr std::uintptr_t kLeastUnits = (std::uintptr_t{8} << 30) >> kUnitShift;
 
-// A map of 8 MiB would be much of what the process may have.
+// Under a low limit a map of 8 MiB would take much of the addresses that the process may have.
 bool is_tight() noexcept { return platform::address_space_limit() < std::size_t{1} << 30; }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// PageMap: what lies in each 64 KiB unit of the address space, one word a unit, flat.
-//   Words: 0 nothing of ours; a slab's owner and class (slabs.hpp); or what is known of a large block (large.hpp).
-//   The map covers all user addresses, 16 GiB of them reserved and backed where touched. Where the system refuses that
-//   (RLIMIT_AS, strict overcommit) it covers the lowest 64 GiB in 8 MiB, or the lowest 8 GiB in 1 MiB where the limit is
-//   below 1 GiB, and the heap's areas are put there.
+// PageMap: a flat array with one word for each 64 KiB unit of the address space: what lies there.
+//   Words: 0: no block of the heap; a slab's owner and class (slabs.hpp); or the metadata of a large block (large.hpp).
+//   The map covers all user addresses: 16 GiB of reserved addresses, backed when touched. If the system refuses that
+//   (RLIMIT_AS, strict overcommit), it covers the lowest 64 GiB in 8 MiB, or, if the limit is below 1 GiB, the lowest 8
+//   GiB in 1 MiB. The heap's areas are then placed there.
 //   Source flat map as in snmalloc 2.   Cost: a lookup is two loads and the comparison with limit().
 //   M1 a word changes only while no block of its unit is in a user's hands.
 #pragma once
@@ -23,16 +23,17 @@ class PageMap {
   static bool is_open() noexcept { return limit() != 0; }
 
   // Units from here on are not covered; 0 before open().
-  // Plain: it changes once, before the first block is handed out, and who frees a block got it by a path that orders.
-  // (An atomic load is an instruction more in every free: GCC compares no atomic in memory.)
+  // Plain: it changes once, before the first block is handed out, and a thread that frees a block has received it by a
+  // path with the right order. (An atomic load would cost an instruction in every free: GCC does not compare an atomic
+  // in memory.)
   static std::uintptr_t limit() noexcept { return units; }
 
   // unit < limit().
-  // page_map.A: relaxed, by M1: who owns a block of the unit got it by a path that orders; a foreign pointer may read
-  // any word.
+  // page_map.A: relaxed, by M1: a thread that has a block of the unit received it by a path with the right order. For a
+  // foreign pointer any word is acceptable.
   static Word at(std::uintptr_t unit) noexcept { return words[unit].load(std::memory_order_relaxed); }
 
-  // Of unit 0; for who looks at many.
+  // The word of unit 0, for callers that read many words.
   static const std::atomic<Word>* begin() noexcept { return words; }
 
   // Sets the words of `count` units.

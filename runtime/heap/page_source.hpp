@@ -1,7 +1,7 @@
-// SystemPages: where areas and the heap's own data come from, the operating system.
-//   A page source is all static: area(bytes) reserves an area at a multiple of kAreaBytes, of `bytes` or less (halved
-//   until the system agrees); metadata(bytes) whole zeroed pages that are never given back. nullptr: refused. now_ns() is
-//   the clock that says when pages have been free for long: of the system as well, and of a test another one.
+// SystemPages: the page source of a process: it gets areas and the heap's own data from the operating system.
+//   A page source is all static. area(bytes) reserves an area at a multiple of kAreaBytes, of `bytes` or less (halved
+//   until the system agrees). metadata(bytes) returns whole zeroed pages, which are never returned to the system.
+//   nullptr: refused. now_ns() is the clock of the decay; a test has its own page source with another clock.
 #pragma once
 
 #include "runtime/heap/page_map.hpp"

@@ -2,9 +2,9 @@
 //   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019); ours are of one class, and a batch
 //   is spliced by its last block, so that the owner never walks it.
 //
-//   Outbox: the freer collects by owner and class in 64 slots; a batch is 32 blocks or at most 16 KiB. All but the
-//   first of a batch are added in few instructions: what a thread that frees waits for are lines that others have
-//   written, and the shorter its way, the more of them at once (ADR 0020).
+//   Outbox: the freeing thread collects blocks by owner and class in 64 slots; a batch is 32 blocks or at most 16 KiB.
+//   All but the first block of a batch are added in few instructions. The freeing thread waits for cache lines that
+//   other threads have written; with fewer instructions per block, it waits for more lines at the same time (ADR 0020).
 //
 //   Inbox: a stack of batches, pushed by anyone, emptied by the owner in one exchange.
 //
@@ -12,7 +12,7 @@
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
 //
 //   R1 blocks of a batch are of one owner and class, linked with the owner's key, and count as out in their slab.
-//   R2 a slot that collects for a word has one block or more, and room for another.
+//   R2 a slot that collects for a word of the page map has one block or more, and room for another.
 //   R3 in a sent batch the first block's mark holds the next batch and the length, the second block's the last block.
 #pragma once
 

@@ -1,13 +1,14 @@
-// Samples: now and then a block from a page of its own, for LOAM_MALLOC_GUARD_MS=N. Any access beyond such a block, or to
-// it once it is freed, ends the process at once, with the call stacks of allocation, free and access; so do a second
-// free, a free with a wrong size and what was written into the rest of the page.
+// Samples: for LOAM_MALLOC_GUARD_MS=N some blocks get a page of their own. An access beyond such a block, or to the
+// block after its free, ends the process at once, with the call stacks of allocation, free and access. So do a second
+// free, a free with a wrong size, and a write into the rest of the page.
 //   A process samples at most every N milliseconds. Each 16th time that a thread's heap fills an empty list, the thread
-//   looks at the clock; if it is time, its next allocation is the sample, of whatever size. Calls that lists serve cost nothing (heap.hpp).
-//   A guarded heap asks every kLook allocations (Sampled).
+//   reads the clock; if a sample is due, its next allocation, of any size, is the sample. Calls that a list serves cost
+//   nothing (heap.hpp). A hardened heap checks every kLook allocations (Sampled).
 //   Source: GWP-ASan, see sampled_blocks.hpp; it counts allocations instead.
-//   Cost: about 15 microseconds for a sample, for two system calls and two call stacks: with N = 10 samples take .15 % of the time.
-//   When not: as a test's only means. A fault is found when its block is a sample, and a thread whose lists never run
-//   empty has none. Blocks of more than a page and aligned ones are none either.
+//   Cost: about 15 microseconds for a sample, for two system calls and two call stacks. With N = 10 samples take .15 %
+//   of the time.
+//   When not: as the only means of a test. A fault is found only if its block is a sample. A thread whose lists are
+//   never empty takes no samples. Blocks of more than a page, and aligned blocks, are never samples.
 #pragma once
 
 #include "runtime/heap/fault.hpp"
@@ -21,7 +22,7 @@
 
 namespace loam::heap {
 
-// Switch: what a process chose, for its whole life
+// Switch: the settings of the process, which never change
 //   sample_gap_ns()   0: no samples
 //   stack()           the CallStack of the caller
 //   report(fault, address, block)   [[noreturn]]
@@ -48,7 +49,7 @@ class Samples {
 
   static bool covers(const void* address) noexcept { return blocks_.covers(address); }
 
-  // ---- of an address that is covered; the process ends where no sample begins there, or it is freed
+  // ---- for a covered address; the process ends if no sample begins there, or if the sample is freed
 
   static std::size_t bytes(const void* address) noexcept { return held(address).bytes; }
 
@@ -66,14 +67,14 @@ class Samples {
 
   // ----
 
-  // For the end of a process: also behind what is never freed.
+  // For the end of a process: checks the bytes behind samples that were never freed.
   static void check_what_is_held() noexcept {
     blocks_.for_each_held([](const SampledBlock& block) { expect_intact(block); });
   }
 
   static void mend_in_child() noexcept { blocks_.mend_in_child(); }
 
-  // The sample that an access to this address meant, after which the processor complained; nullptr: none.
+  // The sample to which an access belongs that faulted at this address; nullptr: none.
   static const SampledBlock* meant_by(const void* address) noexcept {
     return blocks_.covers(address) ? &blocks_.near(address) : nullptr;
   }

@@ -1,5 +1,5 @@
-// SampledBlocks: a few blocks on pages of their own, each between two pages that nobody may touch. A freed block's page
-// is closed as well, until the block's place is needed again: after kSlots other samples at the earliest.
+// SampledBlocks: a few blocks on pages of their own, each between two inaccessible (closed) pages. A freed block's page
+// is closed as well, until its slot is needed again: after kSlots other samples at the earliest.
 //   Layout: closed page, page of slot 0, closed page, page of slot 1 ... closed page. A block lies at the end of its page,
 //   or, one time in four, at its begin, where an access in front of it is found. Bytes of the page behind a block are
 //   padding (padding.hpp), looked at when the block is freed.
@@ -56,7 +56,7 @@ class SampledBlocks {
     block->allocated = stack;
     block->freed.thread = 0;
     resize(*block, bytes);
-    // relaxed, here and in give(): who frees the block got it by means that order.
+    // relaxed, here and in give(): a thread that frees the block has received it by a path with the right order.
     block->state.store(SampledBlock::State::held, std::memory_order_relaxed);
     return block->start;
   }
@@ -109,7 +109,7 @@ class SampledBlocks {
       if (slots_[i].state.load(std::memory_order_relaxed) == SampledBlock::State::held) visit(slots_[i]);
   }
 
-  // In the child of a fork. What a thread that is not here took or gave is lost.
+  // Call it in the child of a fork. Slots that another thread of the parent was taking or freeing are lost.
   void mend_in_child() noexcept {
     if (lock_.is_orphaned()) lock_.unlock();
   }

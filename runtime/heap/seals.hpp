@@ -1,10 +1,10 @@
-// Seals: what stands at the end of a guarded block while the program holds it: its length, and address, length and a
-// secret mixed into one number. No other place has the seal of a block that begins there: by chance one in 2^47 does.
-//   bits 0 to 16 are the length's, in plain, so that one byte more of any other value than its own breaks a seal; bits
-//   17 to 63 the address and the secret, and from bit 47 on the length once more. Of longer blocks the length goes on
-//   above bit 16, mixed with the rest.
+// Seals: a seal is the last word of a hardened block while the program holds it: a number that is made of its length,
+// its address and a secret. Another address has a valid seal by chance with a probability of 1 in 2^47.
+//   Bits 0 to 16 are the length as it is, so a write of one byte past the end breaks the seal, unless it writes the
+//   same value. Bits 17 to 63 are the address and the secret, mixed from bit 47 on with the length. The length of a
+//   longer block continues above bit 16, mixed with the rest.
 //   Source: the checksums of scudo's chunk headers.
-//   Cost: eight instructions to make, some more to open; no multiplication, whose result free would wait for.
+//   Cost: eight instructions to make, some more to open. There is no multiplication, because free would wait for it.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -19,7 +19,8 @@ namespace loam::heap {
 
 class Seals {
  public:
-  // Before the calling thread makes a seal. Who opens one got the block by means that order.
+  // Call it before the calling thread makes a seal. A thread that opens a seal has received the block by a path with
+  // the right order.
   void draw_secret_once() noexcept {
     if (secret() != 0) return;
     std::uint64_t none = 0, drawn = 0;
@@ -33,7 +34,7 @@ class Seals {
 
   std::uint64_t of(const void* block, std::size_t bytes) const noexcept { return twice(bytes) ^ mixed(block); }
 
-  // The length that is sealed; kBroken where it is not the block's seal.
+  // The length in the seal; kBroken if the word is not the block's seal.
   std::size_t opened(std::uint64_t seal, const void* block) const noexcept {
     const std::uint64_t plain = seal ^ mixed(block), length = plain & kLengthMask;
     return plain == twice(length) ? length : kBroken;

@@ -1,13 +1,13 @@
-// Which of its free short blocks a heap hands out next; a composition says so.
-//   latest_first  those that were freed last, which are in the nearest cache. Some lists of them stay on the shelf,
-//                 while they lie near each other (ADR 0021).
-//   by_address    lists go to their slabs when they are full, and what a slab has to give is handed out in the order of
-//                 addresses. For a heap whose blocks come back late (guarded.hpp): with latest_first a block that a
-//                 program frees early, as a table does that grows, leaves a gap among its neighbours which some other
-//                 structure fills, and nothing brings order back (ADR 0017).
-//   What came back to a slab of by_address is a set of bits beside the area, not a list: a list of blocks that left the
-//   cache long ago is a chain of misses to walk, and to sort.
-//   Cost of by_address: a bit for each block, and 64 words to look through for each list; not where blocks serve again
+// The order in which a heap hands out its free short blocks; a composition chooses it.
+//   latest_first  the block that was freed last, which is in the nearest cache. Some lists stay on the shelf while
+//                 their blocks lie near each other (ADR 0021).
+//   by_address    full lists return to their slabs, and a slab hands out its blocks in the order of addresses. For a
+//                 heap whose blocks return late (guarded.hpp). With latest_first, a block that a program frees early,
+//                 as a growing table does, would leave a gap among its neighbours. Another structure would fill the
+//                 gap, and the blocks would never be in order again (ADR 0017).
+//   A slab of by_address has a set of bits for its free blocks, not a list: blocks that left the cache long ago would
+//   cost a chain of misses to walk and to sort.
+//   Cost of by_address: a bit for each block, and 64 words to search for each list.   When not: blocks that serve again
 //   at once.
 #pragma once
 

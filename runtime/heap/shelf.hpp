@@ -2,21 +2,23 @@
 //   Bounded by lists of a class and by bytes, of middling blocks and of all others; what does not fit goes to the
 //   slabs.
 //
-//   Cost: some stores; nobody walks a list, but for those of middling blocks.
+//   Cost: some stores; only lists of middling blocks are walked.
 //
-//   Middling blocks: malloc waits for each block's line to learn which one is next, where a list's blocks lie in any
-//   order and more of them are in turn than the nearest cache has lines. Shorter blocks share lines and pages; of
-//   longer ones few are held. So lists of middling blocks stay short, and four of them are walked abreast before they
-//   serve: four chains of misses take the time of one (ADR 0019). Not where the lists' first blocks lie in order of
-//   their addresses, as lists do that were freed in order: the processor's own prefetching serves those.
+//   Middling blocks (1 to 2 KiB, "medium-sized" in the docs): the link to the next block lies in the block's cache
+//   line. If a list's blocks are in random order, and there are more of them than the nearest cache has lines, malloc
+//   waits for a miss per block. (Shorter blocks share lines and pages; a program holds few longer ones.) So lists of
+//   middling blocks stay short, and four of them are walked at the same time before they serve: four chains of misses
+//   take the time of one (ADR 0019). If the lists' first blocks are in the order of their addresses, as after frees in
+//   order, they are not walked: the processor's own prefetching is enough.
 //
-//   Short blocks: a program's structures lie in the order in which malloc hands blocks out. Kept in lists, blocks that
-//   are freed here and there never come back into order; a slab hands out what lies in it, and then the next one does.
-//   So a class keeps few lists of short blocks, and more only while they begin close to each other (ADR 0021).
+//   Short blocks: a program's structures lie in memory in the order in which malloc hands out blocks. Blocks that are
+//   freed here and there and kept in lists never get back into order. A slab hands out all its free blocks, then the
+//   next slab does. So a class keeps few lists of short blocks, and more only while they begin close to each other (ADR
+//   0021).
 //
 //   H1 a class has at most lists_max(class) lists, and all together kBytesMax; of middling blocks it is
 //   kMiddlingBytesMax. A list of short blocks above the first kStrayListsMax begins close to the one below it.
-//   H2 the `near` lists on top were freed or walked last: their lines are not worth another walk.
+//   H2 the top `near` lists were freed or walked last: their lines are probably in the cache, so they are not walked.
 #pragma once
 
 #include "runtime/heap/free_block.hpp"
@@ -43,7 +45,7 @@ class Shelf {
   static constexpr std::uint32_t kStrayListsMax = 4;
   static constexpr std::uintptr_t kCloseBytes = 256u << 10;
 
-  // returns false where there is no room for the list, which stays the caller's.
+  // returns false if there is no room for the list, which then stays with the caller.
   bool put(unsigned c, const BlockList& list) noexcept {
     Row& row = rows_[c];
     const std::size_t bytes = bytes_[is_middling(c)] + bytes_of(list, c);

@@ -15,7 +15,7 @@
 
 namespace loam::heap {
 
-// What a heap asks of its classes. All constexpr; n in bytes.
+// The interface of size classes for a heap. All constexpr; n in bytes.
 template <class C>
 concept SizeClasses = requires(std::size_t n, unsigned c) {
   { C::kClasses } -> std::convertible_to<unsigned>;
@@ -28,7 +28,7 @@ concept SizeClasses = requires(std::size_t n, unsigned c) {
   { C::is_natural(c) } -> std::same_as<bool>;
 };
 
-// From here on blocks are long: a slab is few of them, and lists of them are short.
+// From this size on blocks are long: a slab has few of them, and their lists are short.
 inline constexpr std::size_t kLongBytes = 2048;
 // Blocks below that are short: many lie in a page, and a slab of them is one unit.
 inline constexpr std::size_t kShortBytesEnd = 1024;

@@ -1,9 +1,9 @@
-// Slabs: the spans that a thread heap cuts into blocks of one class, and which of them have blocks to give.
-//   Blocks are carved a page at a time in address order, so that memory is touched when it is needed. A block is in one
-//   of three places: carved and on its slab's free_list, not carved yet, or out (in a user's hands or in some list of a
-//   heap: the slab does not know). Slabs none of whose blocks is out go back, but for some that each class keeps.
-//   Slabs come from the store and go back to it in lots, an eighth of what the class has: threads meet there, and pay
-//   for its lock and for each other's lines once a lot.
+// Slabs: the spans that a thread heap cuts into blocks of one class, and lists of slabs that have free blocks.
+//   Blocks are carved a page at a time in address order, so that memory is touched only when it is needed. A block is
+//   carved and on its slab's free_list, or not carved yet, or out: a user or some list of a heap has it, which the slab
+//   does not know. A slab without blocks that are out is whole. Whole slabs return to the store, except some for each
+//   class. Slabs come from the store, and return to it, in lots of an eighth of the class's slabs. The store is shared
+//   by all threads: so its lock and its cache lines are paid once for each lot.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
 //   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab; where short blocks serve by
 //      address they are noted at their places instead (serving_order.hpp).
@@ -11,7 +11,7 @@
 //   of its blocks is out.
 //   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
 //   B4 a slab's blocks lie within its span.
-//   Not thread-safe: its heap's thread alone calls it, or who holds an idle heap.
+//   Not thread-safe: only its heap's thread calls it, or the thread that holds an idle heap.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -86,7 +86,7 @@ class Slabs {
     }
   }
 
-  // Gives the whole slabs that classes keep back as well.
+  // Returns to the store also the whole slabs that classes keep.
   void give_whole() noexcept {
     for (unsigned c = 0; c < Classes::kClasses; ++c) give_back(c, 0);
   }
@@ -141,8 +141,8 @@ class Slabs {
     std::uint32_t lot() const noexcept { return std::clamp(slabs / 8, 1u, kLotMax); }
   };
 
-  // Whole slabs that a class keeps. Of long blocks some, since there a slab is few of them; of short ones a shelf of
-  // lists has kept what comes back soon.
+  // The number of whole slabs that a class keeps: several of long blocks, because a slab has few of them. For short
+  // blocks the shelf already keeps the blocks that serve again soon.
   static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < kLongBytes ? 1 : 4; }
 
   // Adds a lot of whole slabs. returns false where the system has no memory
@@ -226,7 +226,7 @@ class Slabs {
     if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
   }
 
-  // Gives whole slabs back to the store, but for so many that became whole last.
+  // Returns whole slabs to the store, except for so many that became whole last.
   void give_back(unsigned c, std::uint32_t but) noexcept {
     Class& own = classes_[c];
     if (own.wholes <= but) return;

@@ -1,16 +1,16 @@
-// BitmapSpans: spans of whole units out of areas, first fit by address; memory of free ones is given back by decay.
-//   A free unit is clean (no memory is behind it, it reads as zero) or dirty (it has the memory of an earlier span). A
-//   dirty unit that nobody wanted for a whole tick is purged from the next tick on, so memory goes back after 250 to
-//   500 ms. It is purged in runs, without the lock. One call purges little more than it gave back, so that none takes
-//   long, and twice as much for every tick that has passed. Purging needs a caller: who gives spans back, or who calls
-//   decay_if_due().
+// BitmapSpans: spans of whole units from areas, first fit by address. Memory of free spans returns to the system by
+//   decay. A free unit is clean (no memory is behind it, it reads as zero) or dirty (it has the memory of an earlier
+//   span). A dirty unit that was not used for a whole tick is purged from the next tick on, so memory returns after 250
+//   to 500 ms. Purging works in runs of units, without the lock. One call purges little more than it gave back, so that
+//   no call takes long; the limit doubles for every tick that has passed. Purging needs calls: by threads that give
+//   spans back, or of decay_if_due().
 //   Source first fit by bitmaps as in jemalloc's and mimalloc's arenas; decay as in jemalloc 5.
 //   Cost: a lock and a scan of at most 64 words an area; for slabs and large blocks only, never for a block.
 //   S1 a unit is used, dirty or clean: dirty & used = 0, aged is part of dirty.
-//   S2 a span's units are used, all of them and nobody else's.
-//   S3 nothing of the page map's is set for a unit that is not used.
-//   S4 in every moment a unit that was in use is used or dirty: it never looks clean before its memory is gone. The
-//      child of a fork, which sees what a thread had stored up to some moment and nothing after it, counts on that.
+//   S2 a span's units are all used, and belong to no other span.
+//   S3 the page map has no word for a unit that is not used.
+//   S4 at every moment a unit that was in use is used or dirty: it is never marked clean before its memory is gone. The
+//      child of a fork relies on that: it sees a thread's stores up to some moment and none after it.
 //   S5 the entry of a unit has units exactly where a span begins.
 #pragma once
 
@@ -106,7 +106,8 @@ class BitmapSpans {
   // Units that are free and still backed by memory.
   static std::size_t dirty_units() noexcept { return dirty_units_.load(std::memory_order_relaxed); }
 
-  // Purges what has been free for a while, if a tick has passed, `units` at least. For whoever comes by; does not wait.
+  // If a tick has passed, purges units that have been free for a while, at least `units`. Any thread may call it; it
+  // does not wait.
   static void decay_if_due(unsigned units = 0) noexcept {
     // relaxed: hints; the lock orders.
     if (dirty_units() == 0 || Pages::now_ns() - ticked_ns_.load(std::memory_order_relaxed) < kTickNs) return;
@@ -146,8 +147,9 @@ class BitmapSpans {
     return of_address_ != nullptr;
   }
 
-  // In the child of a fork: threads that are not in this process may have been anywhere. What one of them was giving
-  // back to the system is free; what one of them had half taken or half given stays used and serves nobody.
+  // Call it in the child of a fork: other threads of the parent may have been at any place in this code. Units that one
+  // of them was returning to the system are free. Units that one of them was taking or giving back stay used, and never
+  // serve again.
   static void mend_in_child() noexcept {
     if (Purge& left = purging_; left.area != nullptr && left.thread != lock_.this_thread()) {
       release(*left.area, left.first, left.units, false);
@@ -287,8 +289,8 @@ class BitmapSpans {
     dirty_units_.store(dirty_units() + units, std::memory_order_relaxed);
   }
 
-  // After a fork in whose moment a thread that is not here changed the area. Units that it had half taken or half given
-  // become spans of one unit that serve nobody. Spans of this thread stay as they are, also one that it is about to give.
+  // For a fork during which another thread changed the area. Units that it was taking or giving back become spans of
+  // one unit that never serve. Spans of this thread stay as they are, even one that it is about to give back.
   static void mend(Area& area) noexcept {
     for (unsigned unit = 0; (unit = area.used.next_set(unit)) < area.units;) {
       Span& span = area.spans[unit];
@@ -305,7 +307,8 @@ class BitmapSpans {
     area.hint = 0;
   }
 
-  // As long as the system allows: what is known of it first, of a shorter one where that is refused.
+  // Makes an area as long as the system allows. The metadata is reserved first; if that is refused, the area is
+  // shorter.
   static Area* add_area() noexcept {
     if (areas_ == kAreasListed) return nullptr;
     for (unsigned units = kUnitsOfArea; units >= kUnitsOfAreaMin; units /= 2) {

@@ -1,4 +1,4 @@
-// What a heap tells of itself; a snapshot, whose parts may be moments apart.
+// The statistics of a heap. The numbers are read one after the other, so they may belong to different moments.
 #pragma once
 
 #include <cstdint>

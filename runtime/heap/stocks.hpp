@@ -1,10 +1,10 @@
-// Stocks: blocks of a heap's own that lie ready for its thread's transactions (platform/stock.hpp says what these do).
-//   For each class up to 1 KiB an array of pointers. Blocks come from the heap's lists, a lot at a time, and from frees
-//   after commits, one at a time. They serve transactions alone; malloc gets them when memory is short, and other threads
-//   when the thread ends.
+// Stocks: free blocks of a heap that are reserved for its thread's transactions (platform/stock.hpp has the interface).
+//   A stock is an array of pointers, for each class up to 1 KiB. Blocks come from the heap's lists, a lot at a time,
+//   and from frees after commits, one at a time. Only transactions use them. malloc gets them when memory is short, and
+//   other threads when the thread ends.
 //
-//   The array's end stays where it is. A lot is added there: what lies before it moves down, the blocks of the running
-//   attempt included. So an abort finds them in front of what is left.
+//   The end of the array is fixed. A lot is added at the end: the pointers before it move down, those of the running
+//   attempt's blocks included. So after an abort these blocks lie in front of the remaining ones.
 //
 //   Cost: a block that comes back is two stores and the comparison with `first`; a lot moves as many pointers as the
 //   running attempt has taken, and the array doubles where that is more than it holds.
@@ -77,8 +77,8 @@ class Stocks {
     return static_cast<unsigned>(&stock - stocks_.data());
   }
 
-  // Takes a block back, of a unit whose word differs from its owner's address by `offset`. returns false where there is
-  // no room
+  // Adds a free block. offset: the difference of its unit's word and its owner's address. returns false if there is no
+  // room
   [[gnu::always_inline]] bool put(PageMap::Word offset, FreeBlock* block) noexcept {
     return platform::put(stocks_[offset / kWordStep], block, table_.mark);
   }
@@ -98,7 +98,7 @@ class Stocks {
     return true;
   }
 
-  // Empties all of them: take(class, block). What the running attempt has taken stays the attempt's.
+  // Empties all stocks: calls take(class, block). Blocks that the running attempt has taken stay with the attempt.
   template <class Take>
   void empty(Take take) noexcept {
     for (unsigned c = 0; c < kStocked; ++c) {

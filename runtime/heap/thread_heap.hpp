@@ -1,21 +1,22 @@
-// ThreadHeap: what one thread allocates from, without locks and without atomic instructions.
-//   A list of free blocks per class, popped by malloc and pushed by free; behind it blocks borrowed from other heaps,
-//   the inbox with own blocks that others freed, a shelf of full lists, and the slabs. Blocks of other heaps that are
-//   not borrowed leave by the outbox.
-//   Cost: malloc 16 and free 21 instructions. What malloc hands out was fetched when the block before was handed out.
+// ThreadHeap: the heap of one thread, without locks and without atomic instructions.
+//   It has a list of free blocks per class: malloc pops, free pushes. When a list is empty, blocks come from those
+//   borrowed from other heaps, from the inbox (own blocks that other threads freed), from the shelf of full lists, and
+//   from the slabs. Freed blocks of other heaps are borrowed, or leave by the outbox.
+//   Cost: malloc 16 and free 21 instructions. malloc prefetches the next block, so a block is in the cache when it is
+//   handed out.
 //
 //   When not: a thread that frees far more than it ever allocates keeps a full shelf until it ends.
 //
 //   T1 each block of a list and of the shelf is of that class, carved from some heap's slab, and linked with the key.
 //
-//   T2 a list grows by at most batch_of(class) before settle() puts it away, and of middling blocks to that length: its
-//   room says by how much still.
+//   T2 a list grows by at most batch_of(class) before settle() puts it on the shelf; a list of middling blocks grows to
+//   at most that length. Its room is the number of blocks that may still be added.
 //
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 //
-//   T5 what is in a stock is in no list, and in a stock whatever its mark says.
+//   T5 a block in a stock is in no list, whatever its mark says.
 //
-//   T4 the end block lies kEnd bytes behind the heap's address, and what its link says is negative.
+//   T4 the end block lies kEnd bytes behind the heap's address, and its link decodes to a negative number.
 #pragma once
 
 #include "runtime/heap/borrowed.hpp"
@@ -41,7 +42,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   static_assert(kClasses * kWordStep <= kHeapAlignment, "the class fits below the owner's address");
 
  public:
-  // The sentinel of threads that have no heap yet: every list is empty, and no word of the page map names it.
+  // Makes the sentinel, the heap of threads that have none: every list is empty, and no word of the page map names it.
   constexpr ThreadHeap() noexcept : end_{&lists_[1]} {
     for (List& list : lists_) list.head = &end_;
   }
@@ -107,8 +108,8 @@ class alignas(kHeapAlignment) ThreadHeap {
     return pop_class(c);
   }
 
-  // After lists_[c].room ran out: the list goes on the shelf whole. Nobody walks it to cut it: blocks that others have
-  // freed lie in their caches.
+  // When lists_[c].room has reached zero: puts the whole list on the shelf. It is not walked to be cut, because its
+  // blocks may be in the caches of other processors.
   template <class Send>
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
@@ -182,7 +183,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     return count;
   }
 
-  // Gives every block that nobody uses back to its slab, and whole slabs back to the store.
+  // Returns all free blocks to their slabs, and whole slabs to the store.
   template <class Send>
   void give_all(Send send) noexcept {
     receive(send);
@@ -211,7 +212,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     return static_cast<unsigned>(word % kHeapAlignment / kWordStep);
   }
 
-  // Whether the block is in one of this heap's lists: what a mark of ours in a block that is freed means for sure.
+  // Whether the block is in one of this heap's lists. If it has our mark and is freed again, this proves a double free.
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
     if (contains(first_of(c), block) || contains(borrowed_.kept(c).first, block)) return true;
     if (stocks_ != nullptr && stocks_->has(c, block)) return true;
@@ -267,7 +268,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     return offsets;
   }
 
-  // Of long blocks more bytes, so that the way to the slabs and back is worth its while.
+  // Lists of long blocks hold more bytes, so that a way to the slabs and back moves enough blocks.
   static constexpr auto kBatches = [] {
     std::array<std::int32_t, kClasses> batches{};
     for (unsigned c = 0; c < kClasses; ++c) {
@@ -323,8 +324,8 @@ class alignas(kHeapAlignment) ThreadHeap {
     return length == list.count ? nullptr : "T2: a list is as long as its room and its shelf say";
   }
 
-  // What every call touches; the rest only behind the door. The lists come first: a class's list lies at the heap's
-  // address plus the class times kWordStep, which is the word of the page map for its blocks.
+  // The data that every call uses comes first; slow paths use the rest. A class's list lies at the heap's address plus
+  // the class times kWordStep; the word of the page map for its blocks has this value.
   std::array<List, kClasses> lists_{};
   decltype(offsets_of_slots()) slots_{};
   alignas(kEnd) End end_;

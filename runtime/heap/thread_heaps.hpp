@@ -1,12 +1,13 @@
-// ThreadHeaps: which heaps exist, and what becomes of them when threads end.
-//   A thread that ends gives its blocks back to its slabs and leaves its heap idle, with what others still use of it.
-//   The next thread to come takes an idle heap whole, that of its processor if there is one (ADR 0022); until then
-//   whoever sends it a batch tends it: takes the batch in, so that memory of threads that are gone goes back. After a
-//   fork the heaps of other threads are lost: their lists may be half-written, so nothing is taken from them any more;
-//   blocks freed to them are kept in their inboxes. So is an idle heap that one of them was tending.
+// ThreadHeaps: the registry of all thread heaps, and what happens to a heap when its thread ends.
+//   A thread that ends returns its blocks to its slabs and leaves its heap idle. The idle heap still owns the blocks
+//   that other threads use. A new thread takes a whole idle heap, that of its processor if there is one (ADR 0022).
+//   Until then, a thread that sends a batch to an idle heap tends it: it takes the batch in, so that memory of ended
+//   threads returns to the system. In the child of a fork the heaps of other threads are lost: they may have been
+//   changing, so no block is taken from them, and blocks that are freed to them stay in their inboxes. An idle heap
+//   that another thread was tending is lost, too.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
-//   H1 a heap is attached to at most one thread; an idle one is touched under lock_ alone.
-//   H2 in every moment both lists can be walked, and the one idle heap that changes is tended_: for the child of a fork.
+//   H1 a heap is attached to at most one thread; an idle heap is accessed only under lock_.
+//   H2 at every moment both lists can be walked, and only the idle heap tended_ changes: for the child of a fork.
 #pragma once
 
 #include "runtime/base/points.hpp"
