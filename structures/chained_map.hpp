@@ -2,7 +2,8 @@
 //   Source the hash table of the STAMP applications (Cao Minh et al., IISWC 2008), by its description.
 //   Cost   O(length of the chain); an insertion walks it twice, and takes two blocks: the pair, and the list's node.
 //   A bucket counts its own pairs; there is no count of all, which every insertion would write.
-//   Keys::hash(key) and Keys::compare(a, b) are called inside of transactions and read only what these do not change.
+//   Keys::hash(key) and Keys::compare(a, b) are called inside of transactions, and read only data that transactions do
+//   not change.
 //   When not: HashSet needs one block per key and reads less.
 //   Caveat constructor, destructor, verify() and for_each() touch memory plainly; no other thread may be inside.
 #pragma once

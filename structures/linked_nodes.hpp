@@ -1,6 +1,6 @@
-// LinkedNodes: what Queue and Stack have in common: nodes of a value and a link, each a block of the process's allocator.
-//   A node can be made and destroyed inside of the operation, or by the caller outside of it: link() and unlink() of the
-//   structure. Here are the operations that do both.
+// LinkedNodes: the common base of Queue and Stack: nodes of a value and a link, each a block of the process's
+//   allocator. A node can be made and destroyed inside of the operation, or by the caller outside of it: link() and
+//   unlink() of the structure. Here are the operations that do both.
 #pragma once
 
 #include <cstdint>

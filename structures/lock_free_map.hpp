@@ -1,9 +1,10 @@
 // LockFreeMap: a map of numbers in a fixed number of buckets, without a lock: a bucket is a sorted list.
 //   Source   Michael: "High performance dynamic lock-free hash tables and list-based sets", SPAA 2002.
-//   How      Who removes a pair first marks the link of its node, in its lowest bit: from then on nobody links behind it.
-//            Then it is unlinked, by the remover or by whoever comes by, who hands it to the reclaimer.
-//   Reclaimer  one that protects a whole walk (by_epochs.hpp); hazard pointers would need a third place and a look for every
-//            node.
+//   How      A thread that removes a pair first marks the link of its node, in the lowest bit: from then on no thread
+//            can link a node behind it. Then the remover, or any thread that walks past it, unlinks the node and hands
+//            it to the reclaimer.
+//   Reclaimer  one that protects a whole walk (by_epochs.hpp); hazard pointers would need a third place, and a check
+//            for every node.
 //   Guarantees  linearizable; lock-free, as far as the allocator is; find() never waits and writes nothing.
 //   Cost     alone a compare-and-swap to insert, two to remove.   When not: it does not grow.
 //   Invariants  LM1 in a chain keys rise.   LM2 a marked link does not change any more.

@@ -1,8 +1,9 @@
-// LockFreeQueue: first in, first out, without a lock: some thread always gets on, whichever others stand still.
+// LockFreeQueue: first in, first out, lock-free: some thread always makes progress, even if others are stopped.
 //   Source   Michael, Scott: "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC
 //            1996, the queue of their compare-and-swaps.
-//   How      The first node is a dummy. An enqueue links its node behind the last one, then moves the tail, for whoever
-//            was faster as well; a dequeue moves the head, and the node that it leaves is handed to the reclaimer.
+//   How      The first node is a dummy. An enqueue links its node behind the last one, then moves the tail; if another
+//            thread was faster, it moves the tail for that thread first. A dequeue moves the head, and hands the node
+//            that it leaves to the reclaimer.
 //   Reclaimer  when such a node may be freed (by_hazards.hpp, by_epochs.hpp):
 //     Reclaimer::Section section;        while it lives, the calling thread reads nodes
 //     section.protect(place, node)       keeps a node that is still linked after this; place: 0 or 1
@@ -15,8 +16,9 @@
 //   Orders
 //     lfq.A  next: release by the enqueue, acquire by whoever follows it.  Without it a dequeue could read the value of a
 //            node as it was before.
-//     lfq.B  head_, tail_: release when moved, acquire when read: a node behind them is as lfq.A has shown it to who moved
-//            them; and who reads the head, then the tail, sees the tail at least where it was when the head moved (LQ2).
+//     lfq.B  head_, tail_: release when moved, acquire when read. So a reader sees the nodes behind them as the thread
+//            that moved them saw them (lfq.A). And a thread that reads the head, then the tail, sees the tail at least
+//            as far as it was when the head moved (LQ2).
 //   Caveat constructor, destructor, verify() and for_each() touch memory plainly; no other thread may be inside.
 #pragma once
 

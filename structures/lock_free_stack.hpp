@@ -1,9 +1,9 @@
-// LockFreeStack: last in, first out, without a lock: some thread always gets on, whichever others stand still.
+// LockFreeStack: last in, first out, lock-free: some thread always makes progress, even if others are stopped.
 //   Source   Treiber: "Systems programming: coping with parallelism", IBM RJ 5118, 1986.
 //   How      A push links its node before the top and swings the top to it; a pop swings the top to the node behind, and
 //            hands the node that it took to the reclaimer.
-//   Reclaimer  when such a node may be freed (by_hazards.hpp, by_epochs.hpp; lock_free_queue.hpp says what it offers). So a
-//            node does not come back while somebody compares with it (ABA).
+//   Reclaimer  decides when such a node may be freed (by_hazards.hpp, by_epochs.hpp; its interface:
+//            lock_free_queue.hpp). So a node is not reused while another thread compares with it (ABA).
 //   Guarantees  linearizable; lock-free, as far as the allocator is.   Cost  alone one compare-and-swap each.
 //   When not many threads: each failed compare-and-swap has moved the line in vain.
 //   Orders

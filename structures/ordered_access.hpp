@@ -1,7 +1,7 @@
-// OrderedAccess: PlainAccess for a structure whose parts are guarded by different locks: what one part writes and
-// another reads is ordered.
-//   Orders  ordered.A  write(): release, read(): acquire.  Without it whoever finds a node behind a link could read the
-//           node as it was before.   Cost  on x86-64 that of plain code.
+// OrderedAccess: PlainAccess for a structure whose parts are guarded by different locks: it orders the writes of one
+// part before the reads of another.
+//   Orders  ordered.A  write(): release, read(): acquire.  Without it, a thread that finds a node behind a link could
+//           read the node's old contents.   Cost  on x86-64 that of plain code.
 #pragma once
 
 #include "structures/plain_access.hpp"

@@ -1,5 +1,5 @@
 // PlainAccess: the access policy of code that runs alone, or under a lock: loads, stores, malloc and free.
-//   An access policy is how a structure touches shared memory:
+//   An access policy is the interface by which a structure accesses shared memory:
 //     read(field)              the field's value                     field: a trivially copyable member
 //     write(field, value)      changes it
 //     create<Node>(values...)  a new block from malloc, constructed  ends the program if there is no memory

@@ -1,9 +1,9 @@
 // Queue: first in, first out, in a singly linked list whose first node is a dummy.
 //   Source   Michael, Scott: "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC
 //            1996, the queue of their two locks.   Cost  O(1): one block made per element, one destroyed.
-//   The dummy keeps both ends apart: whoever takes from the head touches no word that whoever adds at the tail writes,
-//   but the link of the last node. So the ends may be guarded by one lock or by two; by two with an access policy that
-//   orders this link (ordered_access.hpp).
+//   The dummy separates the two ends: a dequeue accesses only one word that an enqueue writes, the link of the last
+//   node. So one lock may guard both ends, or two locks one end each; two locks need an access policy that orders this
+//   link (ordered_access.hpp).
 //   A node can be made and destroyed inside of the operation, or by the caller outside of it: link() and unlink().
 //   Caveat: constructor, destructor, verify() and for_each() touch memory plainly; no other thread may be inside.
 #pragma once

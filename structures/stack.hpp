@@ -1,7 +1,7 @@
 // Stack: last in, first out, in a singly linked list.
 //   Cost  O(1): one block made per element, one destroyed.   A node can be made and destroyed inside of the operation, or by
 //   the caller outside of it: link() and unlink().
-//   When not  many threads: both ends are one word, so that no two operations can run at the same time.
+//   When not  many threads: all operations change the same word, so no two can run at the same time.
 //   Caveat: destructor, verify() and for_each() touch memory plainly; no other thread may be inside.
 #pragma once
 

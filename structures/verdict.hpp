@@ -1,4 +1,4 @@
-// What a structure's verify() found.
+// The result of a structure's verify().
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// AnyScheme: a scheme that is chosen by its name when the program runs.
+// AnyScheme: a scheme that is chosen by name at run time.
 //   loam::delegated<Account, loam::delegation::AnyScheme> account(Named{"flat-combining"});
 //   Cost  an indirect call, and a closure that stays in the client's frame.
 #pragma once

@@ -1,10 +1,10 @@
-// Cell: the line through which a client and an executor talk, and where cells come from.
-//   The first cache line holds all that is exchanged. The second says to whom the cell belongs: it changes when threads come
-//   and go, and both sides read it. What the client notes for itself lies a pair of lines further, since processors fetch
-//   lines in pairs: no look of an executor's takes it away.
-//   Cells come from OS pages, never from the process's allocator, and stay mapped for ever: a late look at a cell that
-//   meanwhile serves somebody else is harmless. At rest a thread keeps some of them and gives them back when it ends; so
-//   threads may come and go without a number being fixed.
+// Cell: the cache lines by which a client and an executor exchange a request and its answer; and the pool of cells.
+//   The first cache line has the request and the answer. The second line says who owns the cell: it changes only when
+//   threads start or end, and both sides read it. The client's own notes lie a pair of lines further, because
+//   processors fetch lines in pairs: so an executor's reads never take these notes from the client's cache.
+//   Cells come from OS pages, never from the process's allocator, and stay mapped for ever. So a late read of a cell
+//   that another client uses by now is harmless. A thread keeps some free cells and returns them when it ends. So
+//   threads may start and end, and their number need not be known.
 #pragma once
 
 #include "runtime/delegation/operation.hpp"

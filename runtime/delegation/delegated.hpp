@@ -1,4 +1,5 @@
-// delegated<T>: an object that is changed by operations, one at a time, on whatever thread has it in its cache.
+// delegated<T>: an object that threads change through operations. One thread at a time executes an operation: a thread
+// that has the object in its cache.
 //   loam::delegated<std::map<int, int>> ages;                                    // CC-Synch
 //   const bool added = ages.apply([](auto& map) { return map.emplace(7, 40).second; });
 //
@@ -8,14 +9,14 @@
 //   ...
 //   const long balance = ticket.get();
 // Rules
-//   An operation runs on another thread: thread-local variables, errno and the thread's number are that thread's.
-//   It may call apply() of other objects; of its own object it gets Nested. Two objects whose operations call each
-//   other's deadlock, as two locks do: keep an order.
-//   It must not wait for something that another operation of the same object, or of the same server, has to do.
-//   An exception goes to the client that asked; the object stays as the operation left it.
-//   In the child of a fork there are no servers: calls get Stopped. An object whose operation another thread was
-//   executing at the moment of the fork stays busy for ever in the child: fork while nobody is inside.
-// When not to use it: long operations (a lock costs the same), or data that threads mostly read.
+//   An operation may run on another thread: thread-local variables, errno and the thread's number are that thread's.
+//   It may call apply() of other objects. A call of its own object throws Nested. Two objects whose operations call
+//   each other can deadlock, as two locks can: use a fixed order.
+//   It must not wait for another operation of the same object, or of the same server.
+//   An exception propagates to the client that called apply(); changes of the object are not undone.
+//   In the child of a fork there are no servers: calls throw Stopped. If another thread was executing an operation at
+//   the fork, the object stays busy for ever in the child: fork only while no operation is under way.
+// When not: long operations (a lock costs the same), or data that threads mostly read.
 #pragma once
 
 #include "runtime/delegation/parts/executing.hpp"
@@ -86,8 +87,8 @@ class delegated {
     }
   }
 
-  // Hands a copy of f over and returns at once; ticket.get() waits. A combining scheme or a lock has no thread that
-  // would do it meanwhile: there it is done when submit() returns.
+  // Sends a copy of f and returns at once; ticket.get() waits. A combining scheme or a lock has no thread that could
+  // execute f meanwhile, so there the operation is done when submit() returns.
   template <class F>
     requires std::invocable<F&, T&>
   delegation::ticket<result_of<F>> submit(F f) {
@@ -117,7 +118,7 @@ class delegated {
     });
   }
 
-  // The object itself, for who knows that nobody else is there.
+  // The object itself. The caller must know that no operation is under way.
   T& unguarded() noexcept { return value_; }
 
  private:

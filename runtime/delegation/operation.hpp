@@ -1,7 +1,7 @@
-// Operation: a function call that another thread may carry out, in 48 bytes.
-//   A closure of at most 40 bytes that may be copied as bytes travels in the operation itself, and so does its result
-//   or the exception that it threw: client and executor exchange no line but that of the operation. Anything larger
-//   stays in the client's frame, which does not return before the operation is done; the operation holds its address.
+// Operation: a function call that another thread may execute, in 48 bytes.
+//   If a closure has at most 40 bytes and may be copied as bytes, the operation contains it, and later its result or
+//   exception. So client and executor exchange only the cache line of the operation. A larger closure stays in the
+//   client's frame, which does not return before the operation is done; the operation then contains its address.
 #pragma once
 
 #include <cstddef>

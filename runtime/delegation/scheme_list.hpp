@@ -1,4 +1,4 @@
-// What a scheme is, and a list of schemes.
+// The interface of a scheme, and a list of schemes.
 #pragma once
 
 #include "runtime/delegation/types.hpp"

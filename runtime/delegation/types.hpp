@@ -1,11 +1,13 @@
-// Words of delegation.
-//   A client hands an operation over; an executor carries it out, one at a time per domain. The executor is a combiner,
-//   a client that serves others beside itself, or a server, a thread that does nothing else. A turn is what one thread
-//   executes without another one executing in between; its length says how long the data stay in one cache.
+// The words of delegation.
+//   client     the thread that asks for an operation          executor  the thread that executes it
+//   combiner   a client that executes operations of others, too         server    a thread that only executes
+//   operations domain     the objects whose operations are executed one at a time: one object, or all objects of a
+//   server turn       operations that one thread executes before another thread executes one; the longer a turn, the
+//              longer the data stays in one cache
 // Invariants of every scheme
-//   D1 operations of one domain are carried out one after the other, each exactly once.   D2 what an operation reads
-//   was written by those before it (the executor changes by a release and an acquire).   D3 apply() returns after its
-//   operation, and what that did is visible to the client.
+//   D1 operations of one domain are executed one after the other, each exactly once.
+//   D2 an operation sees the writes of all operations before it (a change of the executor is a release and an acquire).
+//   D3 apply() returns after its operation, whose writes are visible to the client.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +23,16 @@ struct WaitingSettings {
   static constexpr std::uint32_t kNeverSleep = ~0u;
   static constexpr std::uint32_t kCalibrated = ~0u;  // as many as suit this processor
 
-  std::uint32_t pauses = kCalibrated;  // of the processor between two looks
-  std::uint32_t first_delay_ns = 0;    // before the first look: keeps the line with whoever will write it
-  std::uint32_t spin_ns = 20'000;      // then it sleeps in the kernel; kNeverSleep: it never does
+  std::uint32_t pauses = kCalibrated;  // pause instructions between two checks
+  std::uint32_t first_delay_ns = 0;    // before the first check: leaves the line with the thread that will write it
+  std::uint32_t spin_ns = 20'000;      // after this time the thread sleeps in the kernel; kNeverSleep: it never sleeps
 };
 
 struct Settings {
   WaitingSettings waiting = {};
-  unsigned turn_max = 64;         // operations for others that a combiner carries out in one go
-  unsigned passes = 3;            // flat combining: over the records, as long as each finds work
-  unsigned clusters = 0;          // H-Synch: lists; 0: one for each package
+  unsigned turn_max = 64;         // operations for others that a combiner executes before it hands over
+  unsigned passes = 3;            // flat combining: passes over the records; it ends when one finds no work
+  unsigned clusters = 0;          // H-Synch: number of lists; 0: one for each package
   unsigned server_cpu = kAnyCpu;  // where a server's thread is placed
 };
 
@@ -49,7 +51,7 @@ struct Description {
   bool has_passes = false, has_clusters = false;  // of Settings
 };
 
-// An operation calls apply() of the object that it is being carried out on: it would wait for itself.
+// An operation calls apply() of its own object: it would wait for itself.
 struct Nested : std::logic_error {
   Nested()
       : std::logic_error(
@@ -57,7 +59,7 @@ struct Nested : std::logic_error {
             "go to other objects only") {}
 };
 
-// More requests are under way in one domain than it has places for: nothing was posted.
+// A domain has as many requests under way as it has places: the new one was not posted.
 struct Full : std::runtime_error {
   using runtime_error::runtime_error;
 };

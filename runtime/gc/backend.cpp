@@ -1,4 +1,4 @@
-// What a heap and its threads do where another collector is in the place of ours.
+// The functions of a heap and its threads that differ if another collector replaces ours.
 #include "runtime/gc/backend.hpp"
 
 #include "runtime/gc/heap.hpp"

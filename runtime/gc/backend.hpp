@@ -1,8 +1,9 @@
-// Backend: another collector in the place of ours, as a control: objects come from it, it finds by itself what lives, and
-// nothing moves. Locals lie on stacks, so a conservative collector sees them; a Global is told to it.
-//   Contract  allocate returns zeroed memory of 8-byte alignment that stays where it is, or null if the limit is reached.
-//   Transactions need one that collects when it is asked, and never else: then each thread is at a safepoint, and no log
-//   is half written. It has keep and is_live; what our collector does with logs (tx/visit.cpp) is done with these two.
+// Backend: another collector that replaces ours, as a control for measurements. It allocates objects and finds the live
+// ones; objects do not move. Locals lie on stacks, where a conservative collector finds them; the heap registers
+// Globals.
+//   Contract  allocate returns zeroed memory of 8-byte alignment, which does not move, or null if the limit is reached.
+//   Transactions need a backend that collects only when the heap asks: then each thread is at a safepoint, and no log
+//   is half written. Such a backend has keep and is_live. With these two the work on logs is done (tx/visit.cpp).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ namespace loam::gc {
 class Object;
 struct Statistics;
 
-// What a collection asks of the heap, in this order.
+// The functions of the heap that a collection calls, in this order.
 struct Marking {
   void* heap;
   void (*strong)(void* heap);  // while it marks: calls keep() for each object that logs alone keep

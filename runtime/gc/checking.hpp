@@ -1,5 +1,5 @@
-// An allocator that serves objects and logs, and looks at each allocation which of the two it is for: a control, to see
-// what that look costs.
+// An allocator for objects and logs that checks at each allocation which of the two it serves: a control, to measure
+// the cost of this check.
 //   Source  paper 002, section 4.4: a flag that is set around the allocation of a log, and asked by the bump allocator.
 //           Elsewhere here who logs asks the store of logs itself, so there is nothing to ask.
 //   Use     TxSettings::checked_allocation, with Placement::dedicated; all threads of the heap have a CheckingMutator and

@@ -67,7 +67,7 @@ Object* Collector::forward(Object* object) {
   return object;
 }
 
-// What an object's first reference leads to is copied right behind it, and so on: a list stays together.
+// Copies the object of the first reference directly behind its referrer, and so on, so that a list stays together.
 Object* Collector::forward_moving(Object& object) {
   // relaxed, here and below: the world is stopped.
   const std::uintptr_t word = object.word().load(std::memory_order_relaxed);

@@ -1,11 +1,11 @@
 // Collector: one collection, by one thread, while all others are stopped.
-//   Source  Cheney, "A nonrecursive list compacting algorithm", CACM 1970: what has been copied is scanned in order, so
-//           the new half is its own list of work. A minor collection promotes all that lives at once: afterwards no
-//           object is young, and no list of remembered objects is needed.
-//   Order   logs are prepared; roots, remembered objects and old values in logs are copied; what was copied is scanned;
-//           weak references are cleared; objects to be finalized come back and are scanned; then the other references
-//           in logs are followed or dropped.
-//   Cost    of what lives, not of what is dead.
+//   Source  Cheney, "A nonrecursive list compacting algorithm", CACM 1970: copied objects are scanned in order, so the
+//           new half is its own work list. A minor collection promotes all live objects at once: afterwards no object
+//           is young, and no list of remembered objects is needed.
+//   Order   prepare logs; copy the objects of roots, of remembered objects and of old values in logs; scan the copied
+//           objects; clear weak references; copy and scan objects to be finalized; update or drop the other references
+//           in logs.
+//   Cost    depends on the live objects, not on the dead ones.
 #pragma once
 
 #include "runtime/gc/heap.hpp"
@@ -24,7 +24,7 @@ class Collector {
   void visit(Object*& slot) { slot = forward(slot); }
   // A chunk of a log: kept and moved as it is.
   Object* visit_chunk(Object* chunk);
-  // Where an object is now; null if it is dead. After everything that lives is known.
+  // The new address of an object; null if it is dead. Call it after all live objects are known.
   // In line: nearly all entries of logs are of old objects, for which a minor collection has nothing to do.
   [[gnu::always_inline]] Object* moved(Object* object) const noexcept {
     if (is_moving(object)) return forwarded(*object);

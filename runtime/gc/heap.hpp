@@ -1,13 +1,14 @@
-// Heap: the spaces, who gets memory from them, and when is collected.
-//   nursery        new objects; threads take buffers of it. A minor collection copies what lives to the old generation.
-//   old generation two halves; a full collection copies what lives, young and old, from one to the other.
+// Heap: the spaces of a managed heap, requests for memory, and the decision when to collect.
+//   nursery        new objects; threads take buffers of it. A minor collection copies live objects to the old
+//   generation. old generation two halves; a full collection copies live objects, young and old, from one to the other.
 //   large objects  pages of their own (large.hpp).
 //   Growth policy  memory = nursery + 2 halves + large objects + charged logs, never more. So a half has what large
 //                  objects and logs leave, and the nursery is cut to what the half has free:
 //   H1 old in use + nursery in use <= half: a collection always has room for what lives.
 //                  A minor collection that leaves room for less than half of a nursery is followed by a full one; if
 //                  that leaves too little for what was asked, OutOfMemory is thrown.
-//   Locks          mutex_ guards all of it while threads run; the collector has the world to itself.
+//   Locks          mutex_ guards all of it while threads run; the collector needs no lock, because all threads are
+//                  stopped.
 #pragma once
 
 #include "runtime/gc/large.hpp"
@@ -54,7 +55,8 @@ class Heap {
   std::size_t log_bytes() const noexcept { return log_bytes_; }
   std::uint64_t collections() const noexcept { return statistics_.minor + statistics_.full; }
 
-  // Walks everything; ends the program where an invariant is broken. Checked builds do it around each collection.
+  // Verifies the whole heap; ends the program if an invariant is broken. Checked builds do it before and after each
+  // collection.
   void verify(Mutator& mutator);
 
  private:

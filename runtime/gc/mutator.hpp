@@ -20,14 +20,15 @@ class Heap;
 class Collector;
 struct Backend;
 
-// What the collector asks of a thread's transactions. All are called while the world is stopped.
+// The functions of a thread's transactions that the collector calls. All are called while the world is stopped.
 class LogVisitor {
  public:
-  // Before anything moves; full: the old generation is collected too; last: if it frees too little, memory is refused.
+  // Called before objects move. full: the old generation is collected, too; last: if it frees too little, the request
+  // for memory will be refused.
   virtual void before_collection(bool full, bool last) = 0;
-  // What logs keep alive: their chunks, where these lie in the heap, and old values.
+  // The objects that logs keep alive: chunks that lie in the heap, and old values.
   virtual void visit_strong(Collector& collector) = 0;
-  // When all that lives is known: the other references of logs.
+  // Called when all live objects are known: the other references of logs.
   virtual void visit_weak(Collector& collector) = 0;
   // The same two of a backend, which moves nothing.
   virtual void keep_strong(const Backend& backend) = 0;
@@ -89,7 +90,7 @@ class Mutator {
     if (world_.is_stop_requested()) [[unlikely]]
       wait_at_safepoint();
   }
-  // Around what may block: the world can be stopped meanwhile, so no object is touched in between.
+  // Put it around code that may block: the world can be stopped meanwhile, so this code must not access objects.
   class Native {
    public:
     explicit Native(Mutator& mutator) : world_(mutator.world_) { world_.enter_native(); }

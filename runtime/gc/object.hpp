@@ -1,4 +1,4 @@
-// object: what lies in the managed heap: a header of two words, then fields or elements.
+// object: the layout of an object in the managed heap: a header of two words, then fields or elements.
 //
 //   word 0   address of the descriptor | bits.   bit 0: forwarded, and the rest is the new address (only while the world
 //            is stopped)   bit 1: remembered (an old object that may refer to young ones)   bit 2: marked (only before
@@ -166,7 +166,7 @@ void for_each_reference(Object& object, Visit&& visit) {
   }
 }
 
-// Refers to an object without keeping it: null once the object is dead. Its target is set when it is made.
+// A weak reference: it becomes null when its object is dead. Its target is set when it is made.
 class WeakReference : public Object {
  public:
   Object* target() const noexcept { return target_; }

@@ -1,7 +1,7 @@
 // Typed roots: the only way to keep an object while the world may stop.
 //   Local   on the stack of a thread that has a Mutator; strictly nested, as blocks are.   Cost  three stores, one load.
 //   Global  anywhere, of any lifetime.   Cost  a lock when it is made and when it ends.
-//   Caveat: a plain pointer taken from one is good until the next allocation, enlistment or safepoint of this thread.
+//   Caveat: a plain pointer from a root is valid until the next allocation, enlistment or safepoint of this thread.
 //   Checked builds end with a message where a Local is used after its scope, or scopes do not nest.
 #pragma once
 
@@ -88,7 +88,7 @@ class GlobalBase {
   GlobalBase *next_ = nullptr, *previous_ = nullptr;
 };
 
-// Not part of a transaction: what is stored stays, whether it commits or not. Set it outside.
+// Not part of a transaction: a store to it is not undone by an abort. Set it outside of transactions.
 template <class T>
 class Global : public GlobalBase {
  public:

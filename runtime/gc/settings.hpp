@@ -1,4 +1,4 @@
-// What a heap is made with, what it counts, and the errors that a program can handle.
+// The settings of a heap, its statistics, and the errors that a program can handle.
 #pragma once
 
 #include <array>
@@ -24,10 +24,10 @@ struct Settings {
   bool always_full = false;  // each collection collects the old generation too
 };
 
-// Objects from here on have pages of their own and do not move.
+// Objects of this size or more have pages of their own and do not move.
 inline constexpr std::size_t kLargeBytes = std::size_t{16} << 10;
 
-// What the live objects need does not fit into the heap's memory. Thrown by allocations and by what logs.
+// The live objects and the request do not fit into the heap's memory. Thrown by allocations and by accesses that log.
 struct OutOfMemory : std::exception {
   OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory) noexcept;
   const char* what() const noexcept override { return text_.data(); }

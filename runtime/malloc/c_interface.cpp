@@ -44,8 +44,8 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
   return moved;
 }
 
-// In bytes: arena = uordblks + fordblks, and large blocks are counted apart, in hblks and hblkhd. A slab counts as in
-// use whole, since its free blocks serve nobody else.
+// In bytes: arena = uordblks + fordblks. Large blocks are counted separately, in hblks and hblkhd. A whole slab counts
+// as in use, because its free blocks cannot serve other classes.
 struct mallinfo2 information() noexcept {
   const auto now = Heap::statistics();
   struct mallinfo2 info{};
@@ -97,7 +97,7 @@ void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
 
 void cfree(void* block) noexcept { Heap::deallocate(block); }  // for binaries from before glibc 2.26
 
-// C23: the size (and alignment) with which the block was asked for.
+// C23: the size (and alignment) with which the block was requested.
 // A block that was reallocated in place may be of a longer class than its size asks for.
 void free_sized(void* block, std::size_t bytes) noexcept { loam::malloc::deallocate_aligned_sized(block, 1, bytes); }
 
@@ -161,8 +161,9 @@ struct mallinfo mallinfo() noexcept {
   return info;
 }
 
-// glibc's parameters steer what this heap does not have: they are accepted, within the limits that mallopt(3) gives,
-// and change nothing. returns 1; 0 for a parameter or value that does not exist
+// glibc's parameters have no meaning for this heap: they are accepted within the limits of mallopt(3), and change
+// nothing.
+// returns 1; 0 for a parameter or value that does not exist
 int mallopt(int parameter, int value) noexcept {
   constexpr int kFastMax = 80 * sizeof(std::size_t) / 4;
   switch (parameter) {
@@ -196,7 +197,7 @@ int malloc_info(int options, std::FILE* stream) noexcept {
 }
 
 // ---- glibc's names for the same ----
-// Libraries that wrap malloc call these; a block from glibc's heap would meet our free().
+// Libraries that wrap malloc call these. Without them, our free() would get blocks from glibc's heap.
 
 #define LOAM_ALSO_NAMED(name, function) decltype(function) name __attribute__((alias(#function), copy(function)))
 LOAM_ALSO_NAMED(__libc_malloc, malloc);

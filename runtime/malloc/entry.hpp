@@ -1,7 +1,7 @@
-// What the entry points of C and C++ share.
-//   E1 no function of the heap touches errno, on any path: malloc keeps it where it succeeds, free always. Only the
-//      entry points set it.
-//   E2 nothing here calls an exported function of this library: a program may have put its own in its place.
+// Code that the entry points of C and C++ share.
+//   E1 no function of the heap changes errno, on any path. So malloc keeps it if it succeeds, and free always keeps it.
+//      Only the entry points set it.
+//   E2 no code here calls an exported function of this library, because a program may have replaced it.
 #pragma once
 
 #include "runtime/base/bits.hpp"
@@ -16,8 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Where hot entry points begin within a line of 64 bytes, the same in every build: left alone it changes with any
-// function before them, and how fast small blocks are by a tenth with it (ADR 0018).
+// The offset of hot entry points within a cache line of 64 bytes, the same in every build. Otherwise any function
+// before them would change the offset, and with it the speed of small blocks by a tenth (ADR 0018).
 #if defined(__x86_64__)
 #define LOAM_MALLOC_ENTRY gnu::aligned(64), gnu::patchable_function_entry(16, 16)  // 16 bytes behind its begin
 #else
@@ -52,7 +52,7 @@ using Composition = heap::LoamWithSamplesComposition<Threads, Faults, Modes>;
 using Heap = heap::Heap<Composition>;
 using Lending = heap::Lending<Composition>;
 
-// Whether calls of malloc and free in this process come here: no other library stands in front.
+// Whether calls of malloc and free in this process reach this library, so no other library is in front of it.
 bool serves_process() noexcept;
 
 [[gnu::cold, gnu::noinline]] inline void* out_of_memory() noexcept {

@@ -1,4 +1,5 @@
-// How a misuse of the heap ends: one message on standard error, then abort(). Nothing is allocated, no lock is taken.
+// Ends the process after a misuse of the heap: writes one message on standard error, then calls abort(). Allocates
+// nothing and takes no lock.
 #pragma once
 
 #include "runtime/heap/fault.hpp"
@@ -25,7 +26,7 @@ enum class Fault : std::uint8_t {
   access_after_free,
 };
 
-// What a heap calls it.
+// The kind of a fault that a heap reports.
 constexpr Fault kind_of(heap::Fault found) noexcept {
   switch (found) {
     case heap::Fault::foreign:

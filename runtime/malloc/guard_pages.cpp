@@ -26,7 +26,7 @@ constinit bool watching = false;
 constinit thread_local bool walking = false;
 constinit struct sigaction before{};
 
-// backtrace() of glibc: its first call loads libgcc_s.so.1, which allocates; later ones do not.
+// The first call of glibc's backtrace() loads libgcc_s.so.1, which allocates; later calls do not allocate.
 void walk(CallStack& stack) noexcept {
   walking = true;
   stack.count = static_cast<unsigned>(backtrace(stack.frames, CallStack::kMax));

@@ -1,7 +1,8 @@
-// Guard pages from the process's side: call stacks, the signal of an access that a page stopped, and the report.
-//   LOAM_MALLOC_GUARD_MS=N turns them on; heap/sampled.hpp says what they find.
-//   The handler of SIGSEGV is set before main(). What it is not about goes to the handler before it, or ends the process
-//   as ever. A program that sets a handler of its own later gets the signals, and no report is written.
+// Guard pages in a process: call stacks, the signal of an access to a guard page, and the report.
+//   LOAM_MALLOC_GUARD_MS=N turns them on; heap/sampled.hpp says which errors they find.
+//   The handler of SIGSEGV is set before main(). A signal that does not belong to a sample goes to the previous
+//   handler, or ends the process as it would have without this library. If a program sets its own handler later, that
+//   handler gets the signals, and no report is written.
 #pragma once
 
 #include "runtime/heap/sampled_blocks.hpp"
@@ -9,14 +10,14 @@
 
 namespace loam::malloc {
 
-// Once, before other threads run: loads what walks a stack, and sets the handler.
+// Loads the code that walks a stack, and sets the handler. Called once, before other threads run.
 void watch_guard_pages() noexcept;
 
-// Where the caller is. Without frames before watch_guard_pages(), and within a call of itself.
+// The call stack of the caller. It is empty before watch_guard_pages(), and inside a call of itself.
 heap::CallStack call_stack() noexcept;
 
-// Writes what was found about a sample, with the call stacks of the caller, of the free and of the allocation, and ends
-// the process by abort().
+// Writes the report about a sample, with the call stacks of the caller, of the free and of the allocation, and ends the
+// process by abort().
 [[noreturn, gnu::cold, gnu::noinline]] void report_sample(Fault kind, const void* address,
                                                           const heap::SampledBlock& block) noexcept;
 

@@ -1,14 +1,16 @@
-// How heaps follow threads and processes.
+// Connects heaps with threads and with the process.
 //   thread exit   A thread that attaches a heap sets the value of a key; the key's destructor hands the heap over.
-//                 Destructors of other keys that run later may allocate: the thread attaches anew, which sets the value
-//                 again, and the system goes round once more, PTHREAD_DESTRUCTOR_ITERATIONS times.
-//   fork          Nothing before it and nothing in the parent; a handler mends the heap in the child. It is made known
-//                 at the first attachment, before almost any other library's: it runs before others that may allocate.
-//   helper        With LOAM_MALLOC_BACKGROUND=1 a thread that looks for free memory every half second. A child of a fork has
-//                 none until it attaches another thread or takes a long block: a fork may happen in a signal handler,
-//                 where no thread can be made.
-//   start, end    One constructor and one destructor; everything else is initialised by constants, so that the heap
-//                 serves before the constructor runs and after the destructor.
+//                 Destructors of other keys that run later may allocate. Then the thread attaches again, which sets the
+//                 value again, and the system repeats the round of destructors, up to PTHREAD_DESTRUCTOR_ITERATIONS
+//                 times.
+//   fork          No code runs before it or in the parent; a handler repairs the heap in the child. The handler is
+//                 registered at the first attachment, before those of almost all other libraries. So it runs before
+//                 handlers that may allocate.
+//   helper        With LOAM_MALLOC_BACKGROUND=1 a thread returns free memory to the system every half second. A child
+//                 of a fork has no helper until it attaches another thread or takes a long block, because a fork may
+//                 happen in a signal handler, where no thread can be made.
+//   start, end    One constructor and one destructor. All other data is initialised by constants, so the heap works
+//                 before the constructor and after the destructor.
 #include "runtime/malloc/process.hpp"
 
 #include "runtime/malloc/entry.hpp"

@@ -1,4 +1,4 @@
-// What the heap holds, for people and for programs. Nothing is allocated.
+// Reports of the state of the heap, for people and for programs. Allocates nothing.
 #pragma once
 
 #include <cstddef>

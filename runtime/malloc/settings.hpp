@@ -1,10 +1,10 @@
 // Settings of the library, from the environment, read once:
 //   LOAM_MALLOC_STATS=1       a summary on standard error when the process exits
 //   LOAM_MALLOC_HARDENED=1    checks that cost time: 0 unless asked for
-//   LOAM_MALLOC_BACKGROUND=1  a thread that gives free memory back to the system while the others rest
+//   LOAM_MALLOC_BACKGROUND=1  a thread that returns free memory to the system while the program is idle
 //   LOAM_MALLOC_GUARD_MS=N    every N ms the process puts a block between guard pages (heap/sampled.hpp); 0: none
-// LOAM_MALLOC, other names that begin with LOAM_MALLOC_ and other values are named on standard error and ignored. Programs that run
-// with more rights than their user (set-user-id) take no settings.
+// LOAM_MALLOC, unknown names that begin with LOAM_MALLOC_, and unknown values are reported on standard error and
+// ignored. Programs that run with more rights than their user (set-user-id) ignore all settings.
 #pragma once
 
 #include "runtime/platform/machine.hpp"
@@ -25,12 +25,12 @@ struct Settings {
   std::uint32_t guard_ms = 0;
 };
 
-// Answers from the first instruction of the process on, before any constructor has run and before libc knows the
+// Works from the first instruction of the process on, before any constructor has run and before libc has set the
 // environment. Allocates nothing.
 Settings settings() noexcept;
 
-// What was read, in one word, so that threads which ask at the same time both have all of it or none: flags in the low
-// bits, guard_ms in the upper half.
+// All settings in one word, so that a thread sees either all of them or none: flags in the low bits, guard_ms in the
+// upper half.
 inline constexpr std::uint64_t kRead = 1, kStatistics = 2, kHardened = 4, kBackground = 8;
 inline constexpr unsigned kGuardShift = 32;
 extern constinit std::atomic<std::uint64_t> read_once;

@@ -1,4 +1,4 @@
-// stocks: the functions of platform/stock.hpp, for transactions of a process that this malloc serves.
+// stocks: the functions of platform/stock.hpp, for transactions in a process with this malloc.
 #include "runtime/platform/stock.hpp"
 
 #include "runtime/malloc/entry.hpp"

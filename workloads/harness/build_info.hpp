@@ -1,4 +1,4 @@
-// What this executable was built from.
+// The version, compiler and flags with which this executable was built.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The answer to --describe. The lab reads names, units, ranges and defaults from here and keeps no list of its own.
+// Writes the answer to --describe. The lab takes names, units, ranges and defaults from it, and has no list of its own.
 #include "workloads/harness/build_info.hpp"
 #include "workloads/harness/recorder.hpp"
 

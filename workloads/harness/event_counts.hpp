@@ -1,10 +1,10 @@
-// What the processor did in the timed part, and there alone: hardware counters of each worker, opened by itself.
+// Hardware counters of the timed part: each worker opens its own.
 //   LOAM_COUNT_EVENTS in the environment says what to count: NAME:TYPE:CONFIG, comma separated, as struct
 //   perf_event_attr has them (lab/loam_lab/counters/events.py). Each worker opens its counters before the team starts,
-//   and they run from begin() to end(): waiting at the start, filling and verification are in no count. Threads that a
-//   worker makes are counted with it. Without the variable nothing is opened.
-//   On a simulated machine the counters are those of the model, always on and exact, and of the core that the worker is
-//   placed on.
+//   and they run from begin() to end(): so waiting at the start, filling and verification are not counted. Threads that
+//   a worker creates are counted with it. Without the variable no counter is opened.
+//   On a simulated machine the counters are those of the model, for the core on which the worker is placed; they are
+//   always on and exact.
 #pragma once
 
 #include "runtime/base/json_lines.hpp"

@@ -1,4 +1,4 @@
-// Constant tables one behind the other: what a family of workloads has, and a workload's own.
+// Joins constant tables: those that a family of workloads shares, and those of one workload.
 #pragma once
 
 #include <array>

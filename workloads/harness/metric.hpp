@@ -1,4 +1,4 @@
-// A value of an iteration record, described: the lab keeps no list of metrics.
+// The description of a value in an iteration record. The lab has no list of metrics of its own.
 #pragma once
 
 #include <string_view>

@@ -1,10 +1,10 @@
-// When a worker's loop goes on and when it ends: the condition of every timed loop.
-//   The loop compares its count of operations with the one at which it wants to look up; that is all it does per
-//   operation. At a look, some 30 of a slice, it reads the clock, sees the phase, and closes a segment where a slice
-//   has ended (slices.hpp). The number of operations between looks follows their speed, from the warm-up on. A loop
-//   that does a number of operations, without a duration, never looks. Cost  per operation a comparison with memory;
-//   per look a call and a reading of the clock, some 30 ns in 30 us. Caveat: the end of a phase is seen at the next
-//   look, so threads end some 30 us apart.
+// Pace: the condition of every timed loop: whether a worker's loop continues.
+//   Per operation the loop only compares its count with the count at which it reads the clock next. About 30 times per
+//   slice it reads the clock and the phase, and closes a segment if a slice has ended (slices.hpp). The number of
+//   operations between two reads is adapted to their speed, from the warm-up on. A loop with a fixed number of
+//   operations never reads the clock.
+//   Cost    per operation a comparison with memory; per read of the clock a call, some 30 ns every 30 us.
+//   Caveat  a worker notices the end of a phase when it next reads the clock, so threads end some 30 us apart.
 #pragma once
 
 #include "workloads/harness/slices.hpp"

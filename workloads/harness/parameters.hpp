@@ -1,5 +1,5 @@
 // Parameters of workloads and synchronisations: described in the code, given as -p key=value, recorded in every run.
-// No allocation: they are parsed before the workload's first block, whose place must not depend on them.
+// Parsing allocates nothing, because it happens before the workload's first block, whose address must not depend on it.
 #pragma once
 
 #include <array>

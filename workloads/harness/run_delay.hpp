@@ -1,5 +1,5 @@
 // How long the calling thread has waited for a processor although it was ready to run, as the kernel counts it.
-//   Why here: the kernel forgets a thread's counter when the thread ends, so that nobody outside can ask for it later.
+//   The thread itself reads it, because the kernel drops the counter when the thread ends.
 #pragma once
 
 #include <cstdint>

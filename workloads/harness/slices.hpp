@@ -1,18 +1,18 @@
-// The timed part of a run in slices of a millisecond, so that what other tasks take from a run costs slices, not the
+// Slices: the timed part of a run in slices of a millisecond. Other tasks then disturb single slices, not the whole
 // run.
-//   The grid is common to all threads: a slice is a whole millisecond of the system's monotonic clock. A thread closes
-//   a segment of its own at the first look at the clock after a boundary (pace.hpp), so a segment is a slice and what
-//   its last operation took beyond the boundary; a thread that waited through several slices has one segment over all
-//   of them. The bookkeeping between two segments belongs to neither.
-//   A slice counts if every thread worked all through it and none waited for a processor in it. A segment that counts
-//   lies in such slices alone. The rate is that of the segments that count: their operations over their time, times the
-//   number of threads.
-//   Too few slices left: the rate is the sum of what each thread did in the slices in which it did not wait itself,
-//   with the others or without. That is another thing where threads hinder one another, but of the same order, which
-//   the rate of the whole run is not: in a block of runs some of which have enough slices, one by the whole run would
-//   be half of the others. Too few of these as well, or a run that is no longer than a few slices: the rate is the
-//   whole run's. Why a millisecond: beside one endless loop a kernel with ticks of 4 ms gives a thread 4 ms at a time,
-//   of which slices of 5 or 10 ms would not leave one; and a boundary is cheap, since nobody is woken for it.
+//   Slices    All threads have the same slices: whole milliseconds of the system's monotonic clock. A thread closes a
+//             segment when it first reads the clock after a boundary (pace.hpp). So a segment is a slice plus the rest
+//             of its last operation. If a thread waited through several slices, it has one segment over all of them.
+//             The bookkeeping between two segments belongs to neither.
+//   Counting  A slice counts if every thread worked during all of it, and none waited for a processor. A segment counts
+//             if all its slices do. The rate is the operations of the counted segments, divided by their time, times
+//             the number of threads.
+//   Too few slices left: the rate is the sum over all threads, each over the slices in which it did not wait itself. If
+//             threads hinder each other this is not the same, but of the same order. The rate of a whole disturbed run
+//             may be half of it, and could not be compared with other runs of the block. If there are too few of these
+//             slices as well, or if the run has only a few slices, the rate is that of the whole run.
+//   Length    Beside one endless loop, a kernel with ticks of 4 ms lets a thread run for 4 ms at a time, so every slice
+//             of 5 or 10 ms would contain a wait. A boundary is cheap, because no thread is woken for it.
 #pragma once
 
 #include "workloads/harness/run_delay.hpp"

@@ -1,5 +1,4 @@
-// The contract of a synchronisation: how an executable protects shared data, and what it tells the harness about
-// itself.
+// The interface of a synchronisation: how an executable protects shared data, and its description for the harness.
 //   Its header (LOAM_SYNC_HEADER) defines the struct Sync. All members are static; a thread's own state is
 //   thread_local.
 //

@@ -1,14 +1,14 @@
-// A team of pinned threads that warm up, are timed, and stop, all at the word of the main thread, which sleeps
-// meanwhile.
-//   Main sleeps also beside one worker: the first blocks come from main, all later ones from a worker, and several
-//   allocators keep an arena per thread.
-//   Phases: warmup -> timed -> done. A worker's loop asks its Pace whether it goes on, and so sees a change some 30 us
-//   later; it stamps the time itself, and keeps its own segments of the timed part (slices.hpp), so nothing is read
-//   while it is being counted. No allocation but pthread_create's own.
-//   The timed part is one call of loam_counted_work() per worker: what counts instructions, from inside (event_counts)
-//   or from outside (valgrind's --toggle-collect), counts the work and no waiting for its start.
-//   LOAM_STACK_OFFSET in the environment (bytes) moves the workers' stacks: address space randomisation moves them by
-//   whole pages only, so that without it all runs would share one accident of alignment between stacks and blocks.
+// Team: pinned threads that warm up, work during the timed part, and stop. The main thread gives the commands and
+// sleeps meanwhile.
+//   The main thread sleeps even beside a single worker: the first blocks come from the main thread, all later ones from
+//   a worker, because several allocators have an arena per thread.
+//   Phases: warmup -> timed -> done. A worker's loop asks its Pace whether to continue, and so notices a change some 30
+//   us later. It takes the times itself and has its own segments (slices.hpp), so no thread reads data that another one
+//   is writing. Only pthread_create allocates.
+//   The timed part is one call of loam_counted_work() per worker. So tools that count instructions, from inside
+//   (event_counts) or outside (valgrind's --toggle-collect), count the work and not the waiting before it.
+//   LOAM_STACK_OFFSET in the environment (bytes) moves the workers' stacks. Address space randomisation moves them by
+//   whole pages only, so without it all runs would have the same alignment between stacks and blocks.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"

@@ -1,4 +1,4 @@
-// What the ticks of platform::ordered_ticks() are in nanoseconds on this machine.
+// Converts the ticks of platform::ordered_ticks() into nanoseconds on this machine.
 #pragma once
 
 #include <cstdint>

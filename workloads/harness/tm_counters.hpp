@@ -1,5 +1,4 @@
-// What only a transactional memory has: commits, aborts by cause, ownership records. In records all of it lies under
-// `tm`.
+// Counts of a transactional memory: commits, aborts by cause, ownership records. In records they are under `tm`.
 #pragma once
 
 #include "runtime/tm/abort_cause.hpp"

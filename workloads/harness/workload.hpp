@@ -1,4 +1,4 @@
-// What a workload tells the harness about itself. One file of a folder of workloads/ registers one:
+// The description of a workload for the harness. Each file of a folder of workloads/ registers one:
 //   const base::Registration<Workload> registration{Workload{.name = "intset", ...}};
 #pragma once
 

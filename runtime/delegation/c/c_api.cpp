@@ -1,4 +1,5 @@
-// The functions of loam/delegation.h. Nothing that the library throws leaves them: codes, and a sentence for each thread.
+// The functions of loam/delegation.h. They turn the library's exceptions into codes, and keep the reason for each
+// thread.
 #include "runtime/delegation/any_scheme.hpp"
 #include "runtime/delegation/c/objects.hpp"
 

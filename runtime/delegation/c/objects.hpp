@@ -1,5 +1,5 @@
-// What stands behind the handles of loam/delegation.h: one virtual call, then the typed interface with a function and its
-// argument as the closure, which travels in the request.
+// The objects behind the handles of loam/delegation.h: one virtual call, then the typed interface. The closure is the
+// function and its argument; it is sent in the request.
 #pragma once
 
 #include "include/loam/delegation.h"

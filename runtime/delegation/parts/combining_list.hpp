@@ -1,5 +1,5 @@
-// CombiningList: clients queue up by one exchange; the first executes for those behind it and hands over to the one
-// after. CC-Synch is one of it, H-Synch several behind a lock.
+// CombiningList: a queue of clients, which they join by one exchange. The first client executes the operations of those
+// behind it, and then hands over to the next. CC-Synch has one list, H-Synch several behind a lock.
 // Orders
 //   list.A  the exchange of the tail: acq_rel.  Its release makes the fresh cell's state visible to who announces
 //           itself there next; its acquire is that one's.  Without it a client could take its cell's old state for an

@@ -1,4 +1,4 @@
-// Which domains the calling thread is executing operations of, the innermost first. A domain is known by an address.
+// The domains of which the calling thread is executing operations, the innermost first. An address identifies a domain.
 #pragma once
 
 #include "runtime/delegation/types.hpp"

@@ -1,9 +1,10 @@
-// PassedOver: those of a lock's queue that slept when it was their turn, the first first. The holder's alone.
-//   One at a time is called: told to queue up again. Until it has held the lock nobody else is called: so there are never
-//   many that have just been woken. Whoever was called is not passed over a second time.
+// PassedOver: the threads of a lock's queue that slept when it was their turn, in order. Only the lock's holder
+//   accesses it. The holder calls one of them at a time: it wakes the thread, which then queues again. No other one is
+//   called until that thread has held the lock, so few threads have just been woken. A thread that was called is not
+//   passed over again.
 // Invariant
-//   P1 while somebody is passed over and nobody holds the lock or stands in its queue, one that was called is on its way to
-//      the queue, awake. So nobody sleeps for ever.
+//   P1 while a thread is passed over, and no thread holds the lock or waits in its queue, one called thread is awake
+//      and on its way to the queue. So no thread sleeps for ever.
 #pragma once
 
 #include "runtime/delegation/cell.hpp"

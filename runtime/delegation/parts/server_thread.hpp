@@ -1,5 +1,5 @@
-// ServerThread: the thread of a domain that is served: started, pinned, put to sleep when idle, stopped.
-//   The scheme gives the loop's body; this knows when there is nothing to do.
+// ServerThread: the thread of a server. It starts and pins the thread, lets it sleep when idle, and stops it.
+//   The scheme provides the body of the loop; this class decides when the thread sleeps.
 //   Life    running <-> asleep -> closed. The server alone goes to sleep and closes; a client may set it running. In the
 //           child of a fork: gone.
 //   Stop    what was posted before is executed; what comes later is refused (Stopped). Nothing waits for ever.

@@ -1,4 +1,4 @@
-// TwoLines: the answer travels in a line of its own, which the server writes and the client reads.
+// TwoLines: request and answer have a cache line each. The server writes the answer's line and the client reads it.
 //   The client numbers its requests; the request line is written by the client alone, the answer line by the server
 //   alone. The state of the answer line is twice the number, plus one if the operation threw.
 //   kStreaming: the server writes past its cache. Value and state are then ordered by drain_streaming().

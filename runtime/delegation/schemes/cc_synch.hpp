@@ -1,10 +1,10 @@
-// cc-synch: clients queue up by one exchange; the first executes for those behind it and hands over to the one after.
+// cc-synch: clients queue by one exchange; the first executes the operations of those behind it, then hands over.
 //   Source      Fatourou, Kallimanis: "Revisiting the combining synchronization technique", PPoPP 2012 (the paper's cc).
-//   How         A client swaps a fresh cell into the tail and announces itself in the one that it gets; so the last
-//               cell is always empty and says to whoever announces itself there whether it executes. Cells wander from
-//               thread to thread.
+//   How         A client swaps a fresh cell into the tail and writes its request into the cell that it gets. So the
+//               last cell is always empty, and tells the client that gets it whether it becomes the combiner. Cells
+//               move from thread to thread.
 //   Guarantees  first come, first served; a combiner does at most turn_max operations for others; D1 to D3.
-//   Cost        one exchange. Alone, nothing more; waiting, two lines that come from another core.
+//   Cost        one exchange. A client that has to wait also gets two cache lines from another core.
 //   When not    a client that is taken off its processor between exchange and link holds up those behind it.
 //   Orders      list.A, list.B and waiting.A, in parts/combining_list.hpp.
 #pragma once

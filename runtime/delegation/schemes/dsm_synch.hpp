@@ -1,9 +1,10 @@
-// dsm-synch: clients queue up, each waiting on its own cell; the first executes for those behind it.
+// dsm-synch: clients queue, each waiting on its own cell; the first executes the operations of those behind it.
 //   Source      Fatourou, Kallimanis: "Revisiting the combining synchronization technique", PPoPP 2012.
-//   How         As an mcs lock whose holder executes for those behind it, all but the last, which goes on as combiner.
-//               A client waits on memory of its own: made for machines without coherent caches. Where the published one
-//               has two cells per thread in turn, here no cell is let go before its successor is known: one suffices.
-//               Where the last one sleeps, its operation is executed too, so that nobody waits for it to wake.
+//   How         An mcs lock whose holder executes the operations of the clients behind it, except that of the last,
+//               which becomes the next combiner. A client waits on its own memory: the scheme is for machines without
+//               coherent caches. The published scheme uses two cells per thread in turn; here a cell is not released
+//               before its successor is known, so one is enough. If the last client sleeps, its operation is executed
+//               too, so that no client waits until it wakes.
 //   Guarantees  first come, first served; a combiner does at most turn_max operations for others; D1 to D3.
 //   Cost        an exchange, and a compare-and-swap where nobody follows.
 //   When not    caches are coherent: cc-synch needs no compare-and-swap.

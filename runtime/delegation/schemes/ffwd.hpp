@@ -1,8 +1,8 @@
-// ffwd: a thread of its own executes everything; the answers of fifteen clients are packed into one block.
+// ffwd: a server executes all operations; the answers of fifteen clients are in one block.
 //   Source      Roghanchi, Eriksson, Basu: "ffwd: delegation is (much) faster than you think", SOSP 2017.
-//   How         A client has a request line, which it alone writes. The server executes what the clients of a group ask,
-//               keeps the answers, and writes them in one go: values, then a word with a bit per client that changes
-//               with each answer. So one transfer of the block serves the whole group.
+//   How         A client has a request line, which only it writes. The server executes the requests of a group of
+//               clients, keeps the answers, and writes them together: values, then a word with a bit per client that
+//               changes with each answer. So one transfer of the block serves the whole group.
 //   Guarantees  round robin over clients; D1 to D3.   Cost  one miss a request, and two lines a group and round.
 //   When not    few clients: an answer waits for those after it in the group.   A result of more than 8 bytes is written
 //               into the client's frame.

@@ -1,10 +1,10 @@
-// flat-combining: whoever gets a lock executes what all others have published.
+// flat-combining: the client that gets a lock executes the operations that all other clients have published.
 //   Source      Hendler, Incze, Shavit, Tzafrir: "Flat combining and the synchronization-parallelism tradeoff", SPAA
 //               2010.
-//   How         A client that finds the lock free executes at once. Else it publishes its operation in a record of its
-//               own and waits for the answer or for the lock. The holder looks over all records, up to `passes` times as
-//               long as it finds work. Records lie in a roster, not in a list with ages: a thread that has ended leaves
-//               its place, and one that rests costs a look at a line that nobody writes.
+//   How         A client that finds the lock free executes its operation at once. Otherwise it publishes the operation
+//               in its own record, and waits for the answer or for the lock. The holder goes over all records, up to
+//               `passes` times while it finds work. Records lie in a roster, not in a list with ages: a thread that
+//               ends frees its place, and an idle thread costs a read of a cache line that does not change.
 //   Guarantees  a record is served in the next pass; who gets the lock is not fair; D1 to D3.
 //   Cost        alone an exchange; waiting, one line there and back.
 //   When not    many threads that rest: every pass looks at each place ever taken at the same time.

@@ -1,8 +1,8 @@
 // dedicated_store: chunks of one size, of all logs of all threads, from a free list outside of the collected heap.
-//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others go back when the transaction ends.
-//           Every kTrimEvery-th end gives half of the free chunks back to the system.
+//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others return to the list when the
+//           transaction ends. Every kTrimEvery-th end returns half of the free chunks to the system.
 //   The list is a spin lock with a stack, or, with lock_free, a stack of indices whose head counts its changes (against
-//   ABA). Links lie beside the chunks, so that a free chunk's pages can go.
+//   ABA). Links are stored outside of the chunks, so that the pages of a free chunk can be returned.
 //   Cost  a chunk: a lock, or a compare-and-swap, and a charge to the heap's memory where it is backed anew.
 #pragma once
 

@@ -8,8 +8,9 @@
 
 namespace loam::gc {
 
-// 4 bytes: an object in the heap's own addresses that was free, and no newer than the snapshot, when it was enlisted for
-// reading. So its word need not be kept: whoever changes the object gives it a newer one.
+// 4 bytes: an object in the heap's own address range that was free, and not newer than the snapshot, when it was
+// enlisted for reading. Its transactional word need not be stored, because every later change gives the object a newer
+// one.
 struct ShortRead {
   std::uint32_t place;  // from the start of the heap, in steps of 8 bytes (O3)
 };

@@ -1,5 +1,5 @@
-// heap_store: chunks are objects of the collected heap. They fill the nursery, are copied, promoted, and count for the
-// next collection; the first chunk of each log is kept. This is what paper 002 starts from.
+// heap_store: chunks are objects of the collected heap. They fill the nursery, are copied and promoted, and make the
+// next collection come earlier. The first chunk of each log is kept. This is the system with which paper 002 begins.
 //   Cost  a chunk: an allocation of its size, zeroed, and a copy at each collection that it survives (both halves).
 #pragma once
 

@@ -1,6 +1,6 @@
 // Log: entries of one size in chunks, the oldest first. Appending is a store, a bump and a compare; there is always
 // room for one more ("grow after append"). Chunks are full but the last one, so an entry's number tells its place.
-//   Where chunks lie, and what becomes of them, is the store's affair (logs/store.hpp).
+//   The store decides where chunks lie and when they are freed (logs/store.hpp).
 //   Invariants
 //   L1 next_ < limit_, but while a store makes room.   L2 all chunks but the last are full.
 //   L3 entries below the watermark refer to old objects only: a minor collection need not look at them.
@@ -55,7 +55,7 @@ class Log : public LogBase {
 
   Log() noexcept : LogBase(sizeof(Entry)) {}
 
-  // The place of the next entry; it is in the log once it is taken().
+  // The place of the next entry; taken() adds it to the log.
   Entry& next() noexcept { return *reinterpret_cast<Entry*>(next_); }
   // returns whether the store must make room now
   [[gnu::always_inline]] bool taken() noexcept {

@@ -1,7 +1,7 @@
 // atomically(transaction, body): runs body(transaction) as a transaction, again and again until it commits.
-//   Inside of another one it is nested, closed: an abort takes back its own part and tries that again a few times.
-//   An attempt that aborts leaves its body by a jump: no destructor runs but the scopes of Locals are restored. An
-//   exception that leaves the body cancels the transaction: its effects are undone, and it goes on to the caller.
+//   Inside of another transaction it is a closed nested one: an abort undoes only this part and tries it again a few
+//   times. An attempt that aborts leaves its body by a jump: no destructor runs, but the scopes of Locals are restored.
+//   An exception that leaves the body cancels the transaction: its effects are undone, and the exception propagates.
 #pragma once
 
 #include "runtime/gc/tx/transaction.hpp"

@@ -1,7 +1,8 @@
-// DuplicateFilter: which objects and words a transaction has enlisted or logged lately.
+// DuplicateFilter: objects and words that a transaction has enlisted or logged recently.
 //   A direct-mapped table. A key is an address with a token in its upper bits; a new token empties the table. An
 //   object's address and those of its words differ, so both share the table.
-//   Cost  a hit: shift, mask, xor, compare.   Exact where it says yes; it forgets.
+//   Cost  a hit: shift, mask, xor, compare.   A yes is always right; a no may be wrong, because newer entries replace
+//         old.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
-// TransactionNursery: what an attempt allocated is given back when it aborts (paper 002, section 4.2).
-//   What a commit made is part of the nursery as everything else: "relabelling" costs nothing. An abort sets the bump
-//   pointer back, nested ones to where they began; whole buffers go to a list for all threads. A collection in between
-//   moved the older ones: then only what was allocated since then goes back.
-//   Limbo  The paper's claim that nobody else sees such objects before the commit is wrong for reads that are not
-//          checked: another transaction may have taken a reference out of an object that the aborted one had written,
-//          and still hold it. So where reads are not opaque the memory waits until every transaction that ran at the
-//          abort has ended. An opaque one never uses such a reference: load() looks at the word once more.
+// TransactionNursery: an abort frees the memory that the attempt allocated (paper 002, section 4.2).
+//   Objects of a committed attempt simply stay in the nursery: the paper's "relabelling" costs nothing. An abort resets
+//   the bump pointer, a nested abort to the start of the nested attempt; whole buffers go to a list for all threads. If
+//   there was a collection meanwhile, it has moved the older objects: then only memory allocated after it is freed.
+//   Limbo  The paper claims that no other transaction sees such objects before the commit. This is wrong for reads that
+//          are not validated at once: another transaction may have read a reference from an object that the aborted one
+//          had written, and still use it. So without opacity the memory waits until every transaction has ended that
+//          ran at the abort. With opacity no transaction uses such a reference, because load() checks the word once
+//          more.
 //   Roots of the aborting thread that were set inside of the attempt, and outlive it, become null.
 #pragma once
 

@@ -4,8 +4,8 @@
 //   bit 63 = 1   it is owned;  bits 62..48: the owner's number;  bits 47..0: the address of the owner's update entry, or,
 //                of an object that the owner made, how deeply nested the transaction was
 //
-//   So "free, and not newer than my snapshot" is one compare, and "mine" another, without a look at another thread's log.
-//   Invariant
+//   So "free, and not newer than my snapshot" is one comparison, and "mine" another; neither reads another thread's
+//   log. Invariant
 //   W1 an owned word that leads to an entry leads to the entry of its object, in its owner's log.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What transactions on objects are made with, and what they count.
+// The settings and the statistics of object transactions.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@ namespace loam::gc {
 
 enum class Placement { heap, dedicated, arena, unlogged };
 
-// When duplicates leave the read log. It looks at each object of the log twice: worth it where logs are long and objects
-// are read again and again, or before a collection that looks at them anyway.
-//   full: before full collections; where it drops less than a quarter of the log, or a sample says that it would, the
-//   thread's next 15 are spared, unless memory would be refused.
+// When duplicates are removed from the read log. This accesses each object of the log twice. It pays off if logs are
+// long and objects are read again and again, or before a collection that accesses the objects anyway.
+//   full: before full collections. If it removes less than a quarter of the log, or would by a sample, it is skipped
+//   for the thread's next 15 collections, unless a request for memory would be refused.
 enum class Compaction { full, every, off };
 
-// What a transaction does that meets an object which another one owns.
+// What a transaction does when it finds an object that another transaction owns.
 enum class Contention {
   suicide,  // aborts, and begins again at once
   delay,    // aborts, and begins again when that object is free
@@ -42,8 +42,8 @@ struct TxSettings {
   bool bitmap = true;   // in an update entry: which words are in the undo log; at the outermost level
   bool locals = false;  // objects that the transaction made are known as such: their words are not logged
 
-  // Whether a running transaction sees one state of memory only. Without it a doomed one may see others, until it
-  // validates: what the paper measured.
+  // Opacity: whether every running transaction sees one consistent state of memory. Without it, a transaction that will
+  // abort may see inconsistent states until it validates, as in the systems that the paper measured.
   bool opaque = true;
   // A transaction that aborts gives the memory of its objects back.
   bool nursery = false;
