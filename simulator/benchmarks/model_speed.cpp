@@ -1,6 +1,6 @@
-// How many accesses per second of processor time the model takes: a mixed kernel on so many cores, with an adaptive quantum
-// as the engine's. Per iteration: 6 accesses to 64 KiB of the core's own, a tenth of a read and a write to 1 MiB that all
-// share, a hundredth of an increment of one counter.
+// Measures how many accesses the model handles per second of processor time: a mixed kernel on N cores, with an
+// adaptive quantum as in the engine. Per iteration: 6 accesses to 64 KiB of the core's own, a tenth of a read and a
+// write to 1 MiB that all share, a hundredth of an increment of one counter.
 //
 //   loam-simulator-speed [MACHINE-TEXT-FILE [MILLIONS]]    a machine as the lab renders it; default: 8 cores, 20 million
 #include "simulator/model/model.hpp"

@@ -1,6 +1,6 @@
-// From a hook to the model: what each access of the program costs, and when it may happen.
-//   Order inside (found the hard way, by lost updates): first the other cores' turn, then the model, then the undo log of
-//   a hardware transaction, then the program's own store, which stands behind the hook.
+// From a hook to the model: decides when each access of the program happens, and what it costs.
+//   The order matters; another one has lost updates: first let the other cores run, then ask the model, then write the
+//   undo log of a hardware transaction, then do the program's own store, which follows the hook.
 #pragma once
 
 #include "simulator/engine/scheduler.hpp"

@@ -1,6 +1,6 @@
-// The simulator's own memory, at a fixed address far from the program's: a block of its own from the program's
-// allocator would move the program's blocks, and addresses are an input of the simulation.
-//   operator new of this shared object (arena.cpp, not exported) takes from here, so containers do.
+// The simulator's own memory, at a fixed address far from the program's. If the simulator used the program's allocator,
+// it would move the program's blocks, and addresses are an input of the simulation.
+//   operator new of this shared object (arena.cpp, not exported) allocates from this memory, so its containers do, too.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
-// The schedule checker: the program's threads in an order that a seed chooses, with the values that its memory orders
-// allow (orders/memory.hpp). No caches and no costs: the clocks of the cores are dice.
-//   random  each access takes a random time, now and then a long one
+// The schedule checker: a seed chooses the order of the program's threads, and which of the values that the memory
+// orders allow a load returns (orders/memory.hpp). There are no caches and no costs: the clocks of the cores make the
+//   random order. random  each access takes a random time, sometimes a long one
 //   pct     threads run by priority, which changes at a few random accesses (Burckhardt et al., ASPLOS 2010): finds faults
-//           that take few changes of threads, however long the program is
+//           that need few switches of threads, however long the program is
 //   exhaustive  every order within a bound, one execution after the other (exploration.hpp)
-//   A race, a deadlock, or a program that ends with a status other than 0, prints seed or schedule,
-//   order and the last accesses.
+//   After a race, a deadlock, or an end with a status other than 0, it prints the seed or schedule, the order of
+//   threads and the last accesses.
 #pragma once
 
 #include "simulator/engine/access.hpp"

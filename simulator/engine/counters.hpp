@@ -1,4 +1,5 @@
-// The counts of the model by name: in statistics, and as the counters of a simulated core that the program can read.
+// The counts of the model by name: for statistics, and as hardware counters of a simulated core that the program can
+// read.
 #pragma once
 
 #include "simulator/model/counts.hpp"

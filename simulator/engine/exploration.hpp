@@ -1,18 +1,19 @@
-// Bounded exhaustive exploration (LOAM_SIM_CHECK=exhaustive): who runs next, and which store a load sees, as the search of
-// orders/search.hpp says. explore.hpp runs one execution after the other; this is what one of them does.
+// Bounded exhaustive exploration (LOAM_SIM_CHECK=exhaustive): makes the choices of one execution, as the search of
+// orders/search.hpp prescribes: which thread runs next, and which store a load returns. explore.hpp runs the
+// executions.
 //   Source  Musuvathi, Qadeer: "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007;
-//           threads that wait for others: the same, "Fair stateless model checking", PLDI 2008. Older values as choices
-//           that cost as much as an interruption are ours.
-//   How     A thread runs on until it ends, sleeps or waits; then one of the others goes on, which costs nothing. A departure
-//           is one of three: a thread is interrupted before an atomic access, a load sees an older value, a thread that
-//           waits goes on although another could run.
-//   Left out, without loss: an interruption before a plain access (two of them that are not ordered are a race, which is
-//           found in any order), and before an atomic that no second thread uses in any execution.
+//           waiting threads: the same authors, "Fair stateless model checking", PLDI 2008. Counting older values like
+//           interruptions is our addition.
+//   How     A thread runs until it ends, sleeps or waits; then another one runs, which costs nothing. A departure is
+//           one of three: a thread is interrupted before an atomic access, a load returns an older value, or a waiting
+//           thread runs although another could run.
+//   Two kinds of interruptions are skipped without loss: before a plain access (two unordered plain accesses are a
+//           race, which is found in any order), and before an atomic that no second thread uses in any execution.
 //
-//   X1 shared holds each address that two threads used in one execution so far. It only grows; a level of the search in
-//      which it grew is begun again.
-//   X2 a thread waits once it has paused, or has met the same value with the same instruction twice, while it changed
-//      nothing itself. It stops waiting when another thread changes an atomic, or when all wait.
+//   X1 shared holds each address that two threads used in one execution so far. It only grows; if it grew in a level of
+//      the search, the level is repeated.
+//   X2 a thread waits if it has paused, or has read the same value with the same instruction twice, and has changed
+//      nothing itself since. It stops waiting when another thread changes an atomic, or when all threads wait.
 #pragma once
 
 #include "simulator/engine/thread.hpp"

@@ -1,5 +1,5 @@
-// The process that explores (LOAM_SIM_CHECK=exhaustive): it runs the program once after the other, each time in a child,
-// and says at the end what was run and what the program printed.
+// The process that explores (LOAM_SIM_CHECK=exhaustive): it runs the program again and again, each time in a child
+// process, and prints at the end how many executions there were and what the program printed.
 #pragma once
 
 #include "simulator/engine/exploration.hpp"

@@ -1,8 +1,8 @@
-// Stacks and thread-local storage: how the carrier goes from one thread of the program to another.
+// Fibers: the carrier switches from one thread of the program to another by exchanging stack and thread-local storage.
 //   Source  the exchange of stack pointers that coroutine libraries use, with the fs register on top.
 //   Cost    some 70 ns with FSGSBASE; a system call more where the processor or the kernel lacks it.
-//   The other engine, LOAM_SIM_ENGINE=threads, lets each donor run its own thread and hands a token over by futex. It is
-//   20 times slower and there to check this one.
+//   With the other engine, LOAM_SIM_ENGINE=threads, each donor runs its own thread, and the donors pass a token by
+//   futex. It is 20 times slower and serves to check this one.
 #pragma once
 
 #include "simulator/engine/thread.hpp"

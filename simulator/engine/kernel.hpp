@@ -1,5 +1,5 @@
-// System calls without libc: what a donor thread and the simulator itself use. A call through libc's names would come
-// back into the simulator, which defines them (simulator/posix).
+// System calls without libc, for donor threads and the simulator itself. A call by libc's names would call the
+// simulator's own functions of these names (simulator/posix).
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Of the statistics: when the lines that moved most came to which cores, from the model's sample of transfers.
+// A part of the statistics: for the lines that moved most, when they came to which cores, from the model's sample.
 #pragma once
 
 #include "runtime/base/json_lines.hpp"

@@ -1,4 +1,4 @@
-// Numbers that depend on the seed alone.
+// Pseudorandom numbers that depend only on the seed.
 #pragma once
 
 #include "runtime/base/random.hpp"

@@ -1,4 +1,4 @@
-// libc's own functions behind those of the same names that the simulator defines.
+// Access to libc's own functions, for names that the simulator defines itself.
 #pragma once
 
 #include <dlfcn.h>

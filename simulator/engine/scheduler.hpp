@@ -1,8 +1,8 @@
-// The simulated cores and who runs on them.
-//   Each core has a clock and runs one thread; others wait in its queue. The core that is furthest behind goes on. It
-//   may run ahead of the next one by the quantum, on lines of its own; before an access that others can notice it lets
-//   all that are behind it go first (access.hpp), so such accesses happen in the order of the clocks.
-//   Everything is a function of seed and settings: ties go to the lower core, then to the thread that waited longest.
+// The simulated cores and the threads that run on them.
+//   Each core has a clock and runs one thread; others wait in its queue. The core with the smallest clock runs. On
+//   lines that only it uses, it may run ahead of the next core by the quantum. Before an access that others can notice,
+//   it lets all cores that are behind run first (access.hpp), so such accesses happen in the order of the clocks.
+//   The schedule depends only on seed and settings: ties go to the lower core, then to the thread that waited longest.
 //
 //   C1 keys[c] is the time of core c's next event: its clock while it runs a thread, else when its queue has one that can
 //      run; ~0 if neither.

@@ -1,5 +1,5 @@
-// What the environment says of this run. Without LOAM_SIM_MACHINE nothing is simulated: the program runs on the host,
-// through hooks that do nothing.
+// The settings of a run, from the environment. Without LOAM_SIM_MACHINE nothing is simulated: the program runs on the
+// host, with hooks that do nothing.
 //   LOAM_SIM_MACHINE     the machine, as key=value lines (simulator/model/machine.hpp)
 //   LOAM_SIM_SEED        schedule, start skew and address offset; default 1
 //   LOAM_SIM_QUANTUM     in place of the machine's engine.quantum_cycles; 0: exact order everywhere
@@ -8,9 +8,9 @@
 //   LOAM_SIM_ENGINE      fibers (default), or threads: a token between operating system threads, to check the fibers
 //   LOAM_SIM_CHECK       random or pct: no costs, but a schedule by the seed, older values and races (engine/checker.hpp);
 //                        exhaustive: all schedules of a small program, one after the other (engine/exploration.hpp)
-//   LOAM_SIM_BOUND       of an exhaustive check: the most departures of an execution; default 3
-//   LOAM_SIM_EXECUTIONS_MAX  of one: it stops, and says so, after so many; default 200 000
-//   LOAM_SIM_SCHEDULE    of one: this execution alone, as a failure printed it
+//   LOAM_SIM_BOUND       exhaustive: the largest number of departures of an execution; default 3
+//   LOAM_SIM_EXECUTIONS_MAX  exhaustive: it stops, and says so, after so many executions; default 200 000
+//   LOAM_SIM_SCHEDULE    exhaustive: repeats one execution, with the schedule that a failure printed
 //   LOAM_SIM_STATISTICS  a file that gets one line of JSON when the program ends
 #pragma once
 

@@ -1,5 +1,5 @@
-// How a simulated process begins: address randomisation off, the usual limit of stacks, main() on a stack of its own at a
-// fixed address with copies of its arguments, so that neither their length nor the environment's moves anything.
+// Starts a simulated process: switches address randomisation off, sets the usual limit of stacks, and runs main() on a
+// stack at a fixed address with copies of its arguments. So the lengths of arguments and environment change no address.
 #include "simulator/engine/start.hpp"
 
 #include "simulator/engine/access.hpp"

@@ -1,4 +1,4 @@
-// How a simulated process begins (start.cpp).
+// The start of a simulated process (start.cpp).
 #pragma once
 
 namespace loam::simulator {

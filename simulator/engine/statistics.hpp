@@ -1,4 +1,4 @@
-// What the simulation counted, for the program's own records, for tests and for the lab.
+// The counts of the simulation, for the program's own records, for tests and for the lab.
 #pragma once
 
 namespace loam::simulator {

@@ -1,4 +1,4 @@
-// Programs that do not go on: the message names each thread, what it waits for, and who holds that.
+// Ends a program that makes no progress. The message names each thread, what it waits for, and which thread holds that.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // One thread of the simulated program.
-//   Its stack, thread-local storage and pthread_t are those of a real thread, the donor, which only sleeps: one
-//   operating system thread, the carrier, runs all stacks in turn and puts the fs register to the donor's (fiber.hpp).
-//   So thread-local variables, exceptions and libc work as they do outside, and no thread ever runs beside another.
+//   Its stack, thread-local storage and pthread_t are those of a real thread, the donor, which only sleeps. One
+//   operating system thread, the carrier, runs all stacks in turn, with the fs register of the donor (fiber.hpp). So
+//   thread-local variables, exceptions and libc work as usual, and no two threads run at the same time.
 #pragma once
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// Hardware transactions: what the model decides, done to the program's memory and registers.
-//   The model says when a transaction aborts. A victim is parked inside of a hook, so the core that aborts it puts back
-//   what it had written at once; when it runs again it finds itself at its begin, with registers and the nearest
-//   stack as they were. No thread ever runs on with values of an aborted transaction.
-//   T1 undo holds the old bytes of every write since the begin, the oldest first. Writes below the begin's stack pointer are
-//      in no need of it: those frames are gone after the abort.
+// Hardware transactions: applies the model's decisions to the program's memory and registers.
+//   The model decides when a transaction aborts. The thread of that transaction is stopped inside a hook, so the core
+//   that aborts it restores its memory at once. When the thread runs again, it is at the begin of the transaction, with
+//   the registers and the nearest stack of that moment. No thread continues with values of an aborted transaction.
+//   T1 undo holds the old bytes of every write since the begin, the oldest first. Writes below the begin's stack
+//      pointer need no entry, because those frames are gone after the abort.
 //   T2 a thread in a transaction runs or is parked in a hook: whatever gives up its core, or enters the kernel, aborts first.
 //   Blocks that a native allocator gave out are freed on abort, and frees wait for the commit.
 #pragma once

@@ -1,5 +1,5 @@
-// Queues of threads by the address that they wait at: mutexes, conditions, futexes and the like keep their state here,
-// not in libc's own types.
+// Queues of threads, by the address for which they wait. Mutexes, conditions, futexes and the like have their state
+// here, not in libc's own types.
 #pragma once
 
 #include "simulator/engine/scheduler.hpp"

@@ -1,5 +1,5 @@
-// Finds a thread that runs on without any hook: code that was compiled without instrumentation, or a loop that only
-// computes. Simulated time stands still meanwhile, so no other thread would ever run.
+// Finds a thread that runs without reaching a hook: code that was compiled without instrumentation, or a loop that only
+// computes. Simulated time does not advance meanwhile, so no other thread would ever run.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// malloc, operator new and their kin, where instrumented code calls them (the linker's --wrap).
-//   A native allocator, one without hooks of its own, yields placement only: the block is where it would be, each call
-//   costs a fixed number of cycles, its locks never contend and its own memory is not in the caches.
-//   An instrumented allocator is a part of the program: nothing is charged for it here.
+// malloc, operator new and the like, when instrumented code calls them (the linker's --wrap).
+//   A native allocator, without instrumentation, only decides where blocks lie. Each call costs a fixed number of
+//   cycles, its locks never contend, and its own memory is not in the caches.
+//   An instrumented allocator is simulated like the program, so nothing is charged here.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/allocator.hpp"
 #include "simulator/engine/checker.hpp"

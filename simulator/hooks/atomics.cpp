@@ -1,5 +1,5 @@
-// The hooks in place of atomic operations: they perform them. One thread runs at a time, so plain code is atomic here,
-// once the simulated access before it has happened.
+// The hooks that replace atomic operations, and perform them. One thread runs at a time, so plain code is atomic here,
+// after the simulated access has happened.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/checker.hpp"
 #include "simulator/hooks/exported.hpp"

@@ -1,5 +1,5 @@
-// What the shared object shows: the functions that the compiler, the linker and libc's users call by name. All else is
-// hidden (-fvisibility=hidden, simulator.map).
+// The functions that the shared object exports: those that the compiler, the linker and users of libc call by name. All
+// others are hidden (-fvisibility=hidden, simulator.map).
 #pragma once
 
 #define LOAM_EXPORTED extern "C" __attribute__((visibility("default"), used))

@@ -1,4 +1,4 @@
-// memcpy and its kin, where instrumented code calls them (the linker's --wrap): libc's own code has no hooks.
+// memcpy and the like, when instrumented code calls them (the linker's --wrap): libc's own code has no hooks.
 #include "simulator/engine/access.hpp"
 #include "simulator/hooks/exported.hpp"
 

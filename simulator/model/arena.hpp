@@ -1,7 +1,8 @@
-// Memory of the model: one reservation of addresses, handed out in order and never taken back.
+// Memory of the model: one reservation of addresses, which is handed out in order and never freed.
 //
-// The kernel gives the program's own mappings the highest free addresses, so what the model maps later would move them.
-// It maps nothing later: everything lies in one reservation, made at the beginning, where it can at addresses of its own.
+// The kernel gives the program's mappings the highest free addresses, so a later mapping of the model would move them.
+// So the model maps all its memory in one reservation at the beginning, if possible at addresses far from the
+// program's.
 #pragma once
 
 #include "runtime/base/check.hpp"

@@ -1,8 +1,8 @@
-// A memory or a link that carries so many bytes per cycle.
+// A memory or a link that transfers a limited number of bytes per cycle.
 //
-// Time is cut into buckets; a line takes room in the first that have some, from the time of its request on. Requests come
-// in any order of time, since cores run ahead of each other: one time "busy until" would make a core that is behind wait
-// for what others ask for later.
+// Time is divided into buckets. A line uses bandwidth in the first buckets that have some left, from the time of its
+// request on. Requests do not come in the order of their times, because cores run ahead of each other. With a single
+// time "busy until", a core that is behind would wait for later requests of others.
 #pragma once
 
 #include "simulator/model/arena.hpp"

@@ -1,4 +1,4 @@
-// What the model counts, for each core and for each line that moved.
+// The counts of the model, for each core and for each line that moved.
 #pragma once
 
 #include "simulator/model/core_set.hpp"

@@ -1,4 +1,4 @@
-// The directory: where each line of memory is, and the history of those that moved between cores.
+// The directory: where each line of memory is, and the history of lines that moved between cores.
 //
 //   D1 sharers = the cores whose first-level cache has the line.   D2 owner >= 0: sharers = {owner}, in state exclusive or
 //   modified, and no cache of another group or node has the line.  D3 groups, nodes: the outer caches that have it.

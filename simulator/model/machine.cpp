@@ -1,4 +1,4 @@
-// Reading a machine: a table of keys, then what they must be to each other.
+// Reads a machine: a table of keys, then the checks that involve several keys.
 #include "simulator/model/machine.hpp"
 
 #include "runtime/base/format.hpp"

@@ -1,4 +1,5 @@
-// What a simulated machine is made of. The lab renders machines/NAME.toml as lines `key=value`; parse_machine() reads them.
+// The description of a simulated machine. The lab renders machines/NAME.toml as lines `key=value`; parse_machine()
+// reads them.
 //
 //   group      the cores that share a second-level cache (l2.shared_by)
 //   node       the cores that share a memory controller, and a place to measure distances from

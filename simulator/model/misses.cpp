@@ -1,4 +1,4 @@
-// Lines that come and go: the MESI transitions, what they cost, and which kind of miss they were.
+// Misses and evictions: the MESI transitions, their costs, and the kinds of misses.
 #include "simulator/model/state.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Accesses that the first-level cache serves, and the public face of the model.
+// Accesses that hit in the first-level cache, and the public functions of the model.
 #include "simulator/model/model.hpp"
 
 #include "simulator/model/state.hpp"

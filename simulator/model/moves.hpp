@@ -1,7 +1,7 @@
-// Which lines went between which cores, and when: a sample of all transfers that never needs more room.
-//   Source  the reservoir of doubling intervals: every 2^n-th of them is kept, by a hash of its number; when there is no room,
-//           n grows by one and half of the sample goes. Not each 2^n-th in order: two cores that play a line to and fro
-//           would seem to be one.
+// A sample of all transfers, of bounded size: which line went from which core to which, and when.
+//   Source  a reservoir with doubling intervals: one of 2^n transfers is kept, chosen by a hash of its number. When
+//           there is no room, n grows by one and half of the sample is dropped. (Taking every 2^n-th in order would
+//           fail: if two cores send a line back and forth, the sample would show only one direction.)
 //   Same calls, same sample.
 #pragma once
 

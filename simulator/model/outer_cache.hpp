@@ -1,7 +1,7 @@
-// A second- or third-level cache: which lines it has, which of them memory does not have, and which was not used for
-// longest. Who may write a line is the directory's business.
+// A second- or third-level cache: which lines it has, which of them are modified, and the order of their last use. The
+// directory decides which core may write a line.
 //
-// Each set is a row of lines, the latest first: what leaves is the last one. Free places are at the end.
+// Each set is an array of lines, the most recently used first; the last one is replaced. Free places are at the end.
 #pragma once
 
 #include "simulator/model/arena.hpp"

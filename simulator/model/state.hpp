@@ -1,5 +1,5 @@
-// The model's parts together, and the transitions between them: model.cpp (accesses that hit), misses.cpp (lines that come
-// and go), transactions.cpp, attribution.cpp, verify.cpp.
+// The state of the model, and its transitions: model.cpp (accesses that hit), misses.cpp (misses and evictions),
+// transactions.cpp, attribution.cpp, verify.cpp.
 #pragma once
 
 #include "simulator/model/arena.hpp"

@@ -1,8 +1,9 @@
-// Hardware transactions: which lines they hold, what ends them.
+// Hardware transactions: which lines they use, and what aborts them.
 //
-//   Bytes that a transaction uses are marked in its core's first-level copies. Coherence finds the conflicts: who takes a
-//   line away, or reads what was written, meets the marks. A marked line that leaves for lack of room ends its transaction,
-//   except for lines only read where the machine keeps track of those further out (transactions.reads): History::tx_readers.
+//   The first-level copies of a core mark the bytes that its transaction uses. Coherence finds the conflicts: a core
+//   that takes a line, or reads a written one, finds the marks. If a marked line is evicted, its transaction aborts.
+//   The exception are lines that were only read, if the machine tracks these further out (transactions.reads):
+//   History::tx_readers.
 //
 //   X1 tx_readers and marks are empty where no transaction runs.   X2 a written line is in its core's first-level cache.
 //   X3 requester_wins: a written line is modified; what it was before lies in an outer cache or in memory.

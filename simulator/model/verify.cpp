@@ -1,4 +1,4 @@
-// Walks the invariants of first-level caches, directory and transactions. For tests.
+// Verifies the invariants of first-level caches, directory and transactions. For tests.
 #include "runtime/base/format.hpp"
 #include "simulator/model/state.hpp"
 

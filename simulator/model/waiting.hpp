@@ -1,4 +1,4 @@
-// What a core waits for beside lines: translations of addresses, and its own writes.
+// The waits of a core that are not for cache lines: translations of addresses, and its own writes.
 #pragma once
 
 #include "simulator/model/arena.hpp"

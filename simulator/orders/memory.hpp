@@ -1,12 +1,13 @@
-// What a load may return under C++20, and which plain accesses race: vector clocks, and the last stores of each atomic.
-//   Pure: it knows no program and no scheduler. Who runs next, and which of the allowed stores a load gets, its caller
-//   decides; so a run is a function of the caller's choices.
-//   Stronger than the standard: stores to one address are ordered as they were made, a read-modify-write and a
-//   compare-exchange that fails see the newest store, and a load never sees a store of the future. So what it reports is
-//   a fault, and what needs one of these three is not found.
+// The values that a load may return under C++20, and races of plain accesses: vector clocks, and the last stores of
+// each atomic.
+//   No side effects: it knows no program and no scheduler. The caller decides which thread runs next, and which of the
+//   allowed stores a load returns; so a run depends only on the caller's choices.
+//   Stronger than the standard in three points: stores to one address take effect in the order of execution; a
+//   read-modify-write, and a compare-exchange that fails, see the newest store; a load never sees a store of the
+//   future. So everything that it reports is a fault, but it does not find faults that need one of these three.
 //
-//   O1 A load sees no store older than one that happens before it, than one that its thread saw, than the last seq_cst
-//      store if it is seq_cst itself, and than what was the newest one at the last membarrier.
+//   O1 A load sees no store that is older than one of these: a store that happens before the load; a store that its
+//      thread has seen; the last seq_cst store, if the load is seq_cst; the newest store at the last membarrier.
 //   O2 An acquire load joins the clock that its store published; a read-modify-write publishes what it replaces as well.
 //   O3 Two plain accesses of a byte, one of them a write, race unless one happens before the other.
 #pragma once

@@ -1,14 +1,15 @@
-// Which executions of a program are still to be run, where each is a function of the choices that are made in it.
+// The search for executions that must still run. An execution depends only on the choices that are made in it.
 //   Source  stateless search as in VeriSoft (Godefroid, POPL 1997), bounded as in Musuvathi and Qadeer: "Iterative context
 //           bounding for systematic testing of multithreaded programs", PLDI 2007.
-//   How     An execution asks at each place where it could go on in several ways. Those that come first cost nothing, each of
-//           the others is a departure. The first execution takes the first way everywhere; next() changes the last
-//           choice that can still be changed, and what follows takes the first ways again. With a bound of 0, 1, 2 ... the
-//           first fault that is found has the fewest departures.
-//   Pure, and without pointers: it lies in memory that all executions share, each in a process of its own.
+//   How     An execution asks at each place where it could continue in several ways. The first way costs nothing, each
+//           of the others is a departure. The first execution takes the first way everywhere. next() changes the last
+//           choice that can still be changed, and takes the first way after it. With a bound of 0, 1, 2 ... the first
+//           fault that is found has the fewest departures.
+//   No side effects and no pointers: it lies in memory that all executions share, each of which is a separate process.
 //
-//   S1 given_ choices are those of the execution before; made_ of the current one have been met so far.
-//   S2 whole() after the last next(): no way was left out because of the bound, so a larger one would find nothing more.
+//   S1 the first given_ choices are prescribed by the search; the current execution has reached made_ choices so far.
+//   S2 whole() after the last next(): no way was left out because of the bound, so a larger bound would find nothing
+//   more.
 #pragma once
 
 #include <cstddef>

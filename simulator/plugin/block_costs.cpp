@@ -1,9 +1,10 @@
-// block_costs: a plug-in of GCC that has a program count its instructions, so that the simulator can charge them.
-//   Behind the thread sanitizer's pass each basic block adds its number of instructions to loam_simulator_instructions,
-//   which the next hook takes (simulator/engine/access.hpp). One carrier runs all fibers, so the counter is a plain word.
-//   What it counts is GCC's own estimate of what a statement becomes, before the optimisations that follow; an access
-//   that has a hook is charged by the model and not counted.
-//   cmake/LoamBlockCosts.cmake compiles it where the plug-in's headers are there, and loads it with -fplugin.
+// block_costs: a plug-in of GCC that makes a program count its instructions, so that the simulator can charge them.
+//   After the thread sanitizer's pass, it makes each basic block add its number of instructions to
+//   loam_simulator_instructions. The next hook reads this counter (simulator/engine/access.hpp). One carrier runs all
+//   fibers, so the counter is a plain word.
+//   The number is GCC's own estimate for each statement, before later optimisations. An access that has a hook is
+//   charged by the model and not counted.
+//   cmake/LoamBlockCosts.cmake compiles it if the headers of plug-ins are installed, and loads it with -fplugin.
 #include "gcc-plugin.h"
 
 #include "tree.h"

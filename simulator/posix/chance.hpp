@@ -1,4 +1,4 @@
-// Random bytes as the simulated machine's kernel gives them: a stream that depends on the seed alone.
+// Random bytes of the simulated machine's kernel: a stream that depends only on the seed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The program's time: that of the simulated core that asks.
+// The program's time: the clock of the simulated core that asks.
 #pragma once
 
 #include <cstdint>

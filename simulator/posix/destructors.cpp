@@ -1,4 +1,5 @@
-// libc would call them in the donor, beside the program. So keys have none there, and they are kept here.
+// libc would call them in the donor, at the same time as the program. So libc gets keys without destructors, and the
+// simulator keeps the destructors here.
 #include "simulator/posix/destructors.hpp"
 
 #include "simulator/engine/access.hpp"

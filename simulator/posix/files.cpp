@@ -1,4 +1,4 @@
-// Files of the kernel that tell of the host, pages of memory, and calls that would wait outside of the simulation.
+// Kernel files that describe the host, pages of memory, and calls that would wait outside of the simulation.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/fail.hpp"
 #include "simulator/engine/real.hpp"

@@ -1,5 +1,5 @@
-// Mutexes, read-write locks and spin locks: state in the simulator's own queues, and an access to the lock's line for
-// each operation, as libc's have one.
+// Mutexes, read-write locks and spin locks: their state is in the simulator's own queues. Each operation makes one
+// simulated access to the lock's line, as libc's locks do.
 #include "simulator/posix/locks.hpp"
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/checker.hpp"

@@ -1,4 +1,4 @@
-// What conditions need of mutexes.
+// The functions of mutexes that conditions need.
 #pragma once
 
 #include <pthread.h>

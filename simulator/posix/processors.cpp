@@ -1,4 +1,4 @@
-// Which processors there are, where a thread is, and where it may be: the simulated ones.
+// The simulated processors: their number, on which one a thread runs, and its affinity.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/fail.hpp"

@@ -1,5 +1,6 @@
-// syscall(): how programs and libraries make system calls that libc has no name for, and how allocators make all of
-// theirs. Those that wait, ask for time, chance or place are simulated; the others go to the kernel.
+// syscall(): programs and libraries use it for system calls that libc has no function for, and allocators for all of
+// theirs. Calls that wait, or that ask for time, random numbers or processors, are simulated; all others go to the
+// kernel.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/fail.hpp"
