@@ -42,7 +42,7 @@ def library(preset: str = "release") -> Path:
     """Our library. raises: LoamError if it is not built, or cannot be built here"""
     named = paths.load_paths(preset)["libraries"].get("itm")
     if named is None:
-        raise LoamError(SONAME, None, "our library is made for x86-64 alone", "use GCC's")
+        raise LoamError(SONAME, None, "our library supports x86-64 only", "use GCC's")
     if not Path(named).is_file():
         raise LoamError(SONAME, named, "is not built", "run ./loam setup")
     return Path(named)
@@ -63,7 +63,7 @@ def check(program: Path, ours: Path | None = None) -> str:
         return LoamError("exec", str(program), limit, hint)
 
     if file.machine != MACHINE:
-        raise refused(f"is a program for {file.machine}, and our library is made for {MACHINE}", "compile it for that")
+        raise refused(f"is a program for {file.machine}, and our library supports {MACHINE}", "compile it for that")
     if not file.dynamic or file.interpreter is None:
         raise refused("is linked statically", "link it without -static")
     if SONAME in file.needed:
@@ -109,7 +109,9 @@ def execute(command: Sequence[str], algorithm: str) -> int:
     known = algorithms()
     if algorithm not in known and algorithm in _other_synchronisations():
         choice = f"choose of {', '.join(known)}"
-        raise LoamError("--itm", algorithm, "cannot stand behind the interface, whose calls are accesses", choice)
+        raise LoamError(
+            "--itm", algorithm, "is not a transactional algorithm, so it cannot run code of -fgnu-tm", choice
+        )
     if algorithm not in known:
         raise unknown("--itm", algorithm, known, "algorithm")
     if not command:

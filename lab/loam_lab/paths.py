@@ -181,5 +181,5 @@ def load_paths(preset: str = "release") -> dict[str, Any]:
         ) from None
     if content.get("schema") != SCHEMA:
         what = f"has schema {content.get('schema')}, this lab reads {SCHEMA}"
-        raise LoamError(str(file), None, what, "run ./loam setup, which writes it anew")
+        raise LoamError(str(file), None, what, "run ./loam setup, which writes it again")
     return content

@@ -105,7 +105,7 @@ def _parsed(path: str, answer: bytes, hint: str) -> Description:
     try:
         version = json.loads(answer).get("schema")
     except (ValueError, AttributeError):
-        raise LoamError(path, None, "--describe: the answer is no JSON object", hint) from None
+        raise LoamError(path, None, "--describe: the answer is not a JSON object", hint) from None
     if version != schema.SCHEMA:
         changes = "docs/internals/workloads.md lists what a peer has to change"
         raise LoamError(path, None, f"--describe: {schema.problem(version)}", f"build it from this revision; {changes}")

@@ -25,14 +25,24 @@ Server = Annotated[
 ]
 Ready = Annotated[
     str | None,
-    typer.Option("--ready", metavar="PORT|REGEX", help="When it serves: its port answers, or it writes this."),
+    typer.Option(
+        "--ready",
+        metavar="PORT|REGEX",
+        help="How to know that the server is ready: a port that answers, or a pattern of its output.",
+    ),
 ]
-Load = Annotated[str | None, typer.Option("--load", metavar="COMMAND", help="What loads the server.")]
+Load = Annotated[
+    str | None, typer.Option("--load", metavar="COMMAND", help="The command that sends requests to the server.")
+]
 MetricOption = Annotated[
-    str | None, typer.Option("--metric", metavar="REGEX", help="Finds the number in what the load prints, as a group.")
+    str | None,
+    typer.Option(
+        "--metric", metavar="REGEX", help="Pattern whose group is the number to compare, in the output of the load."
+    ),
 ]
 Better = Annotated[
-    Literal["higher", "lower"] | None, typer.Option("--better", help="Which is better, where --metric does not tell.")
+    Literal["higher", "lower"] | None,
+    typer.Option("--better", help="Which value is better, if the metric's name does not say."),
 ]
 Commands = Annotated[
     list[str] | None, typer.Option("--command", metavar="COMMAND", help="A command; several are measured side by side.")
@@ -47,7 +57,7 @@ Check = Annotated[
     typer.Option(
         "--check",
         metavar="LINE|same-output",
-        help="A shell line that must succeed after each run ($LOAM_OUTPUT names its output), or that all must write the same.",
+        help="A shell line that must succeed after each run ($LOAM_OUTPUT names its output); or same-output.",
     ),
 ]
 Warmup = Annotated[
@@ -63,10 +73,13 @@ Limit = Annotated[
     ),
 ]
 Profile = Annotated[
-    bool, typer.Option("--profile", help="One run more under each allocator that counts every call in front of it.")
+    bool, typer.Option("--profile", help="One more run under each allocator, which counts every call of the allocator.")
 ]
 ProfileSample = Annotated[
-    bool, typer.Option("--profile-sample", help="The same from samples, for programs that every call would slow down.")
+    bool,
+    typer.Option(
+        "--profile-sample", help="The same from samples, for programs that counting every call would slow down."
+    ),
 ]
 Flame = Annotated[
     bool, typer.Option("--flame", help="Flame graphs: where the time goes and who allocates, under two allocators.")

@@ -34,7 +34,7 @@ def compare(
     across_machines: Across = False,
     as_json: AsJson = False,
 ) -> int:
-    """What became better or worse from one result to another, or what one result says on each of its machines."""
+    """Show what became better or worse between two results, or compare the machines of one result."""
     from loam_lab.compare import commands
 
     return commands.compare(first, second, gate=gate, across_machines=across_machines, as_json=as_json)

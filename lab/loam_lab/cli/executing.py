@@ -16,7 +16,7 @@ Itm = Annotated[
 
 
 def execute(command: Command = None, itm: Itm = "norec") -> int:
-    """A program that GCC compiled with -fgnu-tm, unchanged, on our transactional memory in the place of GCC's."""
+    """Run a program that GCC compiled with -fgnu-tm on our transactional memory instead of GCC's."""
     from loam_lab import itm as library
 
     return library.execute(command or (), itm)

@@ -72,7 +72,7 @@ def explain(
     at_least("--blocks", blocks, 1)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
         if value is not None and len(names([value])) != 1:
-            raise LoamError(option, value, "one run has one of them", "explain each in a run of its own")
+            raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
     only_factors: dict[str, Any] = {
         "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
     }  # fmt: skip
@@ -81,7 +81,7 @@ def explain(
         if given:
             if factors:
                 raise LoamError(
-                    option, None, "says nothing with --factors", "--base names the allocator that is changed"
+                    option, None, "has no effect with --factors", "--base names the allocator that is changed"
                 )
             raise LoamError(option, None, "belongs to --factors", "add --factors, or leave it out")
     parameters = [_key_value(item) for item in parameter or ()]
@@ -93,7 +93,7 @@ def explain(
 
         bases = allocator_names([base]) if base is not None else [screening.BASE]
         if len(bases) != 1:
-            raise LoamError("--base", base, "a screening has one base", "screen each in a run of its own")
+            raise LoamError("--base", base, "--factors takes one base", "screen each one in a separate run")
         return screening.explain(
             workload, base=bases[0], asked=names(factor), sync=sync, threads=threads, machine=machine, parameters=parameters,
             blocks=blocks, seed=seed, oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,

@@ -55,7 +55,7 @@ def run(
     folder: Annotated[Path, typer.Argument(help="The campaign's folder.")],
     job: Annotated[str, typer.Argument(help="The job's name.")],
 ) -> int:
-    """Run what is missing of a job."""
+    """Run the missing runs of a job."""
     from loam_lab.fleet import agent as subject
 
     return subject.run(folder, job)

@@ -29,7 +29,7 @@ def list_registry(
     kind: Kind,
     as_json: AsJson = False,
 ) -> int:
-    """List what there is, read from the code: allocators, workloads, syncs, machines, studies, claims."""
+    """List allocators, workloads, syncs, machines, studies or claims, as the code defines them."""
     from loam_lab.cli import listing
 
     return listing.show(kind, as_json=as_json)
@@ -53,7 +53,7 @@ def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Skip the half second that measures shared cores.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """What this machine can measure, what it cannot, what that costs, and what to do."""
+    """Check what this machine can and cannot measure, what that costs, and what to do."""
     from loam_lab.doctor import commands
 
     return commands.doctor(subject, quick=quick, as_json=as_json)
@@ -76,7 +76,7 @@ def test(
     smoke: Annotated[bool, typer.Option("--smoke", help="A tiny run of every workload on every algorithm.")] = False,
     golden_update: Golden = False,
     replay: Annotated[
-        int | None, typer.Option("--replay", help="The schedule checker's pieces in the order of this seed.", min=0)
+        int | None, typer.Option("--replay", help="Repeat the tests of the schedule checker with this seed.", min=0)
     ] = None,
     as_json: AsJson = False,
 ) -> int:

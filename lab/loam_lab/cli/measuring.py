@@ -64,7 +64,7 @@ Tlb = Annotated[
     bool, typer.Option("--tlb", help="Extra runs per cell: misses of the translation buffers, counted or modelled.")
 ]
 Asked = Annotated[
-    bool, typer.Option("--profile", help="Extra runs per cell: blocks and bytes that are asked of the allocator.")
+    bool, typer.Option("--profile", help="Extra runs per cell: blocks and bytes that the program requests.")
 ]
 D1 = Annotated[
     str | None,

@@ -42,7 +42,7 @@ def gallery(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """One page with the claims of all papers, and what came out of each here."""
+    """Write one page with the claims of all papers and their verdicts here."""
     from loam_lab.site import gallery as subject
 
     return subject.run(results, out, as_json=as_json)

@@ -16,7 +16,7 @@ Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
 ]
 
-trace = typer.Typer(help="Record what a program asks of its allocator; play it under every allocator.")
+trace = typer.Typer(help="Record the allocations of a program; replay them under every allocator.")
 
 
 @trace.command("record")
@@ -75,7 +75,7 @@ def check(
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Whether a trace ranks allocators as the program does that it was recorded of; both are measured."""
+    """Check that a trace ranks allocators in the same order as the program itself; both are measured."""
     options.check(blocks, timeout)
     if not command:
         raise LoamError("trace check", None, "no command was given", "as in ./loam trace check FILE -- lua5.4 FILE")

@@ -79,7 +79,7 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statisti
             lines_moved, more = moved.read(statistics, max(found.sites, default=0) + 1)
             found.sites.update(more)
     except (KeyError, TypeError, ValueError) as problem:
-        raise LoamError(asked.workload, None, f"a record of its conflicts has not the schema's form: {problem!r}",
+        raise LoamError(asked.workload, None, f"a record of its conflicts does not fit the schema: {problem!r}",
                         "build the executable and this lab from one revision", exit_code=1) from None  # fmt: skip
     counts = _counts(records)
     aborts = sum(counts["causes"].values())

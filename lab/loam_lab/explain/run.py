@@ -79,8 +79,8 @@ def check(
     checked = workloads.check_parameters(levels, workload, [executable])
     for name, found in checked.items():
         if len(found) > 1:
-            raise LoamError(f"-p {name}", ",".join(map(str, found)), "one run has one value of each parameter",
-                            "explain each in a run of its own")  # fmt: skip
+            raise LoamError(f"-p {name}", ",".join(map(str, found)), "explain takes one value of each parameter",
+                            "explain each value in a separate run")  # fmt: skip
     if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
         checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
     return Asked(

@@ -113,8 +113,8 @@ def _one_each(parameters: Sequence[tuple[str, Sequence[str]]]) -> dict[str, int 
     found: dict[str, int | str | tuple[int | str, ...]] = {}
     for name, values in parameters:
         if len(values) != 1 or name in found:
-            raise LoamError(f"-p {name}", ",".join(values), "a screening has one value of each parameter",
-                            "screen each in a run of its own")  # fmt: skip
+            raise LoamError(f"-p {name}", ",".join(values), "--factors takes one value of each parameter",
+                            "screen each one in a separate run")  # fmt: skip
         found[name] = values[0]
     return found
 

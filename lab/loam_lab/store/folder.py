@@ -107,7 +107,7 @@ def _read_json(file: Path, hint: str) -> dict[str, Any]:
     except ValueError as problem:
         raise LoamError("result", file, f"is damaged: {problem}", hint) from None
     if not isinstance(content, dict):
-        raise LoamError("result", file, "is no JSON object", hint)
+        raise LoamError("result", file, "is not a JSON object", hint)
     return content
 
 

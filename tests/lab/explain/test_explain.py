@@ -206,7 +206,7 @@ def asked(**changed: Any) -> run.Asked:
         ({"threads": 65}, "--threads=65: fake has threads_max 64"),
         ({"workload": "intest"}, "did you mean intset?"),
         ({"parameters": [("sise", ["1"])]}, "did you mean size?"),
-        ({"parameters": [("size", ["1", "2"])]}, "-p size=1,2: one run has one value of each parameter"),
+        ({"parameters": [("size", ["1", "2"])]}, "-p size=1,2: explain takes one value of each parameter"),
         ({"parameters": [("size", ["10"])]}, "allowed are 1 to 9"),
     ],
 )
@@ -218,8 +218,8 @@ def test_a_run_in_which_nothing_could_be_explained_is_refused(changed: dict[str,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sync", "etl-wb,fake"], "--sync=etl-wb,fake: one run has one of them"),
-        (["--allocator", "glibc,jemalloc"], "--allocator=glibc,jemalloc: one run has one of them"),
+        (["--sync", "etl-wb,fake"], "--sync=etl-wb,fake: explain takes one value"),
+        (["--allocator", "glibc,jemalloc"], "--allocator=glibc,jemalloc: explain takes one value"),
         (["--every", "0"], "--every=0: must be at least 1"),
         (["--threads", "0"], "--threads=0: must be at least 1"),
         (["-p", "list"], "-p=list: not of the form key=value"),

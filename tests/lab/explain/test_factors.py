@@ -167,17 +167,17 @@ def test_a_setting_that_the_base_gives_may_change_but_not_vanish() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["threadtest", "--factors", "--allocator", "glibc"], "--allocator: says nothing with --factors"),
-        (["threadtest", "--factors", "--chains"], "--chains: says nothing with --factors"),
+        (["threadtest", "--factors", "--allocator", "glibc"], "--allocator: has no effect with --factors"),
+        (["threadtest", "--factors", "--chains"], "--chains: has no effect with --factors"),
         (["threadtest", "--base", "design:hoard"], "--base: belongs to --factors"),
         (["threadtest", "--blocks", "7"], "--blocks: belongs to --factors"),
-        (["threadtest", "--factors", "--base", "design:base,tbb"], "--base=design:base,tbb: a screening has one base"),
+        (["threadtest", "--factors", "--base", "design:base,tbb"], "--base=design:base,tbb: --factors takes one base"),
         (["threadtest", "--factors", "--base", "design:bass"], "did you mean design:base?"),
         (["threadtest", "--factors", "--factor", "chace"], "did you mean cache?"),
         (["threadtest", "--factors", "--machine", "hots"], "did you mean host?"),
         (
             ["threadtest", "--factors", "--factor", "cache", "-p", "size=8,16"],
-            "a screening has one value of each parameter",
+            "--factors takes one value of each parameter",
         ),
         (["lines", "--factors", "--factor", "cache"], "so none of its settings can matter"),
     ],

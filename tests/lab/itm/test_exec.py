@@ -102,7 +102,7 @@ def test_a_program_for_another_processor_is_refused_by_name(tmp_path: Path) -> N
     content = bytearray(program.read_bytes())
     content[18:20] = (183).to_bytes(2, "little")
     program.write_bytes(content)
-    with pytest.raises(LoamError, match="is a program for aarch64, and our library is made for x86_64"):
+    with pytest.raises(LoamError, match="is a program for aarch64, and our library supports x86_64"):
         itm.check(program)
 
 
@@ -127,7 +127,7 @@ def test_an_unknown_algorithm_and_no_command_are_refused() -> None:
     with pytest.raises(LoamError, match="did you mean norec"):
         itm.execute(["true"], "norce")
     for name in ("htm-lock", "two-lock", "cc-synch"):
-        with pytest.raises(LoamError, match=rf"--itm={name}: cannot stand behind the interface, .*choose of .*norec"):
+        with pytest.raises(LoamError, match=rf"--itm={name}: is not a transactional algorithm, .*choose of .*norec"):
             itm.execute(["true"], name)
     with pytest.raises(LoamError, match="no command"):
         itm.execute([], "norec")

@@ -120,7 +120,7 @@ def test_paths_of_another_revision_are_refused(tmp_path: Path, monkeypatch: pyte
     file = tmp_path / "loam-paths.json"
     file.write_text(json.dumps({"schema": 1, "executables": {}}))
     monkeypatch.setattr(paths, "paths_json", lambda preset="release": file)
-    with pytest.raises(LoamError, match=r"has schema 1, this lab reads 2 \(run ./loam setup, which writes it anew\)"):
+    with pytest.raises(LoamError, match=r"has schema 1, this lab reads 2 \(run ./loam setup, which writes it again\)"):
         paths.load_paths()
 
 
