@@ -51,7 +51,7 @@ void steps_of(bool hash) {
   if (hash) {
     compare<kFew, kMore>("allocation of 32 bytes",
                          [&](auto n) { straight<n>([&](auto) LOAM_STEP { opaque(mutator.allocate<Pair>()); }); });
-    compare<kFew, kMore>("allocation of 32 bytes, after a look whether it is for a log",
+    compare<kFew, kMore>("allocation of 32 bytes, after a check whether it is for a log",
                          [&](auto n) { straight<n>([&](auto) LOAM_STEP { opaque(checking.allocate<Pair>()); }); });
     compare<kFew, kMore>("write of a reference outside of transactions", [&](auto n) {
       straight<n>([&](auto i) LOAM_STEP { mutator.write(*pairs[i], &Pair::next, pairs[i + 1]->get()); });

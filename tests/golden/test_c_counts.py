@@ -16,8 +16,8 @@ TABLE = Table(
     intro=(
         "Instructions, exact (callgrind), {compiler}, `-O3`, library linked statically: the shared one adds a jump to each call.",
         "*call*: a function of `loam/tm.h`. *inline*: the same compiled with `-DLOAM_TM_ALGORITHM=norec`",
-        "([embedding.md](embedding.md#accesses-without-a-call)). The same accesses in C++: the row of `norec` in",
-        "[instruction-counts.md](instruction-counts.md). *Upper bound*: what the test never lets a count exceed.",
+        "([embedding.md](embedding.md#accesses-without-a-call)). For the same accesses in C++ see the row of `norec` in",
+        "[instruction-counts.md](instruction-counts.md). *Upper bound*: the test fails above it.",
     ),
     more={},
 )

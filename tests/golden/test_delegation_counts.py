@@ -27,9 +27,9 @@ TABLE = Table(
     comment="Instructions of an operation on an object that nobody else wants",
     intro=(
         "Instructions, exact (callgrind), {compiler}, `-O3`, of `apply([](long& n) {{ ++n; }})` on an object that no other",
-        "thread wants, in a process of two threads. `std::mutex` is a `lock_guard` around `++n`, with the C library's part.",
-        "*Upper bound*: what the test never lets a count exceed; of `cc-synch` and `flat-combining` it also asks at most 1.2",
-        "times `std::mutex`. Under a scheme with a server the client waits for another thread: there is nothing to count.",
+        "thread uses, in a process of two threads. `std::mutex` is a `lock_guard` around `++n`, with the C library's part.",
+        "*Upper bound*: the test fails above it; `cc-synch` and `flat-combining` must also take at most 1.2",
+        "times `std::mutex`. With a server the client waits for another thread, so its instructions are not counted.",
     ),
     more={"times `std::mutex`": over_mutex},
 )

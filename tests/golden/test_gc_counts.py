@@ -15,7 +15,7 @@ TABLE = Table(
     comment="Instructions of the managed heap's fast paths",
     intro=(
         "Instructions, exact (callgrind), {compiler}, `-O3`; logs in the dedicated heap, all filters on.",
-        "*Upper bound*: what the test never lets a count exceed. Allocation is that in a buffer of the thread; a logged",
+        "*Upper bound*: the test fails above it. Allocation is that in a buffer of the thread; a logged",
         "enlistment includes its share of the commit.",
     ),
     more={},

@@ -124,7 +124,7 @@ def page_of(golden: dict[str, Any]) -> str:
         lines.append(f"| {name}{over} | {number(step['count'])} | {budget} | {number(step['upper_bound'])} |")
     lines += [
         "",
-        "*Budget*: what the design aims at. *Upper bound*: what the test never lets a count exceed. `allocation and free` is a",
+        "*Budget*: the aim of the design. *Upper bound*: the test fails above it. `allocation and free` is a",
         "block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and `free` and its share of",
         "reclamation.",
         "",
