@@ -1,14 +1,15 @@
-// How a thread waits for a word of a cell to change: a policy, which is a type of every scheme.
-//   SpinThenSleep  looks, with pauses in between; after a while it sleeps in the kernel, and whoever changes the word
-//                  wakes it. What threads that outnumber processors need.
-//   Spin           the same without an end: the policy of the published implementations.
-//   Why it matters  a client that looks seldom leaves the executor alone for longer: its turns become longer, and each
-//   operation cheaper. This alone can turn the ranking of schemes round. So every scheme is measured at its best
-//   policy, and the number of pauses is reported with their length.
+// Waiting: how a thread waits until a word of a cell changes. The policy is a template parameter of every scheme.
+//   SpinThenSleep  checks the word, with pauses between two checks. After a while it sleeps in the kernel, and the
+//                  thread that changes the word wakes it. Needed if there are more threads than processors.
+//   Spin           checks without an end: the policy of the published implementations.
+//   Why it matters  If a client checks seldom, the executor keeps its cache lines for longer: its turns become longer,
+//   and each operation cheaper. This alone can reverse the ranking of schemes. So every scheme is measured with its
+//   best policy, and the number of pauses is reported with their length.
 // Orders
 //   waiting.A  tell(): release; wait(): acquire.  Without it the client could read the result before it is written.
-//   waiting.B  the sleeper marks itself, then looks once more; the teller changes the word, then looks for the mark.
-//              Each must see the other (StoreLoad): announce_light() and announce_heavy(). Only who goes to sleep pays.
+//   waiting.B  the sleeper sets its mark, then checks the word once more; the other thread changes the word, then
+//              checks the mark. At least one must see the other (StoreLoad): announce_light() and announce_heavy().
+//              Only a thread that goes to sleep pays for it.
 #pragma once
 
 #include "runtime/delegation/cell.hpp"
@@ -25,12 +26,12 @@ namespace loam::delegation {
 // A pause of the processor in ns, measured at the first call, some 50 us; 13 on some processors, over 40 on others.
 double pause_ns() noexcept;
 
-// Pauses between two looks where none are asked for, on a processor whose pause takes this long.
-//   Looks that come closer take the line from whoever is about to write it; looks that are further apart find the answer
-//   late. One in 13 ns, about an eighth of a round trip, is the best of those measured: of 1, 2, 4, 8, 16 pauses of 13 ns a
-//   round trip takes 114, 116, 138, 195 and 284 ns.
+// The default number of pauses between two checks, on a processor whose pause takes this long.
+//   If checks are closer, they take the cache line from the thread that is about to write it. If they are further
+//   apart, the thread finds the answer late. A check every 13 ns, about an eighth of a round trip, is the best of those
+//   measured: with 1, 2, 4, 8, 16 pauses of 13 ns a round trip takes 114, 116, 138, 195 and 284 ns.
 std::uint32_t pauses_for(double pause_ns) noexcept;
-// Those that are asked for, or as many as suit this processor.
+// The pauses of the settings, or the default for this processor.
 std::uint32_t pauses_of(const WaitingSettings& settings) noexcept;
 
 // One number for "after this many looks", from one for time.
@@ -39,7 +40,7 @@ inline std::uint32_t looks_in(std::uint32_t ns, std::uint32_t pauses) noexcept {
   return static_cast<std::uint32_t>(static_cast<double>(ns) / (pauses * pause_ns() + kLookNs)) + 1;
 }
 
-// Who sleeps on `word` while it is `waiting`; a woken one looks again.
+// Sleeps on `word` while it is `waiting`. After it returns, the caller checks again.
 void sleep_on(std::atomic<std::uint32_t>& word, std::atomic<std::uint32_t>& sleeping, std::uint32_t waiting) noexcept;
 void wake(const std::atomic<std::uint32_t>& word) noexcept;
 
@@ -69,12 +70,12 @@ class SpinThenSleep {
 
   void tell(Cell& cell, std::uint32_t state) const noexcept {
     platform::announce_light(cell.state, state);  // waiting.A, waiting.B
-    // relaxed: ordered by waiting.B. The cell may serve somebody else by now: that one is woken in vain.
+    // relaxed: ordered by waiting.B. Another client may use the cell by now: it is then woken for nothing.
     if (cell.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake(cell.state);
   }
 
-  // Between two looks of one who watches several words.
+  // The pause between two checks of a thread that watches several words.
   void pause() const noexcept {
     for (std::uint32_t i = 0; i < pauses_; ++i) platform::pause();
   }

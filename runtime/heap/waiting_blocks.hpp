@@ -1,12 +1,12 @@
-// WaitingBlocks: blocks that a thread has freed and that a guarded heap keeps for a while, in the order in which they
-// came. Of a thread: no other one is asked, and what is freed comes back to who has it in its cache.
-//   To put one in costs a store; when the places are taken, the oldest blocks leave together, in the order in which
-//   they came (ADR 0017). How many stay is drawn, kMin to kMax, so that nobody foresees when a block serves again.
-//   Of long blocks fewer wait: when they have more than kLongBytesMax together their oldest leave, until a quarter to
-//   three quarters of that, which is drawn, stays. Many would push the program's data out of its caches, and each of
-//   them would serve from pages that nothing has backed yet.
+// WaitingBlocks: the queue of blocks that a thread has freed and that a hardened heap keeps for a while. Each thread
+// has its own queue, so no lock is needed, and a block serves the thread that has it in its cache.
+//   Adding a block costs a store. When the queue is full, the oldest blocks leave together, in the order in which they
+//   came (ADR 0017). The number that stays is random, kMin to kMax, so that it cannot be predicted when a block serves
+//   again. Fewer long blocks wait: when they have more than kLongBytesMax together, the oldest ones leave until a
+//   random part of that, a quarter to three quarters, stays. Many long blocks would push the program's data out of its
+//   caches, and each new block would come from pages that are not backed yet.
 //   Q1 the first count_ places hold the blocks that wait, the oldest first.
-//   Q2 long_bytes_ is what the long ones among them count for.
+//   Q2 long_bytes_ is the sum of the bytes of the long blocks among them.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"

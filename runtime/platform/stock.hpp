@@ -1,15 +1,16 @@
-// stock: how a heap lends blocks to the one who runs transactions, so that an abort gives back any number of them by one
-// store for each size.
-//   For each size a stock is an array of pointers to free blocks. An attempt takes the next one and moves on; an abort
-//   moves back to where the attempt began. The blocks themselves hold nothing that this needs: the attempt has written to
-//   them.
-//   The heap defines the three functions; they are missing in a process that another malloc serves.
-//   A stock is its thread's alone. Who runs attempts keeps `kept` and `attempt`, the heap the rest.
-//   K1 behind the last block of a stock stands a null. Blocks that the running attempt took lie in [kept, next).
-//   K2 blocks come back to a stock only between attempts, since they go where those lie that were taken.
-//   K3 the second word of a block in a stock is the heap's mark; who takes the block sets it to 0, and finds nothing there of
-//      blocks that an abort has put back.
-//   K4 what is put into a stock is a block of its class that the thread's own heap has cut: others stay with their threads.
+// stock: a heap lends free blocks to the transactional memory, so that an abort returns any number of them by one store
+// for each size.
+//   A stock is an array of pointers to free blocks of one size. An attempt takes the block at `next` and increments
+//   `next`; an abort resets `next` to where the attempt began. No data in the blocks is needed for this, because the
+//   attempt has written to them.
+//   The heap defines the three functions; they are missing in a process with another malloc.
+//   Only its thread accesses a stock. The transactional memory writes `kept` and `attempt`, the heap the other members.
+//   K1 behind the last block of a stock is a null. Blocks that the running attempt took are in [kept, next).
+//   K2 blocks are put into a stock only between attempts, because they go to the places of blocks that were taken.
+//   K3 the second word of a block in a stock is the heap's mark. Taking the block sets it to 0. After an abort the mark
+//      may be missing.
+//   K4 a block that is put into a stock is of its class and was cut by the thread's own heap. Blocks of other heaps are
+//   not.
 #pragma once
 
 #include "runtime/platform/machine.hpp"
@@ -29,8 +30,8 @@ inline constexpr std::uint64_t kNoAttempt = ~std::uint64_t{0};
 
 struct Stock {
   void** next;            // the next block
-  void** kept;            // where `next` stood when the attempt took its first
-  std::uint64_t attempt;  // whose `kept` that is; kNoAttempt: nobody's
+  void** kept;            // the value of `next` when the attempt took its first block
+  std::uint64_t attempt;  // the attempt that wrote `kept`; kNoAttempt: none
   void** first;           // no block is put below
 };
 
@@ -45,7 +46,7 @@ struct Stocks {
 };
 inline constexpr unsigned kStockUnitShift = 16;
 
-// What a thread has to whom no heap lends. Nobody writes to them.
+// The stocks of a thread to which no heap lends blocks. They are never written.
 inline constinit void* nothing = nullptr;
 inline constinit Stock empty_stock{&nothing, &nothing, kNoAttempt, &nothing};
 inline constinit Stocks no_stocks = [] {
@@ -66,7 +67,7 @@ inline constinit Stocks no_stocks = [] {
 // or free
 [[gnu::always_inline]] inline bool put(const Stocks& stocks, std::size_t slot, void* block) noexcept {
   const std::uintptr_t unit = reinterpret_cast<std::uintptr_t>(block) >> kStockUnitShift;
-  // relaxed: who owns a block got it by a path that orders (the heap's page map, page_map.A)
+  // relaxed: a thread that has a block received it by a path with the right order (the heap's page map, page_map.A)
   return unit < stocks.units && stocks.words[unit].load(std::memory_order_relaxed) == stocks.word_of[slot] &&
          static_cast<std::uintptr_t*>(block)[1] != stocks.mark && put(*stocks.of[slot], block, stocks.mark);
 }

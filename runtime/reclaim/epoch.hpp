@@ -1,11 +1,11 @@
-// epoch: memory that other threads may still read is freed when every reader of its age is gone.
-//   A reader enters (announces the current epoch in a slot of its own) and leaves. Memory that was unlinked is retired
-//   into a list of the thread; a scan advances the epoch, stamps what the list holds with the new value, and finds what
-//   is stamped with a value that every thread has reached. What is ripe is freed a few blocks at a time, as much as is
-//   retired: a flood of frees would run through the allocator's thread cache into its slow paths.
+// epoch: epoch-based reclamation. Memory that other threads may still read is freed when all readers of its epoch have
+//   left. A reader enters (announces the current epoch in its own slot) and leaves. Unlinked memory is retired into a
+//   list of the thread. A scan advances the epoch, stamps the entries of the list with the new value, and finds the
+//   ripe ones: those whose stamp every thread has passed. Ripe blocks are freed a few at a time, as many as are
+//   retired, because many frees at once would overflow the allocator's thread cache.
 //   Source      epochs: Fraser's thesis, 2004; freeing in portions: "Are your epochs too epic?", PPoPP 2024.
-//   Guarantees  a block retired while a reader is inside is not freed before that reader leaves. An idle thread holds
-//               nothing back. What one thread may hold back is bounded (Limits).
+//   Guarantees  a block retired while a reader is inside is not freed before that reader leaves. An idle thread delays
+//               no block. The memory that waits for one thread is bounded (Limits).
 //   Cost        enter: one load, one store, no fence; leave: one load, one store; retire: an append; a scan per batch.
 //               A thread that has entered since the advance is known to be past it; only for threads that have not
 //               moved at all a scan must interrupt them (announce_heavy), so busy threads never pay it.

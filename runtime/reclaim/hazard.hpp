@@ -1,16 +1,16 @@
-// hazard: memory that other threads may still read is freed when no thread names it.
-//   A reader writes the address of what it is about to read into a place of its own, then looks whether it can still be
-//   reached: if so, nobody frees it while the place names it. Memory that was unlinked is retired into a list of the
-//   thread; a scan reads all places and frees what none of them names.
+// hazard: hazard pointers. Memory that other threads may still read is freed when no hazard pointer names it.
+//   A reader stores the address of a block that it is about to read in its own hazard pointer (a "place"), then checks
+//   that the block can still be reached. If so, no thread frees it while the place names it. Unlinked memory is retired
+//   into a list of the thread. A scan reads all places and frees the retired blocks that none of them names.
 //   Source      Michael: "Hazard pointers: safe memory reclamation for lock-free objects", TPDS 2004.
-//   Guarantees  what is held back is bounded: by a thread's batch, plus as many blocks as there are places in all. So a
-//               reader that stands still holds back no more than it names.
+//   Guarantees  the number of waiting blocks is bounded: by a thread's batch, plus the number of all places. A stopped
+//               reader delays only the blocks that its places name.
 //   Cost        protect: a store and the caller's second look, no fence; retire: an append; a scan per batch, which
 //               interrupts every processor of the process once (announce_heavy).
 //   When not    walks over many nodes, each of which would need a place and a look: epochs (epoch.hpp) announce once.
 // Invariants
 //   H1 a block is freed once, after a scan that began when it was retired and found no place with its address.
-//   H2 a thread that leaves names nothing; what it holds back stays in its slot, for the next thread in it.
+//   H2 a thread that leaves names no block; its list of retired blocks stays in its slot, for the next thread there.
 // Orders
 //   hazard.A  a reader names a block, then looks whether it is linked; a scan finds blocks that were unlinked, then reads
 //             the places. Each must see the other (StoreLoad): announce_light() and announce_heavy().  Without it both

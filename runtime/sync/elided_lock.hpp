@@ -1,5 +1,5 @@
 // ElidedLock: a lock whose sections run as hardware transactions where there are any, and one at a time where not.
-//   A section that is a transaction reads the lock word: whoever takes the lock aborts it.
+//   A section that runs as a transaction reads the lock word, so a thread that takes the lock aborts it.
 //   Cost      begin and commit of a transaction; after kTries aborts, or one that no retry helps, the lock.
 //   When not  sections that enter the kernel: they abort each time.
 #pragma once

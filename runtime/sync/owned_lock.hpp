@@ -1,8 +1,8 @@
-// OwnedLock: a spin lock that knows its holder, so that the child of a fork can tell which locks nobody will release.
-//   A fork copies the memory of a process and one of its threads. A lock that another thread held stays locked in the
-//   child for ever; one that the forking thread itself held, in a function that a signal handler interrupted, will be
-//   released when the handler returns. The word is the address of a variable of the holding thread, the same in parent
-//   and child.
+// OwnedLock: a spin lock that stores its holder, so that the child of a fork finds the locks that no thread will
+//   release. A fork copies the memory of a process and one of its threads. A lock that another thread held stays locked
+//   in the child for ever; one that the forking thread itself held, in a function that a signal handler interrupted,
+//   will be released when the handler returns. The word is the address of a variable of the holding thread, the same in
+//   parent and child.
 //   Cost one compare-and-swap.   When not: as SpinLock; and nothing that runs in a child but its first thread.
 #pragma once
 

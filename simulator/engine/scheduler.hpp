@@ -56,7 +56,7 @@ class Scheduler {
   // Lets every core that is behind the current one go first; returns when the caller is the one furthest behind, or
   // within the quantum.
   void reschedule();
-  // The current thread sleeps until somebody wakes it, or until that time. returns false if the time came first
+  // The current thread sleeps until another one wakes it, or until that time. returns false if the time came first
   bool block(std::uint64_t until = kNever);
   // The current thread gives up its core to one that waits for it.
   void yield();

@@ -28,7 +28,7 @@ enum class Coherence : std::uint8_t {
 };
 enum class Transactions : std::uint8_t {
   none,
-  requester_wins,  // who asks for a line aborts whose transaction holds it
+  requester_wins,  // a core that asks for a line aborts the transaction that holds it
   committer_wins,  // writes are buffered; who commits aborts whose transaction read or wrote a line of it
 };
 enum class ReadCapacity : std::uint8_t { l1, l2, unlimited };

@@ -24,7 +24,7 @@ class PassedOver {
     last_ = &cell;
   }
 
-  // Whom to call once the lock is out of the holder's hands; null if there is nobody, or one is on its way.
+  // The thread to call after the holder has released the lock; null if there is none, or if one is on its way.
   Cell* call() noexcept {
     if (first_ == nullptr || called_ != nullptr) [[likely]]
       return nullptr;

@@ -1,10 +1,10 @@
 // Roster: the cells of one domain, each lent to a thread: where executors look for requests.
 //   A thread joins at its first request, with one cell, and with more while several of its requests are in flight. When
-//   it ends, its cells stay in their places for the next one that joins. Nobody has to know how many there will be.
+//   it ends, its cells stay in their places for the next thread that joins. The number of threads need not be known.
 //   Cost  of a request: two thread-local loads; of looking: one load per place ever taken at the same time.
 // Invariants
 //   R1 a cell's owner is the roster's number while both sides live; with kLeft once its thread has ended; 0 once the
-//      roster is gone. Whoever comes second frees the cell, decided by one compare-and-swap.
+//      roster is gone. Of the two sides, the one that ends second frees the cell; one compare-and-swap decides.
 //   R2 numbers of rosters are never used again, so that what a thread remembers of a dead one is never looked at.
 // Orders
 //   roster.A  places: release when filled, acquire when looked at.  Without it an executor could see an unmade cell.

@@ -6,7 +6,8 @@
 //   Fork    the child has no server: calls are refused, and so are answers to what was posted before.
 // Orders
 //   server.A  a client posts, then looks at the condition; the server changes the condition, then looks for requests.
-//             Each must see the other (StoreLoad): announce_light() and announce_heavy(), paid by who sleeps or stops.
+//             Each must see the other (StoreLoad): announce_light() and announce_heavy(), paid by a thread that sleeps
+//             or stops.
 //   server.C  closed: release by the server, acquire by a client that takes its request back.  Without it the client could
 //             miss that the request was answered just before, and call it refused.
 #pragma once

@@ -6,7 +6,7 @@
 //               before its successor is known, so one is enough. If the last client sleeps, its operation is executed
 //               too, so that no client waits until it wakes.
 //   Guarantees  first come, first served; a combiner does at most turn_max operations for others; D1 to D3.
-//   Cost        an exchange, and a compare-and-swap where nobody follows.
+//   Cost        an exchange; if no client follows, also a compare-and-swap.
 //   When not    caches are coherent: cc-synch needs no compare-and-swap.
 // Orders
 //   dsm.A  the tail: acq_rel when swapped, release when emptied: what the combiner before did, and a cell's fresh state.

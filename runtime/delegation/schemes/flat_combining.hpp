@@ -5,14 +5,15 @@
 //               in its own record, and waits for the answer or for the lock. The holder goes over all records, up to
 //               `passes` times while it finds work. Records lie in a roster, not in a list with ages: a thread that
 //               ends frees its place, and an idle thread costs a read of a cache line that does not change.
-//   Guarantees  a record is served in the next pass; who gets the lock is not fair; D1 to D3.
+//   Guarantees  a record is served in the next pass; the lock is not fair; D1 to D3.
 //   Cost        alone an exchange; waiting, one line there and back.
 //   When not    many threads that rest: every pass looks at each place ever taken at the same time.
 // Orders
 //   fc.A  the lock: acquire when taken, release when given: what the holders before did.
 //   fc.B  state, posted: release by the client, acquire by the holder.  Without it an old operation could be run.
-//   fc.C  who goes to sleep marks itself, then looks at the lock; who gives the lock back does so, then looks for marks.
-//         Each must see the other (StoreLoad): announce_light() and announce_heavy(), paid by who sleeps.
+//   fc.C  a thread that goes to sleep sets its mark, then checks the lock; the holder releases the lock, then checks
+//         for marks. At least one must see the other (StoreLoad): announce_light() and announce_heavy(), paid by
+//         sleepers.
 //   waiting.A  state, done: results.
 #pragma once
 

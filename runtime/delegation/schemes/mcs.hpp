@@ -1,12 +1,13 @@
 // mcs: a queue of waiting threads, each of which waits on a line of its own. A control: each executes its own operation.
 //   Source      Mellor-Crummey, Scott: "Algorithms for scalable synchronization on shared-memory multiprocessors", TOCS
 //               1991; how sleepers are passed over: Dice: "Malthusian locks", EuroSys 2017.
-//   How         Whoever sleeps would first have to be woken and get a processor, and all would wait for it. So the lock
-//               goes to the next one that is awake; sleepers on the way are set aside (parts/passed_over.hpp). One of
-//               them is told to queue up again when nobody awake is left, or when the lock changed hands often enough.
-//   Guarantees  first come, first served among those that are awake; who sleeps is woken after kChangesMax operations of
-//               others at the latest, one at a time; D1 to D3.
-//   Cost        an exchange, and a compare-and-swap where nobody waits.
+//   How         If the lock went to a sleeping thread, all would wait until it is woken and gets a processor. So the
+//               lock goes to the next thread that is awake; sleeping threads before it are set aside
+//               (parts/passed_over.hpp). One of them is woken to queue again when no thread in the queue is awake, or
+//               when the lock has changed hands often enough.
+//   Guarantees  first come, first served among the threads that are awake; a sleeping one is woken after at most
+//               kChangesMax operations of others, one thread at a time; D1 to D3.
+//   Cost        an exchange; without a waiting thread also a compare-and-swap.
 //   When not    more threads than processors, if the order counts: then `ticket`.
 // Orders
 //   mcs.A  the tail: acq_rel when swapped, release when emptied: what the last holder did, and a fresh cell's state.
@@ -120,8 +121,8 @@ class Mcs {
       waiting_.tell(*called, kAgain);
   }
 
-  // The one behind `last`. Null: there was none, and the lock is free. Then nobody will think of those that were passed
-  // over, so that one of them is called before.
+  // The thread behind `last`. Null: there was none, and the lock is free. No later holder may come, so one of the
+  // threads that were passed over is called before.
   Cell* next_of(Cell& last, Cell*& called) noexcept {
     Cell* next = last.next.load(std::memory_order_acquire);  // mcs.B
     if (next != nullptr) return next;

@@ -1,6 +1,6 @@
 // mutex: std::mutex, which every program has. A control: each thread executes its own operation.
 //   Source      the C library's, which sleeps in the kernel as soon as it is contended.
-//   Guarantees  D1 to D3; not fair.   Cost  two atomic exchanges; a system call where somebody waits.
+//   Guarantees  D1 to D3; not fair.   Cost  two atomic exchanges; a system call if a thread waits.
 //   When not    short operations that are contended all the time.   The waiting policy does not apply.
 //   Orders      the mutex's own.
 #pragma once

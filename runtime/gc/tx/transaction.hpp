@@ -13,14 +13,15 @@
 //     word.A  a commit or rollback releases the word; enlist_read and enlist_update acquire it. Without it a reader could
 //             take the new version and still read old fields.
 //     word.B  fields are stored with release after the word was made owned, and loaded with acquire before the word is
-//             looked at again: whoever sees a value of an owner sees that the object is owned, or newer. Without it a
-//             dirty value could pass for one of the snapshot.
-//     clock.A fetch_add (acq_rel) in commit and rollback; load (acquire) in begin and extend: who sees a time sees that
-//             all objects of the commit were owned before it.
+//             loaded again. So a thread that reads a value of an owner also sees that the object is owned, or newer.
+//             Without it a dirty value could be taken for one of the snapshot.
+//     clock.A fetch_add (acq_rel) in commit and rollback; load (acquire) in begin and extend. So a thread that sees a
+//             time also sees that all objects of the commit were owned before.
 //   Invariants
 //   T1 while depth_ is 0 the logs are empty.   T2 levels_[i] counts entries; counts grow with i.
-//   T3 whoever changes an object that has a short read gives it a version beyond known_: it owned the object after that
-//      read, and took its time after that (clock.A). So "free, and not newer than known_" means unchanged.
+//   T3 a transaction that changes an object after a short read of it gives it a version beyond known_: it has owned the
+//      object after that read, and has taken its time after that (clock.A). So "free, and not newer than known_" means
+//      unchanged.
 #pragma once
 
 #include "runtime/gc/logs/entries.hpp"

@@ -1,4 +1,5 @@
-// Transactions: what all transactions of a heap share: the clock, where logs lie, who runs alone, whose memory waits.
+// Transactions: the data that all transactions of a heap share: the clock, the store of logs, which transaction runs
+// alone, and memory in the limbo.
 #pragma once
 
 #include "runtime/gc/heap.hpp"

@@ -14,18 +14,19 @@
 //               thread that reads what it wrote (etl-wb's fetch-add on an unshared line is cheaper).
 // Why it is right
 //   D1 (commit) The clock is loaded when all locks are held, and what was read is validated after that. A commit whose
-//      version is v has loaded v - 1, so whoever sees the clock at v or later, and looks at records after that, sees
-//      all of that commit's locks: it meets a lock or the version, never the value before. Hence a snapshot s, taken
-//      from the clock, is stable: commits with versions up to s are visible, those still to lock will have later ones.
+//      version is v has loaded v - 1. So a thread that sees the clock at v or later, and then loads records, sees all
+//      of that commit's locks: it finds a lock or the new version, never an older version. Hence a snapshot s, taken
+//      from the clock, is stable: commits with versions up to s are visible, and later commits will have later
+//      versions.
 //   D2 (same version) Of two commits with one version neither has read what the other wrote, since a read of version v
 //      raises the clock to v, and the reader's own version is then v + 1 or more. Nor have both missed the other's
 //      write, in a circle of any length: each validated after its own locks, so a circle would order every lock before
 //      itself. Versions of one record grow strictly: it is locked at a version of at most the snapshot. Real time
 //      adds no circle: of the commits with one version, those that must come before one that has ended held their locks
-//      before its end, so whoever begins after it meets what they wrote and raises the clock.
-//   D3 (skip rule) There is none: that the clock has not moved does not say that nobody has committed.
-//   D4 (progress) Whoever fails on a version after its snapshot raises the clock to it first, a read-only attempt too:
-//      otherwise the next one meets the same version with the same snapshot, for ever.
+//      before its end. So a thread that begins after it finds their writes and raises the clock.
+//   D3 (skip rule) There is none: an unchanged clock does not prove that no thread has committed.
+//   D4 (progress) An attempt that fails on a version after its snapshot first raises the clock to it, a read-only
+//      attempt too. Otherwise the next attempt would find the same version with the same snapshot, for ever.
 //   D5 (privatization) A commit that waits for older attempts raises the clock to its version first: attempts publish
 //      the clock, and new ones would count as older for ever. Memory has an epoch of its own (reclaim/epoch.hpp).
 // Memory orders: P1, P2 and P4 as in etl_wb.hpp, with the raise in place of the fetch_add; in brackets the failure

@@ -14,22 +14,22 @@
 //               attempt ends. Two waiters (retry) that write the same stripe before they wait sometimes wake each
 //               other.
 //   When not    many aborts with large write sets; memory that uninstrumented code reads while transactions write it.
-// Why one look is enough
+// Why loading the record once is enough
 //   W1 (clock) A record is released with a clock value that its owner took, by fetch_add, after its last store to the
 //      stripe: commits after all writes, aborts after everything is back. So if a read's snapshot has reached the
 //      version of a release, the stores before that release happened before the snapshot was loaded.
 //   W2 (not dirty) A read loads value, then record, and accepts a free record of version o <= snapshot. If the value
 //      came from a store under a lock, the load acquired that store, so the record is that lock or something later: o
 //      is the lock's release or a later one, and by W1 every store up to that release happened before the read. The
-//      value is the last of these stores: what the owner left, never what it passed through.
+//      value is the last of these stores: the owner's final value, never an intermediate one.
 //   W3 (not old) If an owner had locked the record after the value was loaded and released it as o, its stores would by
-//      W1 have happened before the load. And who locks after the look takes a clock value after it: it is later than
-//      the snapshot, as the lock would have been seen otherwise.
-//   An abort that put the old version back would break W2: the value may be dirty and the record look untouched.
-// Memory of an attempt that aborts is freed at once, though pointers to it stood in shared memory. Only a read that W2
-//   turns down can have loaded such a pointer, and it returns to no user. Its blocks' own words are put back before
-//   they are freed (rollback(), and restore() before lifecycle::take_back()); a lock that is still held on a freed
-//   block's stripe is released by its record alone, which is not the block's memory.
+//      W1 have happened before the load. And an owner that locks after the record was loaded takes a clock value after
+//      that: it is later than the snapshot, because otherwise the load would have seen the lock.
+//   If an abort restored the old version, W2 would not hold: the value could be dirty while the record looks untouched.
+// Memory of an attempt that aborts is freed at once, although pointers to it were in shared memory. Only a read that W2
+//   rejects can have loaded such a pointer, and the user never gets it. The words of these blocks are restored before
+//   they are freed (rollback(), and restore() before lifecycle::take_back()). A lock that is still held on a freed
+//   block's stripe is released in the record only, which is not in the block's memory.
 // Memory orders; in brackets the failure without the pair
 //   P1 publish  record store(release) after the last data store / record CAS(acq_rel) of the next owner
 //               [the next owner notes an old value that is not the last]

@@ -1,10 +1,10 @@
 // two-phase: two-phase locking with visible readers and undo in place; starvation-free by wait-die.
 //   A read sets its thread's bit for the stripe (stripes.hpp) and checks for a writer. A write locks the ownership
 //   record, checks the bits of the other threads, and stores in place. Everything is held until the attempt ends.
-//   Nobody can write what was read, so there is no clock, no snapshot and no validation.
+//   No other attempt can write a stripe that was read, so there is no clock, no snapshot and no validation.
 //   Source      2PLSF: Ramalhete, Correia and Felber, PPoPP 2023; wait-die: Rosenkrantz, Stearns and Lewis, TODS 1978.
 //   Guarantees  opacity, and more: no attempt, not even one that will abort, reads uncommitted data. Publication and
-//               privatization safe without waiting: nobody still reads or writes what a commit has unlinked. (Memory
+//               privatization safe without waiting: no attempt reads or writes data that a commit has unlinked. (Memory
 //               that transactions free goes through reclamation all the same, so statistics and bounds are those of
 //               every algorithm and blocks return to the allocator in portions.)
 //   Conflicts   An attempt that meets one draws a ticket and keeps it until it commits. It waits for attempts with a
@@ -61,7 +61,8 @@ struct State {
   std::uint64_t drawn_after = 0;           // commits of the thread when it drew its ticket
   Log<Noted> noted;                        // what an attempt that asked to wait had read and written
   std::size_t noted_end = 0;
-  // Others read it, on conflicts only. relaxed throughout: who waits looks again until it sees what it waits for.
+  // Others read it, on conflicts only. relaxed throughout: a thread that waits checks again until the value has
+  // changed.
   std::atomic<std::uint64_t> ticket{kNoTicket};
 };
 

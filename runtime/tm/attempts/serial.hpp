@@ -31,7 +31,7 @@ void release(Descriptor& d) noexcept;
 void acquire_for_fork(const Descriptor& current) noexcept;
 void release_after_fork() noexcept;
 
-// The same around a change of what all attempts go by. Who waits in retry() runs again afterwards.
+// The same around a change of data that all attempts use. Transactions that wait in retry() run again afterwards.
 void acquire_for_change() noexcept;
 void release_after_change() noexcept;
 

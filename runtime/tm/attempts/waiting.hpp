@@ -1,8 +1,8 @@
 // waiting: a transaction that called retry() sleeps until something it has read changes.
 //   All waiters share one signature of kSignatureBits. A waiter sets a bit for each record that it has read. A commit
-//   wakes all sleepers if the bit of a record that it wrote is set. While nobody sleeps, a commit reads one word that
-//   nobody changes. Two records may have the same bit, so wake-ups can be spurious. A waiter with spurious wake-ups
-//   more often than every kRareNs polls for a while instead of sleeping, every kPollNs.
+//   wakes all sleepers if the bit of a record that it wrote is set. While no thread sleeps, a commit reads one word
+//   that does not change. Two records may have the same bit, so wake-ups can be spurious. A waiter with spurious
+//   wake-ups more often than every kRareNs polls for a while instead of sleeping, every kPollNs.
 //   Pauses    Under an algorithm without waits_for() (algorithm.hpp) any commit wakes, and only the body can tell
 //             whether the wait is over. If it is not, the waiter first pauses, deaf to wake-ups, in proportion to the
 //             time that the run took and for at least kPollNs. So it uses under 1 % of a core even beside constant

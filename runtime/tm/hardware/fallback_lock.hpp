@@ -1,5 +1,6 @@
 // FallbackLock: the lock that hardware attempts read and others take.
-//   An attempt that has read it as free aborts as soon as somebody takes it: the processor sees the write to the line.
+//   An attempt that has read it as free aborts as soon as another thread takes it: the processor detects the write to
+//   its line.
 //   Cost  one exchange.   When not: many transactions that fall back; it is not fair.
 // Memory orders; in brackets the failure without the pair
 //   fallback.A  unlock()'s store(release) / lock()'s exchange(acquire), held()'s load(acquire)

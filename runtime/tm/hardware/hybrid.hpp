@@ -1,21 +1,23 @@
 // hybrid: transactions in hardware and in software at the same time: Hybrid NOrec.
-//   A hardware attempt runs the body with plain accesses. It has read NOrec's sequence word, so a software commit aborts
-//   it before anything is written back. A hardware commit that wrote moves the word by itself, but only while a software
-//   transaction runs: who reads in software then validates. Disjoint hardware transactions alone share no line that is
-//   written.
+//   A hardware attempt runs the body with plain accesses. It has read NOrec's sequence number, so a software commit
+//   aborts it before anything is written back. A hardware commit that wrote changes the sequence number itself, but
+//   only while a software transaction runs, whose reads then validate. Without software transactions, disjoint hardware
+//   transactions write no common cache line.
 //   Source      Dalessandro et al., ASPLOS 2011; Riegel et al., SPAA 2011. The counter of software transactions: docs/adr.
 //   Guarantees  those of norec: opacity, publication and privatization safe. A hardware attempt never acts on a torn
 //               state, because the processor aborts it first.
-//   Cost        beside the hardware's: three loads for each attempt, one more where it wrote.
-//   Too large   Where the transactions of a place do not fit into the hardware, most of them do not try (fit.hpp).
+//   Cost        besides the hardware's: three loads for each attempt, one more if it wrote.
+//   Too large   If the transactions at a place of the program do not fit into the hardware, most of them do not try it
+//               (fit.hpp).
 //   When not    transactions that mostly fall back: each software commit aborts all hardware attempts.
-// Why software sees no torn state
-//   H1  An attempt that committed while `software` was 0 had it in its read set: every software transaction that began
-//       later counted itself first, and reads what the attempt wrote.
-//   H2  An attempt that committed while it was not 0 moved the sequence word in the same instant as its data: who reads
-//       new data and then the word finds it moved.
-//   H3  A begun attempt aborts when a software commit takes the word, which it does before it writes anything.
-//   H4  What an attempt frees waits for quiescence, as it does in software: a reader in software may still look at it.
+// Why software sees no inconsistent state
+//   H1  An attempt that committed while `software` was 0 had this word in its read set. So every software transaction
+//       that began later has incremented it after the commit, and reads what the attempt wrote.
+//   H2  An attempt that committed while `software` was not 0 changed the sequence number at the same instant as its
+//       data. So a thread that reads new data and then the sequence number finds it changed.
+//   H3  A running attempt aborts when a software commit makes the sequence number odd, which happens before any
+//       write-back.
+//   H4  Blocks that an attempt frees wait for quiescence, as in software: a software reader may still read them.
 // Memory orders; in brackets the failure without the pair
 //   hybrid.A  software's fetch_add(seq_cst) / the load within a hardware transaction [the processor's conflict detection
 //             orders them; seq_cst makes the count visible before the software transaction's first read: H1]

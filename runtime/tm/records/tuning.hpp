@@ -2,9 +2,9 @@
 //   A thread of the runtime measures commits per second. Once the rate is steady, it tries each pair of kCandidates for
 //   kWindows windows and keeps the best. It starts over when the rate has changed for good and a minute has passed, so
 //   there are at most kChangesMax changes a minute. While nothing commits it tries nothing.
-//   A change  happens behind the gate, where nobody runs. All records are free then, and every version in them is older
-//             than the snapshot of whoever begins later. Sleepers in retry() run again, because their records now guard
-//             other words.
+//   A change  happens behind the gate, while no attempt runs. All records are free then, and every version in them is
+//             older than the snapshot of any later attempt. Sleepers in retry() run again, because their records now
+//             guard other words.
 //   Source    TinySTM, PPoPP 2008, climbs in steps of one. We take few, large steps: each one stops all threads, and a
 //             few pairs cover what can be gained (docs/adr/0011).
 //   Cost      a membarrier for each change, and all threads wait until the longest running attempt has ended.
