@@ -275,7 +275,7 @@ def test_the_explanation_counts_causes_and_samples_pairs(capsys: pytest.CaptureF
 
 
 def test_a_record_of_another_form_is_an_error() -> None:
-    with pytest.raises(LoamError, match="has not the schema's form"):
+    with pytest.raises(LoamError, match="does not fit the schema"):
         commands.explanation(
             asked(), records({"kind": "conflict", "cause": "same_word"}, commits=1, aborts_same_word=1)
         )
