@@ -1,4 +1,4 @@
-// access: how a barrier reads and writes.
+// access: the reads and writes of barriers.
 #pragma once
 
 #include "runtime/itm/thread.hpp"

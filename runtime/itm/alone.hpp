@@ -1,8 +1,9 @@
 // alone: a thread that is the only one with transactions runs them as plain code.
-//   A thread is a member from its first transaction to its end. While there is one member, it is the owner: its
-//   transactions that cannot be cancelled announce themselves, look once more whether it is still the owner, and run the
-//   code that has no barriers. Who becomes a member next takes that right away, and waits for the announced transaction.
-//   Guarantees  such a transaction runs while no other does. It cannot be taken back.
+//   A thread is a member from its first transaction to its end. A single member is the owner. A transaction of the
+//   owner that cannot be cancelled announces itself, checks once more that its thread is still the owner, and runs the
+//   code without barriers. The next thread that becomes a member ends the ownership, and waits for the announced
+//   transaction.
+//   Guarantees  such a transaction runs while no other does. It cannot be undone.
 //   Cost        begin two loads and a store, commit a store. To become the second member: a membarrier, and that wait.
 //   When not    a transaction that waits for a thread whose first transaction begins meanwhile: that one waits for it, as
 //               it would for any irrevocable transaction.

@@ -1,4 +1,4 @@
-// exceptions: those of C++ that an attempt has made, thrown or caught, taken back with it.
+// exceptions: C++ exceptions that an attempt has made, thrown or caught. An abort undoes this.
 #pragma once
 
 #include "runtime/itm/thread.hpp"

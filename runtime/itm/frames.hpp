@@ -1,5 +1,5 @@
-// frames: how large the frame of a function is that begins a transaction. The unwinder says it, once for each place that
-// begins: it takes microseconds.
+// frames: the size of the stack frame of a function that begins a transaction. The unwinder finds it, once for each
+// place that begins a transaction, because this takes microseconds.
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
 // hardware: attempts of hybrid-norec behind this interface (runtime/tm/hardware/hybrid.hpp has the algorithm).
-//   plain       The code without barriers. It frees at once, and says nothing of what it writes: so it commits only while
-//               no software transaction runs.
+//   plain       The code without barriers. It frees blocks at once, and does not report its writes. So it commits only
+//               while no software transaction runs.
 //   instrumented  Beside software transactions: the code with barriers, which are plain accesses here. It notes whether
-//               something was written, and frees after the commit, as software does.
-//   What hardware has no means for (a cancel, a part, going irrevocable) ends the attempt; the transaction then runs in
-//   software. A status of zero may be a page of code or a symbol that only the plain code touches: the first time, a place
-//   of the program runs it alone, outside of attempts.
+//               it has written, and frees blocks after the commit, as software does.
+//   Hardware cannot cancel, undo a part, or become irrevocable: then the attempt ends, and the transaction runs in
+//   software. A status of zero may come from a page of code or a symbol that only the plain code uses. So at the first
+//   such abort a place of the program runs the plain code alone, outside of attempts.
 //   Cost      begin about three loads, commit one; a barrier is an indirect call.
 //   When not  transactions that do not fit, which soon do not try (runtime/tm/hardware/fit.hpp); those that can be
 //             cancelled run in software always.

@@ -1,4 +1,4 @@
-// thread: what a thread's transactions of the libitm interface are made of, on top of the open form of runtime/tm/c.
+// thread: the data of a thread's transactions of the libitm interface, on top of the open form of runtime/tm/c.
 //   Private memory is accessed in place, without the algorithm:
 //     frames    the stack below where the transaction began: a clone's locals are written through barriers, and at
 //               commit a redo log would write them over the library's own frames. And the frame of the function that
@@ -6,7 +6,7 @@
 //     captured  blocks that the attempt has allocated: compiled code stores into them plainly as well, and the language's
 //               runtime reads exceptions plainly
 //   Invariants  T1  level 0 is the outermost transaction; `depth` levels are open.
-//               T2  what of private memory outlives a level that can be cancelled is in `undo` before it changes.
+//               T2  private memory that still exists after a cancelled level is saved in `undo` before it changes.
 #pragma once
 
 #include "runtime/itm/abi.hpp"

@@ -1,6 +1,6 @@
-// undo: what an attempt changed that no other thread sees, so that it can be put back: locals, new blocks, exceptions,
-// the program's own undo actions.
-//   Invariant  U1  a value within a frame that is gone is not put back: others' data lies there now.
+// undo: the old values of private data that an attempt changed: local variables, new blocks, exceptions; and the
+// program's own undo actions.
+//   Invariant  U1  a value in a frame that has ended is not restored, because other data may lie there now.
 #pragma once
 
 #include "runtime/tm/logs/log.hpp"

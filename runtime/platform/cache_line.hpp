@@ -1,4 +1,4 @@
-// The unit in which cores exchange memory.
+// The size of a cache line, the unit in which cores exchange memory.
 #pragma once
 
 #include <cstddef>

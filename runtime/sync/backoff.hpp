@@ -1,6 +1,6 @@
-// Backoff: waiting that does not hurt the one waited for.
-//   The first rounds pause the core for twice as long each time; later ones give it up, since the thread waited for may
-//   not be running: an unbounded spin stalls as soon as threads outnumber cores.
+// Backoff: waiting that does not slow down the thread for which it waits.
+//   The first rounds pause the core for twice as long each time; later ones yield it, because the other thread may not
+//   be running: an unbounded spin stalls as soon as there are more threads than cores.
 #pragma once
 
 #include "runtime/platform/machine.hpp"

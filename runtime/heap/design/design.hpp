@@ -1,8 +1,8 @@
 // Design: an allocator put together from factors at run time: a thread's cache in front of heaps of slabs.
 //   allocate  the thread's cache of the class; else a batch from the heap that the factor `heaps` names
 //   release   into the thread's cache, as far as `return-to` and `cache` let it; else to the heap of the block's slab
-//   The choices are branches that every design takes, so that two designs differ by what their factors do.
-//   When not  absolute speed: each call asks for some ten factors that a real allocator has fixed.
+//   The choices are branches that every design executes, so two designs differ only by the effects of their factors.
+//   When not  absolute speed: each call reads some ten factors, which are fixed in a real allocator.
 #pragma once
 
 #include "runtime/heap/design/heaps.hpp"

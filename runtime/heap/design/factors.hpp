@@ -1,4 +1,4 @@
-// Factors: the choices of which an allocator is made, and their values by name. A design is a list of them,
+// Factors: the design choices of an allocator, and their values by name. A design is a list of factors with values,
 // "metadata=block,return-to=owner"; a preset of allocators/design/ is such a list.
 //   A new choice is a member of Factors and its row: parsing, the dump and the messages read the table.
 #pragma once

@@ -1,7 +1,7 @@
-// Heaps: slabs by class, and who takes blocks from them. What the factors guard, order, carve, emptiness and purge decide,
-// is decided here.
-//   With guard=atomic a heap belongs to one thread, which takes no lock; others put what they free on the slab's own list
-//   and leave a note (mail), so that the owner looks only where something has come.
+// Heaps: slabs by class, and the threads that take blocks from them. Here the factors guard, order, carve, emptiness
+// and purge have their effect.
+//   With guard=atomic a heap belongs to one thread, which takes no lock. Other threads put the blocks that they free on
+//   the slab's own list and leave a note (mail), so the owner reads only lists that have new blocks.
 //   H1 used_bytes and slab_bytes are those of the heap's slabs, at quiescence; where emptiness > 0.
 //   Source  the two inequalities of emptiness: Hoard, ASPLOS 2000; public lists and mail: TBB's scalable allocator.
 #pragma once

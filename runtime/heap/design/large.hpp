@@ -1,5 +1,5 @@
-// Large blocks of a design: each a mapping of its own, given back when it is freed. So are blocks whose alignment is above
-// 16 bytes.
+// Large blocks of a design: each has a mapping of its own, which is unmapped when it is freed. Blocks whose alignment
+// is above 16 bytes are handled in the same way.
 #pragma once
 
 #include "runtime/platform/pages.hpp"

@@ -1,7 +1,7 @@
 // Slab: a run of blocks of one class, and the ways to find it from a block.
 //   U1 used + free + remote + (capacity - carved) = capacity, at quiescence.
-//   U2 a slab is in one of the two lists that its heap has of its class: of those with a block to give, or of the others. One
-//      that has only what other threads have freed is among the others until the heap looks.
+//   U2 a heap has two lists for each class: slabs with a free block, and the others. A slab is in one of them. A slab
+//      whose only free blocks were freed by other threads is among the others until the heap checks it.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"

@@ -1,11 +1,11 @@
 // FirstFit: memory as one list of free chunks in the order of their addresses: paper 003's sequential fits.
-//   take  goes along the list from its start to the first chunk that is long enough, cuts what was asked for from its
-//         front and leaves the remainder in its place.
-//   give  puts a chunk back in its place, and joins it with its neighbours where these are free.
+//   take  searches the list from its start for the first chunk that is long enough, cuts the block from its front, and
+//         leaves the remainder in the list.
+//   give  returns a chunk to the list, and joins it with neighbours that are free.
 //   Cost      take walks along the list. give begins its walk at the free chunk nearest below that an index of 16 KiB pieces
 //             of the region names; without the index it walks from the start.
 //   When not  many free chunks of different sizes: each call walks past them.
-//   Not for several threads: its owner sees to that.
+//   Not thread-safe: its owner has to guard it.
 //   F1 the chunks ascend, and no two touch.   F2 bytes() is the sum of their lengths.
 //   F3 the index names the first chunk that begins in each piece.
 #pragma once

@@ -1,15 +1,16 @@
-// Manager: paper 003's memory manager. One region with a hard limit, a list of what is free of it, and a private pool for
-// each thread: contiguous memory that the thread alone takes from and gives to.
-//   provide()  outside of attempts, as two sections of the manager's own: the first gives what is left of the pool back to
+// Manager: paper 003's memory manager. It has one region with a hard limit, a list of its free memory, and a private
+// pool for each thread: contiguous memory that only this thread uses.
+//   provide()  refills a pool outside of attempts, in two critical sections: the first returns the rest of the pool to
 //              the region, the second takes a new pool, twice as long as the last one.
-//   A section is a hardware transaction where there are any, and has a lock else (sync/elided_lock.hpp).
-//   With Settings::steal a thread that finds the region used up takes the block from another thread's pool. Every use of a pool
-//   then holds its guard: a thief waits for it, and a hardware attempt, which only looks whether it is held, is aborted by
-//   the thief that takes it, so that the owner begins again.
+//   A critical section is a hardware transaction if the machine has them, and otherwise takes a lock
+//   (sync/elided_lock.hpp). With Settings::steal, a thread that finds the region used up takes the block from another
+//   thread's pool. Every use of a pool then holds its guard, and a thief waits for it. A hardware attempt only reads
+//   the guard; a thief that takes the guard aborts the attempt, so the owner begins again.
 //   Guarantees  the region never grows: memory in use and the pools of all threads stay below Settings::limit_bytes.
-//   When not    threads that free what others allocate: a block goes to the pool of the thread that frees it, and stays.
-//   M1 a chunk is used, or in one pool, or in the region's list.   M2 no thread holds two pools' guards but
-//   the one that forks; who holds a guard may take the lock, and nobody the other way round.
+//   When not    threads that free blocks of others: a block goes to the pool of the thread that frees it, and stays
+//               there.
+//   M1 a chunk is used, or in one pool, or in the region's list.   M2 no thread holds the guards of two pools, except
+//   the one that forks. A thread that holds a guard may take the lock; a thread that holds the lock takes no guard.
 #pragma once
 
 #include "runtime/heap/pool/first_fit.hpp"
