@@ -97,10 +97,36 @@ def test_forks_and_program_chains_verify(program: Path, folder: Path) -> None:
     )
     forked = prove(UNDER_TEST, compile_c(folder, "forks", source))
     assert forked.status == "proven" and len(forked.processes) == 2
-    # The shell's own part has no exit record; 0.8 s beside it keep its share small on a loaded machine too.
     chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; exec {program} 400")
     assert chain.status == "proven", chain.reasons
     assert len(chain.processes) == 3
+
+
+WRAPPER = f"""#include <string.h>
+#include <unistd.h>
+{BURN}
+int main(int argc, char** argv) {{
+  burn(60);
+  if (strcmp(argv[1], "--clear") == 0) execle(argv[2], argv[2], argv[3], (char*)0, (char*[]){{0}});
+  execv(argv[1], argv + 1);
+  return 1;
+}}"""
+
+
+def test_wrapper_that_executes_a_proven_program_verifies_by_its_start(program: Path, folder: Path) -> None:
+    wrapper = compile_c(folder, "wrapper", WRAPPER)
+    proof = prove(UNDER_TEST, wrapper, wrapper, program, 60)
+    assert proof.status == "proven", proof.reasons
+    assert [p["status"] for p in proof.processes] == ["proven"] * 3
+    assert any("executed another program" in note for note in proof.notes)
+
+
+def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder: Path) -> None:
+    wrapper = compile_c(folder, "clearing", WRAPPER)
+    assert prove(UNDER_TEST, wrapper, "--clear", program, 60).status == "unproven"
+    ends = compile_c(folder, "ending", f"#include <unistd.h>\n{BURN}int main(void) {{ burn(60); _exit(0); }}")
+    proof = prove(UNDER_TEST, wrapper, ends)
+    assert proof.status == "unproven" and [p["status"] for p in proof.processes] == ["unproven"] * 2
 
 
 # ---- the object is no allocator ----
