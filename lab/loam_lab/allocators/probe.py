@@ -93,6 +93,7 @@ def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dic
     return {
         "LD_PRELOAD": ":".join(_without_separators(path) for path in preload),
         "LOAM_PROBE": str(proof_file.absolute()),
+        **({"LOAM_PROBE_FORWARDS": "1"} if allocator.path is None or allocator.forwards == "glibc" else {}),
         "LOAM_PROBE_VARIABLES": ",".join(sorted(registry.setting_variables() | set(allocator.environment))),
         **allocator.environment,
     }
@@ -224,7 +225,7 @@ def _judge_ends(images: Sequence[_Image], notes: list[str]) -> None:
                 "be looked at when it ends",
             )
         else:
-            image.unproven.append("it has no exit record (it ended by a signal, by _exit, or executed another program)")
+            image.unproven.append("it has no exit record (it ended by a signal or its own system call, or executed another program)")
 
 
 def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, notes: list[str]) -> None:

@@ -50,7 +50,7 @@ class DsmSynch {
       // Nobody looks at these before the link, and nobody ever does where no client was before.
       cell.state.store(kWaiting, std::memory_order_relaxed);  // relaxed: published by dsm.B
       call.write(cell.operation);                             // published by dsm.B
-      before->next.store(&cell, std::memory_order_release);  // dsm.B
+      before->next.store(&cell, std::memory_order_release);   // dsm.B
       const std::uint32_t state = waiting_.wait(cell, kWaiting);
       if (state != kExecutor) return call.take(state == kThrew, cell.operation.payload);
     }

@@ -77,7 +77,7 @@ def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: st
     linked = compile_c(folder, f"linked-{other}", MAIN, "-Wl,--no-as-needed", str(registry.load(other).path))
     proof = prove(name, linked)
     # They leave operators to others: here jemalloc's, which would free their blocks.
-    if name in ("tbb", "bump", "pool", "design"):
+    if name in ("tbb", "bump"):
         assert proof.status == "wrong" and "operator delete comes from" in told(proof)
     else:
         assert proof.status == "proven", proof.reasons
@@ -124,7 +124,7 @@ def test_wrapper_that_executes_a_proven_program_verifies_by_its_start(program: P
 def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder: Path) -> None:
     wrapper = compile_c(folder, "clearing", WRAPPER)
     assert prove(UNDER_TEST, wrapper, "--clear", program, 60).status == "unproven"
-    ends = compile_c(folder, "ending", f"#include <unistd.h>\n{BURN}int main(void) {{ burn(60); _exit(0); }}")
+    ends = compile_c(folder, "ending", f"{ENDS}int main(void) {{ burn(60); raise(SIGKILL); }}")
     proof = prove(UNDER_TEST, wrapper, ends)
     assert proof.status == "unproven" and [p["status"] for p in proof.processes] == ["unproven"] * 2
 
@@ -223,11 +223,30 @@ def test_other_linker_namespace(folder: Path) -> None:
     assert prove(UNDER_TEST, compile_c(folder, "namespaces", source), plugin).status == "unproven"
 
 
-@pytest.mark.parametrize("ending", ["_exit(0)", "quick_exit(0)", "abort()", "raise(SIGKILL)"])
-def test_end_without_exit_handlers(ending: str, folder: Path) -> None:
-    source = f"#include <signal.h>\n#include <unistd.h>\n{BURN}int main(void) {{ burn(30); {ending}; }}"
-    proof = prove(UNDER_TEST, compile_c(folder, "ends", source))
+ENDS = f"#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n{BURN}"
+
+
+@pytest.mark.parametrize("ending", ["syscall(SYS_exit_group, 0)", "abort()", "raise(SIGKILL)"])
+def test_end_that_nothing_is_told_of(ending: str, folder: Path) -> None:
+    proof = prove(UNDER_TEST, compile_c(folder, "ends", f"{ENDS}int main(void) {{ burn(30); {ending}; }}"))
     assert proof.status == "unproven" and "no exit record" in told(proof)
+
+
+@pytest.mark.parametrize("ending", ["_exit(0)", "_Exit(0)", "quick_exit(0)"])
+def test_end_without_exit_handlers_verifies(ending: str, folder: Path) -> None:
+    program = compile_c(folder, "quick", f"{ENDS}int main(void) {{ burn(30); {ending}; }}")
+    proof = prove(UNDER_TEST, program)
+    assert proof.status == "proven" and len(proof.processes) == 1, proof.reasons
+    # Its heap is looked at there too.
+    libc = f"{ENDS}void* __libc_malloc(size_t);\nint main(void) {{ __libc_malloc(100); burn(30); {ending}; }}"
+    assert prove(UNDER_TEST, compile_c(folder, "quick-libc", libc)).status == "wrong"
+
+
+def test_forked_children_that_end_without_exit_handlers_verify(folder: Path) -> None:
+    for fork in ("fork", "vfork"):  # a child of vfork has its parent's memory
+        source = f"{ENDS}int main(void) {{ if ({fork}() == 0) _exit(0); burn(30); wait(0); return 0; }}"
+        proof = prove(UNDER_TEST, compile_c(folder, fork, source))
+        assert proof.status == "proven" and len(proof.processes) == 2, proof.reasons
 
 
 def test_wrapper_that_clears_the_environment(program: Path) -> None:
