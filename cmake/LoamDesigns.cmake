@@ -1,5 +1,5 @@
-# The allocators of lab/design, each a shared object to preload: its own file, exported.cpp, and the layers below, which are
-# compiled once more as for libloam-malloc.so. In the preset `sim` they are instrumented: a part of the program.
+# The allocators of lab/design, each a shared object to preload: its own file, exported.cpp, operators.cpp, and the layers
+# below, which are compiled once more as for libloam-malloc.so. In the preset `sim` they are instrumented: a part of the program.
 if(LOAM_SANITIZE)
   return()
 endif()
@@ -14,6 +14,7 @@ endforeach()
 function(loam_design_library name)
   set(target loam-${name})
   add_library(${target} SHARED "${CMAKE_SOURCE_DIR}/lab/design/${name}.cpp" "${CMAKE_SOURCE_DIR}/lab/design/exported.cpp"
+              "${CMAKE_SOURCE_DIR}/lab/design/operators.cpp"
               ${loam_design_sources})
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:loam-flags>)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-builtin-malloc -fno-builtin-calloc

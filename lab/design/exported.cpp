@@ -1,4 +1,4 @@
-// malloc and its kin over exported.hpp. operator new is left to the C++ library, which calls malloc.
+// malloc and its kin over exported.hpp.
 #include "lab/design/exported.hpp"
 
 #include <bit>
@@ -11,17 +11,15 @@
 
 namespace {
 
-constexpr std::size_t kPage = 4096, kMallocAlignment = 16;
+using loam::design::allocate_multiple;
+using loam::design::kMallocAlignment;
+
+constexpr std::size_t kPage = 4096;
 
 void* or_error(void* block) noexcept {
   if (block == nullptr) [[unlikely]]
     errno = ENOMEM;
   return block;
-}
-
-void* aligned(std::size_t alignment, std::size_t bytes) noexcept {
-  return alignment <= kMallocAlignment ? loam::design::allocate(bytes < alignment ? alignment : bytes)
-                                       : loam::design::allocate_aligned(alignment, bytes);
 }
 
 }  // namespace
@@ -68,18 +66,21 @@ LOAM_SHOWN void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
     errno = EINVAL;
     return nullptr;
   }
-  return or_error(aligned(alignment, bytes));
+  return or_error(allocate_multiple(alignment, bytes));
 }
 
 LOAM_SHOWN void* memalign(std::size_t alignment, std::size_t bytes) {
-  return or_error(aligned(alignment <= kMallocAlignment ? kMallocAlignment : std::bit_ceil(alignment), bytes));
+  return or_error(
+      allocate_multiple(alignment <= kMallocAlignment ? kMallocAlignment : std::bit_ceil(alignment), bytes));
 }
-LOAM_SHOWN void* valloc(std::size_t bytes) { return or_error(aligned(kPage, bytes)); }
-LOAM_SHOWN void* pvalloc(std::size_t bytes) { return or_error(aligned(kPage, (bytes + kPage - 1) / kPage * kPage)); }
+LOAM_SHOWN void* valloc(std::size_t bytes) { return or_error(allocate_multiple(kPage, bytes)); }
+LOAM_SHOWN void* pvalloc(std::size_t bytes) {
+  return or_error(allocate_multiple(kPage, (bytes + kPage - 1) / kPage * kPage));
+}
 
 LOAM_SHOWN int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
   if (alignment < sizeof(void*) || !std::has_single_bit(alignment)) return EINVAL;
-  void* const block = aligned(alignment, bytes);
+  void* const block = allocate_multiple(alignment, bytes);
   if (block == nullptr) return ENOMEM;
   *out = block;
   return 0;

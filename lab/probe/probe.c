@@ -6,7 +6,9 @@
 //            here, in the tables of the mapped objects, in the order in which the dynamic linker searches them.
 //   Unlike   dlsym + dladdr this also sees through canonical PLT entries: a program not built position-independent that
 //            takes the address of malloc makes &malloc an address inside the program, although calls go elsewhere.
-//   Not seen A process that ends without exit handlers (_exit, quick_exit, a signal) writes no exit record: unproven.
+//   Ends     exit, quick_exit, and _exit where a program calls it by name, as workers of stress-ng and of Python's
+//            multiprocessing do.
+//   Not seen A process that ends by a signal or its own system call writes no exit record: unproven.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +17,10 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "line.h"
@@ -25,22 +29,55 @@
 // The order is not significant; lab/loam_lab/allocators/probe.py decides which of them matter.
 // clang-format off: one row per family reads better than one name per line
 static const char* const kSymbols[] = {
-    "malloc", "free", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign", "malloc_usable_size",
-    "valloc", "pvalloc", "reallocarray", "malloc_trim", "mallinfo", "mallinfo2", "mallopt", "malloc_stats", "malloc_info",
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+    "malloc_usable_size",
+    "valloc",
+    "pvalloc",
+    "reallocarray",
+    "malloc_trim",
+    "mallinfo",
+    "mallinfo2",
+    "mallopt",
+    "malloc_stats",
+    "malloc_info",
     // operator new, new[]: plain, nothrow, aligned, aligned nothrow
-    "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
-    "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZnwmSt11align_val_t",
+    "_ZnamSt11align_val_t",
+    "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t",
     // operator delete, delete[]: plain, sized, nothrow, aligned, sized aligned, aligned nothrow
-    "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t",
-    "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdaPv",
+    "_ZdlPvm",
+    "_ZdaPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t",
+    "_ZdaPvSt11align_val_t",
+    "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
     "_ZdaPvSt11align_val_tRKSt9nothrow_t",
 };
 // clang-format on
 enum { kSymbolCount = sizeof kSymbols / sizeof kSymbols[0], kObjectsMax = 16, kBuildIdMax = 32 };
 
 static char proof_file[PATH_MAX];
-static pid_t start_pid;           // process in which the constructor ran; differs from getpid() in a forked child
-static const char* malloc_owner;  // soname of the object behind malloc at start; points into that object
+static pid_t start_pid;   // process in which the constructor ran; differs from getpid() in a forked child
+static bool libc_serves;  // libc's own heap is behind malloc: there is nothing to prove
+static pid_t ended_pid;   // process whose exit record is written; a child of vfork shares it with its parent
+
+static void probe_exit(void);
 
 static void begin_line(const char* kind) {
   text_used = 0;
@@ -213,7 +250,9 @@ __attribute__((constructor)) static void probe_start(int argc, char** argv, char
   start_pid = getpid();
   memset(providers.of_symbol, -1, sizeof providers.of_symbol);
   dl_iterate_phdr(note_providers, NULL);
-  if (providers.of_symbol[0] >= 0) malloc_owner = providers.objects[providers.of_symbol[0]].soname;
+  const char* const owner = providers.of_symbol[0] < 0 ? NULL : providers.objects[providers.of_symbol[0]].soname;
+  libc_serves = (owner != NULL && strcmp(owner, "libc.so.6") == 0) ||
+                environment(variables, "LOAM_PROBE_FORWARDS", strlen("LOAM_PROBE_FORWARDS")) != NULL;
   begin_line("start");
   put_key("exe");
   put_program_path();
@@ -221,6 +260,7 @@ __attribute__((constructor)) static void probe_start(int argc, char** argv, char
   put_variables(variables);
   put_providers();
   write_line();
+  at_quick_exit(probe_exit);
   errno = saved;
 }
 
@@ -270,7 +310,8 @@ static int namespaces(void) {
 }
 
 __attribute__((destructor)) static void probe_exit(void) {
-  if (proof_file[0] == '\0') return;
+  // relaxed: one of several threads that end the process at once writes its record, whichever.
+  if (proof_file[0] == '\0' || __atomic_exchange_n(&ended_pid, getpid(), __ATOMIC_RELAXED) == getpid()) return;
   const int saved = errno;
   begin_line("exit");
   put_cpu();
@@ -283,12 +324,11 @@ __attribute__((destructor)) static void probe_exit(void) {
   put(seen.jvm ? "true" : "false");
   put_key_number("namespaces", namespaces());
   // Where libc itself serves malloc the numbers would prove nothing, and asking takes the locks of its arenas, which a
-  // program that calls exit from a signal handler may hold.
-  const bool libc_serves = malloc_owner != NULL && strcmp(malloc_owner, "libc.so.6") == 0;
+  // program that ends in a signal handler may hold.
   if (seen.libc != NULL && !libc_serves) {
     const ElfW(Sym)* symbol = find(seen.libc, "mallinfo2");
     if (symbol != NULL) {
-      struct mallinfo2 (*const own_mallinfo2)(void) = (struct mallinfo2 (*)(void))(seen.libc->base + symbol->st_value);
+      struct mallinfo2 (*const own_mallinfo2)(void) = (struct mallinfo2(*)(void))(seen.libc->base + symbol->st_value);
       const struct mallinfo2 heap = own_mallinfo2();
       put_key_number("libc_arena_bytes", (long long)heap.arena);
       put_key_number("libc_mapped_bytes", (long long)heap.hblkhd);
@@ -297,3 +337,9 @@ __attribute__((destructor)) static void probe_exit(void) {
   write_line();
   errno = saved;
 }
+
+__attribute__((visibility("default"))) void _exit(int status) {
+  probe_exit();
+  for (;;) syscall(SYS_exit_group, status);
+}
+__attribute__((visibility("default"), alias("_exit"))) void _Exit(int status);

@@ -74,6 +74,7 @@ class _Image:
     exit: dict[str, Any] | None = None
     cpu_s: float = 0.0
     after_exit_s: float = 0.0
+    executed: _Image | None = None  # the program that took its place in the same process
     wrong: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)
 
@@ -92,6 +93,7 @@ def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dic
     return {
         "LD_PRELOAD": ":".join(_without_separators(path) for path in preload),
         "LOAM_PROBE": str(proof_file.absolute()),
+        **({"LOAM_PROBE_FORWARDS": "1"} if allocator.path is None or allocator.forwards == "glibc" else {}),
         "LOAM_PROBE_VARIABLES": ",".join(sorted(registry.setting_variables() | set(allocator.environment))),
         **allocator.environment,
     }
@@ -114,6 +116,7 @@ def read(
         warnings.append(f"{damaged} damaged lines in the proof file; their processes count as unproven; run again")
     for image in images:
         _judge(image, allocator, warnings, notes)
+    _judge_ends(images, notes)
     _account(images, cpu_s, pid)
     total = max(cpu_s, sum(image.cpu_s + image.after_exit_s for image in images))
     by_status = {"proven": 0.0, "wrong": 0.0, "unproven": 0.0}
@@ -164,6 +167,9 @@ def _images(proof_file: Path) -> tuple[list[_Image], int]:
             continue
         if kind == "start":
             image = _Image(pid, record)
+            before = latest.get(pid)
+            if before is not None and before.exit is None:
+                before.executed = image
             latest[pid] = image
             images.append(image)
         elif kind == "exit":
@@ -201,10 +207,25 @@ def _judge(image: _Image, allocator: Allocator, warnings: list[str], notes: list
                 "the program contains a malloc of its own that it does not export: its calls stay inside"
             )
         _judge_variables(image, start, allocator, warnings)
-    if image.exit is None:
-        image.unproven.append("it has no exit record (it ended by a signal, by _exit, or executed another program)")
-    else:
+    if image.exit is not None:
         _judge_exit(image, image.exit, allocator, warnings)
+
+
+def _judge_ends(images: Sequence[_Image], notes: list[str]) -> None:
+    """Programs without an exit record. One that executed another program, as wrappers do, counts by its start record if
+    the other one is proven: both had the same environment.
+    """
+    for image in reversed(images):  # a wrapper may execute a wrapper
+        if image.exit is not None:
+            continue
+        if image.executed is not None and image.executed.status == "proven":
+            _add(
+                notes,
+                f"{Path(_exe(image)).name} executed another program; it counts by its start, since libc's heap cannot "
+                "be looked at when it ends",
+            )
+        else:
+            image.unproven.append("it has no exit record (it ended by a signal or its own system call, or executed another program)")
 
 
 def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, notes: list[str]) -> None:

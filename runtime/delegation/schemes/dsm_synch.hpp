@@ -9,8 +9,8 @@
 //   Cost        an exchange; if no client follows, also a compare-and-swap.
 //   When not    caches are coherent: cc-synch needs no compare-and-swap.
 // Orders
-//   dsm.A  the tail: acq_rel when swapped, release when emptied: what the combiner before did, and a cell's fresh state.
-//   dsm.B  next: release when linked, acquire by the combiner: the operation in the cell that is linked.
+//   dsm.A  the tail: acq_rel when swapped, release when emptied: what the combiner before did, and a cell's empty link.
+//   dsm.B  next: release when linked, acquire by the combiner: the operation and the fresh state of the linked cell.
 //   waiting.A  state: results, and what the operations before did.
 #pragma once
 
@@ -46,11 +46,12 @@ class DsmSynch {
     Cell& cell = Cells::take();
     const GiveBack give_back{cell};
     cell.next.store(nullptr, std::memory_order_relaxed);                          // relaxed: published by dsm.A
-    cell.state.store(kWaiting, std::memory_order_relaxed);                        // relaxed: published by dsm.A
-    call.write(cell.operation);                                                   // published by dsm.B
     if (Cell* const before = tail_.exchange(&cell, std::memory_order_acq_rel)) {  // dsm.A
       LOAM_POINT("dsm-synch: between exchange and link");
-      before->next.store(&cell, std::memory_order_release);  // dsm.B
+      // Nobody looks at these before the link, and nobody ever does where no client was before.
+      cell.state.store(kWaiting, std::memory_order_relaxed);  // relaxed: published by dsm.B
+      call.write(cell.operation);                             // published by dsm.B
+      before->next.store(&cell, std::memory_order_release);   // dsm.B
       const std::uint32_t state = waiting_.wait(cell, kWaiting);
       if (state != kExecutor) return call.take(state == kThrew, cell.operation.payload);
     }

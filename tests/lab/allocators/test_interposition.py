@@ -77,7 +77,7 @@ def test_preload_wins_over_a_real_allocator_the_program_was_linked_with(name: st
     linked = compile_c(folder, f"linked-{other}", MAIN, "-Wl,--no-as-needed", str(registry.load(other).path))
     proof = prove(name, linked)
     # They leave operators to others: here jemalloc's, which would free their blocks.
-    if name in ("tbb", "bump", "pool", "design"):
+    if name in ("tbb", "bump"):
         assert proof.status == "wrong" and "operator delete comes from" in told(proof)
     else:
         assert proof.status == "proven", proof.reasons
@@ -97,10 +97,36 @@ def test_forks_and_program_chains_verify(program: Path, folder: Path) -> None:
     )
     forked = prove(UNDER_TEST, compile_c(folder, "forks", source))
     assert forked.status == "proven" and len(forked.processes) == 2
-    # The shell's own part has no exit record; 0.8 s beside it keep its share small on a loaded machine too.
     chain = prove(UNDER_TEST, "/bin/sh", "-c", f"{program} 400; exec {program} 400")
     assert chain.status == "proven", chain.reasons
     assert len(chain.processes) == 3
+
+
+WRAPPER = f"""#include <string.h>
+#include <unistd.h>
+{BURN}
+int main(int argc, char** argv) {{
+  burn(60);
+  if (strcmp(argv[1], "--clear") == 0) execle(argv[2], argv[2], argv[3], (char*)0, (char*[]){{0}});
+  execv(argv[1], argv + 1);
+  return 1;
+}}"""
+
+
+def test_wrapper_that_executes_a_proven_program_verifies_by_its_start(program: Path, folder: Path) -> None:
+    wrapper = compile_c(folder, "wrapper", WRAPPER)
+    proof = prove(UNDER_TEST, wrapper, wrapper, program, 60)
+    assert proof.status == "proven", proof.reasons
+    assert [p["status"] for p in proof.processes] == ["proven"] * 3
+    assert any("executed another program" in note for note in proof.notes)
+
+
+def test_wrapper_whose_program_is_not_proven_is_not_either(program: Path, folder: Path) -> None:
+    wrapper = compile_c(folder, "clearing", WRAPPER)
+    assert prove(UNDER_TEST, wrapper, "--clear", program, 60).status == "unproven"
+    ends = compile_c(folder, "ending", f"{ENDS}int main(void) {{ burn(60); raise(SIGKILL); }}")
+    proof = prove(UNDER_TEST, wrapper, ends)
+    assert proof.status == "unproven" and [p["status"] for p in proof.processes] == ["unproven"] * 2
 
 
 # ---- the object is no allocator ----
@@ -197,11 +223,31 @@ def test_other_linker_namespace(folder: Path) -> None:
     assert prove(UNDER_TEST, compile_c(folder, "namespaces", source), plugin).status == "unproven"
 
 
-@pytest.mark.parametrize("ending", ["_exit(0)", "quick_exit(0)", "abort()", "raise(SIGKILL)"])
-def test_end_without_exit_handlers(ending: str, folder: Path) -> None:
-    source = f"#include <signal.h>\n#include <unistd.h>\n{BURN}int main(void) {{ burn(30); {ending}; }}"
-    proof = prove(UNDER_TEST, compile_c(folder, "ends", source))
+ENDS = f"#include <signal.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n{BURN}"
+
+
+@pytest.mark.parametrize("ending", ["syscall(SYS_exit_group, 0)", "abort()", "raise(SIGKILL)"])
+def test_end_that_nothing_is_told_of(ending: str, folder: Path) -> None:
+    proof = prove(UNDER_TEST, compile_c(folder, "ends", f"{ENDS}int main(void) {{ burn(30); {ending}; }}"))
     assert proof.status == "unproven" and "no exit record" in told(proof)
+
+
+@pytest.mark.parametrize("ending", ["_exit(0)", "_Exit(0)", "quick_exit(0)"])
+def test_end_without_exit_handlers_verifies(ending: str, folder: Path) -> None:
+    program = compile_c(folder, "quick", f"{ENDS}int main(void) {{ burn(30); {ending}; }}")
+    proof = prove(UNDER_TEST, program)
+    assert proof.status == "proven" and len(proof.processes) == 1, proof.reasons
+    # Its heap is looked at there too.
+    taken = '((void* (*)(size_t))dlsym(dlopen("libc.so.6", RTLD_NOW), "malloc"))(100)'
+    libc = f"#include <dlfcn.h>\n{ENDS}int main(void) {{ {taken}; burn(30); {ending}; }}"
+    assert prove(UNDER_TEST, compile_c(folder, "quick-libc", libc)).status == "wrong"
+
+
+def test_forked_children_that_end_without_exit_handlers_verify(folder: Path) -> None:
+    for fork in ("fork", "vfork"):  # a child of vfork has its parent's memory
+        source = f"{ENDS}int main(void) {{ if ({fork}() == 0) _exit(0); burn(30); wait(0); return 0; }}"
+        proof = prove(UNDER_TEST, compile_c(folder, fork, source))
+        assert proof.status == "proven" and len(proof.processes) == 2, proof.reasons
 
 
 def test_wrapper_that_clears_the_environment(program: Path) -> None:

@@ -8,12 +8,15 @@ import org.loam.jvm.tm.Library;
  * Work that is not measured, on data of its own, until the compiler has done its part: until the
  * threads' processor time for a transaction stays the same over some rounds, and the compiler is
  * idle in them. The first alone would not do: code that waits for the compiler costs the same all
- * the time. The collector's time is not in it.
+ * the time. Where single rounds differ by themselves, as on a noisy machine, more rounds must agree
+ * in their medians. The collector's time is not in it.
  */
 final class WarmUp {
   private static final long ROUND_NS = 50_000_000;
   private static final int STEADY_ROUNDS = 5;
   private static final double STEADY_SPREAD = 1.15;
+  private static final int LEVEL_ROUNDS = 10; // before, and after
+  private static final double LEVEL_SPREAD = 1.05;
   private static final double IDLE_SHARE = 0.05;
   private static final long LIMIT_NS = 15_000_000_000L;
 
@@ -63,13 +66,38 @@ final class WarmUp {
 
   /** uneven: of rounds that differ by themselves only the compiler says something. */
   static boolean isSteady(List<Round> rounds, boolean uneven) {
-    if (rounds.size() < STEADY_ROUNDS) {
-      return false;
-    }
-    List<Round> last = rounds.subList(rounds.size() - STEADY_ROUNDS, rounds.size());
-    double least = last.stream().mapToDouble(Round::cost).min().orElseThrow();
-    double most = last.stream().mapToDouble(Round::cost).max().orElseThrow();
-    double compiling = last.stream().mapToDouble(Round::compiling).average().orElseThrow();
-    return (uneven || most <= STEADY_SPREAD * least) && compiling <= IDLE_SHARE;
+    return isIdle(rounds, STEADY_ROUNDS) && (uneven || isNarrow(rounds))
+        || isIdle(rounds, 2 * LEVEL_ROUNDS) && isLevel(rounds);
+  }
+
+  private static boolean isIdle(List<Round> rounds, int count) {
+    return rounds.size() >= count
+        && last(rounds, count).stream().mapToDouble(Round::compiling).average().orElseThrow()
+            <= IDLE_SHARE;
+  }
+
+  private static boolean isNarrow(List<Round> rounds) {
+    double[] costs = sortedCosts(last(rounds, STEADY_ROUNDS));
+    return costs[costs.length - 1] <= STEADY_SPREAD * costs[0];
+  }
+
+  private static boolean isLevel(List<Round> rounds) {
+    List<Round> both = last(rounds, 2 * LEVEL_ROUNDS);
+    double before = median(both.subList(0, LEVEL_ROUNDS));
+    double after = median(last(both, LEVEL_ROUNDS));
+    return Math.max(before, after) <= LEVEL_SPREAD * Math.min(before, after);
+  }
+
+  private static double median(List<Round> rounds) {
+    double[] costs = sortedCosts(rounds);
+    return (costs[costs.length / 2] + costs[(costs.length - 1) / 2]) / 2;
+  }
+
+  private static double[] sortedCosts(List<Round> rounds) {
+    return rounds.stream().mapToDouble(Round::cost).sorted().toArray();
+  }
+
+  private static List<Round> last(List<Round> rounds, int count) {
+    return rounds.subList(rounds.size() - count, rounds.size());
   }
 }

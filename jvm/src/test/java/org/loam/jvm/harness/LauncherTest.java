@@ -71,6 +71,20 @@ class LauncherTest {
   }
 
   @Test
+  void warmUpEndsOnANoisyMachineWhereTheMediansStay() {
+    double[] noisy = new double[20];
+    double[] falling = new double[20];
+    for (int i = 0; i < 20; ++i) {
+      noisy[i] = i % 4 == 0 ? 1.4 : 1 + i % 3 * 0.02;
+      falling[i] = 3 - i * 0.1;
+    }
+    assertTrue(isSteady(0, noisy));
+    assertFalse(isSteady(0, java.util.Arrays.copyOf(noisy, 19)));
+    assertFalse(isSteady(0.5, noisy));
+    assertFalse(isSteady(0, falling));
+  }
+
+  @Test
   void ofUnevenWorkOnlyTheCompilerSaysWhenItIsWarm() {
     List<WarmUp.Round> rounds = java.util.Collections.nCopies(4, new WarmUp.Round(1, 0));
     List<WarmUp.Round> jump = new ArrayList<>(rounds);

@@ -1,0 +1,205 @@
+// operators: the twenty forms of operator new and delete, over the blocks of one allocator.
+//   Use              Included once by a file that declares `struct Blocks` in the unnamed namespace before, with
+//                    allocate, allocate_aligned, deallocate, deallocate_sized and deallocate_aligned_sized, and with
+//                    kName for messages. LOAM_MALLOC_ENTRY and LOAM_FREE_ENTRY are attributes of the hot forms.
+//   Replaced forms   A program may put its own in place of some, most often of plain new and delete, and the standard
+//                    says which form then calls which: new[] and nothrow new call plain new, sized and array delete
+//                    call plain delete. A block of the program's own pool would otherwise meet our heap. A form that
+//                    has another one to call does so where that one is not ours any more, else takes the short way.
+//   No C++ library   A C program has none. What is needed of it is looked for, and may be missing: then nobody has set
+//                    a new-handler, and nobody can catch an exception (docs/adr/0012).
+#pragma once
+
+#include "runtime/malloc/message.hpp"
+
+#include "runtime/base/format.hpp"
+#include "runtime/platform/machine.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+namespace std {
+LOAM_MAY_BE_MISSING new_handler get_new_handler() noexcept;
+[[gnu::noreturn]] LOAM_MAY_BE_MISSING void __throw_bad_alloc();
+}  // namespace std
+
+// The forms that others call, under names that no program can replace.
+#define LOAM_OWN(symbol) gnu::alias(symbol), gnu::visibility("hidden")
+#define LOAM_OWN_NEW(symbol) [[LOAM_OWN(symbol), gnu::malloc, gnu::alloc_size(1)]] void*
+#define LOAM_OWN_DELETE(symbol) [[LOAM_OWN(symbol)]] void
+extern "C" {
+LOAM_OWN_NEW("_Znwm") loam_own_new(std::size_t);
+LOAM_OWN_NEW("_Znam") loam_own_new_array(std::size_t);
+LOAM_OWN_NEW("_ZnwmSt11align_val_t") loam_own_new_aligned(std::size_t, std::align_val_t);
+LOAM_OWN_NEW("_ZnamSt11align_val_t") loam_own_new_array_aligned(std::size_t, std::align_val_t);
+LOAM_OWN_DELETE("_ZdlPv") loam_own_delete(void*) noexcept;
+LOAM_OWN_DELETE("_ZdaPv") loam_own_delete_array(void*) noexcept;
+LOAM_OWN_DELETE("_ZdlPvSt11align_val_t") loam_own_delete_aligned(void*, std::align_val_t) noexcept;
+LOAM_OWN_DELETE("_ZdaPvSt11align_val_t") loam_own_delete_array_aligned(void*, std::align_val_t) noexcept;
+}
+#undef LOAM_OWN
+#undef LOAM_OWN_NEW
+#undef LOAM_OWN_DELETE
+
+namespace {
+
+using New = void*(std::size_t);
+using NewAligned = void*(std::size_t, std::align_val_t);
+using Delete = void(void*);
+using DeleteAligned = void(void*, std::align_val_t);
+
+// Whether calls of `visible` from other objects, and from here, reach `own`.
+template <class Function, class Own>
+bool is_ours(Function* visible, Own* own) noexcept {
+  return reinterpret_cast<const void*>(visible) == reinterpret_cast<const void*>(own);
+}
+
+bool new_is_ours() noexcept { return is_ours<New>(&::operator new, &loam_own_new); }
+bool new_array_is_ours() noexcept { return is_ours<New>(&::operator new[], &loam_own_new_array) && new_is_ours(); }
+bool new_aligned_is_ours() noexcept { return is_ours<NewAligned>(&::operator new, &loam_own_new_aligned); }
+bool new_array_aligned_is_ours() noexcept {
+  return is_ours<NewAligned>(&::operator new[], &loam_own_new_array_aligned) && new_aligned_is_ours();
+}
+bool delete_is_ours() noexcept { return is_ours<Delete>(&::operator delete, &loam_own_delete); }
+bool delete_array_is_ours() noexcept {
+  return is_ours<Delete>(&::operator delete[], &loam_own_delete_array) && delete_is_ours();
+}
+bool delete_aligned_is_ours() noexcept { return is_ours<DeleteAligned>(&::operator delete, &loam_own_delete_aligned); }
+bool delete_array_aligned_is_ours() noexcept {
+  return is_ours<DeleteAligned>(&::operator delete[], &loam_own_delete_array_aligned) && delete_aligned_is_ours();
+}
+
+[[noreturn]] void throw_bad_alloc(std::size_t bytes) {
+  if (&std::__throw_bad_alloc != nullptr) std::__throw_bad_alloc();
+  char buffer[160];
+  loam::malloc::say(STDERR_FILENO,
+                    loam::base::format_to(buffer,
+                                          "{}: operator new: the system gives no {} bytes, and the process has no C++ "
+                                          "library to throw std::bad_alloc\n",
+                                          Blocks::kName, bytes));
+  std::abort();
+}
+
+// The loop that the standard asks for, after an allocation has failed: the handler frees something, throws or ends the
+// program. allocate() tries once more.
+template <class Allocate>
+[[gnu::cold, gnu::noinline]] void* after_handler(std::size_t bytes, Allocate allocate) {
+  for (;;) {
+    const std::new_handler handler = &std::get_new_handler != nullptr ? std::get_new_handler() : nullptr;
+    if (handler == nullptr) throw_bad_alloc(bytes);
+    handler();
+    if (void* const block = allocate()) return block;
+  }
+}
+
+// A nothrow form that cannot take the short way: the allocation failed, or the form that it calls is the program's. The
+// C++ library's own calls that form and catches what it throws, which takes a library with exceptions.
+//   name: of the symbol   returns nullptr where there is no C++ library, hence no handler either
+template <class... Arguments>
+[[gnu::cold, gnu::noinline]] void* new_nothrow_slow(const std::nothrow_t& tag, const char* name,
+                                                    Arguments... arguments) noexcept {
+  using Form = void*(Arguments..., const std::nothrow_t&);
+  auto* const next = reinterpret_cast<Form*>(dlsym(RTLD_NEXT, name));
+  return next != nullptr ? next(arguments..., tag) : nullptr;
+}
+
+bool is_alignment(std::align_val_t alignment) noexcept {
+  return std::has_single_bit(static_cast<std::size_t>(alignment));
+}
+
+// nullptr for an alignment that is none: undefined, and refused as the C++ library does.
+void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) noexcept {
+  return is_alignment(alignment) ? Blocks::allocate_aligned(static_cast<std::size_t>(alignment), bytes) : nullptr;
+}
+
+}  // namespace
+
+// ---- new ----
+
+[[LOAM_MALLOC_ENTRY]] void* operator new(std::size_t bytes) {
+  void* const block = Blocks::allocate(bytes);
+  if (block == nullptr) [[unlikely]]
+    return after_handler(bytes, [=] { return Blocks::allocate(bytes); });
+  return block;
+}
+
+void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
+
+void* operator new(std::size_t bytes, const std::nothrow_t& tag) noexcept {
+  void* const block = new_is_ours() ? Blocks::allocate(bytes) : nullptr;
+  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnwmRKSt9nothrow_t", bytes);
+}
+
+void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
+  void* const block = new_array_is_ours() ? Blocks::allocate(bytes) : nullptr;
+  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnamRKSt9nothrow_t", bytes);
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  void* const block = allocate_aligned(bytes, alignment);
+  if (block != nullptr) [[likely]]
+    return block;
+  if (!is_alignment(alignment)) throw_bad_alloc(bytes);
+  return after_handler(bytes, [=] { return allocate_aligned(bytes, alignment); });
+}
+
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return ::operator new(bytes, alignment); }
+
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& tag) noexcept {
+  void* const block = new_aligned_is_ours() ? allocate_aligned(bytes, alignment) : nullptr;
+  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnwmSt11align_val_tRKSt9nothrow_t", bytes, alignment);
+}
+
+void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& tag) noexcept {
+  void* const block = new_array_aligned_is_ours() ? allocate_aligned(bytes, alignment) : nullptr;
+  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnamSt11align_val_tRKSt9nothrow_t", bytes, alignment);
+}
+
+// ---- delete ----
+
+[[LOAM_FREE_ENTRY]] void operator delete(void* block) noexcept { Blocks::deallocate(block); }
+
+void operator delete[](void* block) noexcept { ::operator delete(block); }
+
+void operator delete(void* block, const std::nothrow_t&) noexcept { ::operator delete(block); }
+
+void operator delete[](void* block, const std::nothrow_t&) noexcept { ::operator delete[](block); }
+
+[[LOAM_FREE_ENTRY]] void operator delete(void* block, std::size_t bytes) noexcept {
+  if (!delete_is_ours()) [[unlikely]]
+    return ::operator delete(block);
+  Blocks::deallocate_sized(block, bytes);
+}
+
+void operator delete[](void* block, std::size_t bytes) noexcept {
+  if (!delete_array_is_ours()) [[unlikely]]
+    return ::operator delete[](block);
+  Blocks::deallocate_sized(block, bytes);
+}
+
+void operator delete(void* block, std::align_val_t) noexcept { Blocks::deallocate(block); }
+
+void operator delete[](void* block, std::align_val_t alignment) noexcept { ::operator delete(block, alignment); }
+
+void operator delete(void* block, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  ::operator delete(block, alignment);
+}
+
+void operator delete[](void* block, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  ::operator delete[](block, alignment);
+}
+
+void operator delete(void* block, std::size_t bytes, std::align_val_t alignment) noexcept {
+  if (!delete_aligned_is_ours()) [[unlikely]]
+    return ::operator delete(block, alignment);
+  Blocks::deallocate_aligned_sized(block, static_cast<std::size_t>(alignment), bytes);
+}
+
+void operator delete[](void* block, std::size_t bytes, std::align_val_t alignment) noexcept {
+  if (!delete_array_aligned_is_ours()) [[unlikely]]
+    return ::operator delete[](block, alignment);
+  Blocks::deallocate_aligned_sized(block, static_cast<std::size_t>(alignment), bytes);
+}
