@@ -2,12 +2,12 @@
 //   Use              Included once by a file that declares `struct Blocks` in the unnamed namespace before, with
 //                    allocate, allocate_aligned, deallocate, deallocate_sized and deallocate_aligned_sized, and with
 //                    kName for messages. LOAM_MALLOC_ENTRY and LOAM_FREE_ENTRY are attributes of the hot forms.
-//   Replaced forms   A program may put its own in place of some, most often of plain new and delete, and the standard
-//                    says which form then calls which: new[] and nothrow new call plain new, sized and array delete
-//                    call plain delete. A block of the program's own pool would otherwise meet our heap. A form that
-//                    has another one to call does so where that one is not ours any more, else takes the short way.
-//   No C++ library   A C program has none. What is needed of it is looked for, and may be missing: then nobody has set
-//                    a new-handler, and nobody can catch an exception (docs/adr/0012).
+//   Replaced forms   A program may replace some forms, most often plain new and delete. The standard says which form
+//                    calls which: new[] and nothrow new call plain new; sized and array delete call plain delete.
+//                    Otherwise a block of the program's own pool would be freed to this allocator. So a form calls the
+//                    other one if that one is replaced; if not, it calls the allocator directly.
+//   No C++ library   A C program has none. The functions that are needed are weak and may be missing. Then no
+//                    new-handler can be set, and no exception can be caught (docs/adr/0012).
 #pragma once
 
 #include "runtime/malloc/message.hpp"
@@ -26,7 +26,7 @@ LOAM_MAY_BE_MISSING new_handler get_new_handler() noexcept;
 [[gnu::noreturn]] LOAM_MAY_BE_MISSING void __throw_bad_alloc();
 }  // namespace std
 
-// The forms that others call, under names that no program can replace.
+// The forms that other forms call, under names that a program cannot replace.
 #define LOAM_OWN(symbol) gnu::alias(symbol), gnu::visibility("hidden")
 #define LOAM_OWN_NEW(symbol) [[LOAM_OWN(symbol), gnu::malloc, gnu::alloc_size(1)]] void*
 #define LOAM_OWN_DELETE(symbol) [[LOAM_OWN(symbol)]] void
@@ -51,7 +51,7 @@ using NewAligned = void*(std::size_t, std::align_val_t);
 using Delete = void(void*);
 using DeleteAligned = void(void*, std::align_val_t);
 
-// Whether calls of `visible` from other objects, and from here, reach `own`.
+// Whether calls of `visible` in this process reach `own`, so the program has not replaced it.
 template <class Function, class Own>
 bool is_ours(Function* visible, Own* own) noexcept {
   return reinterpret_cast<const void*>(visible) == reinterpret_cast<const void*>(own);
@@ -95,9 +95,9 @@ template <class Allocate>
   }
 }
 
-// A nothrow form that cannot take the short way: the allocation failed, or the form that it calls is the program's. The
-// C++ library's own calls that form and catches what it throws, which takes a library with exceptions.
-//   name: of the symbol   returns nullptr where there is no C++ library, hence no handler either
+// A nothrow form that cannot call the allocator directly: the allocation failed, or the program has replaced plain new.
+// It calls the nothrow form of the C++ library, which calls plain new and catches its exceptions; this library has no
+// exceptions.   name: of the symbol   returns nullptr if there is no C++ library, and so no new-handler
 template <class... Arguments>
 [[gnu::cold, gnu::noinline]] void* new_nothrow_slow(const std::nothrow_t& tag, const char* name,
                                                     Arguments... arguments) noexcept {
@@ -110,7 +110,7 @@ bool is_alignment(std::align_val_t alignment) noexcept {
   return std::has_single_bit(static_cast<std::size_t>(alignment));
 }
 
-// nullptr for an alignment that is none: undefined, and refused as the C++ library does.
+// nullptr for an invalid alignment: this is undefined behaviour, and the C++ library refuses it, too.
 void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) noexcept {
   return is_alignment(alignment) ? Blocks::allocate_aligned(static_cast<std::size_t>(alignment), bytes) : nullptr;
 }

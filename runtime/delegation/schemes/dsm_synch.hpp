@@ -48,7 +48,7 @@ class DsmSynch {
     cell.next.store(nullptr, std::memory_order_relaxed);                          // relaxed: published by dsm.A
     if (Cell* const before = tail_.exchange(&cell, std::memory_order_acq_rel)) {  // dsm.A
       LOAM_POINT("dsm-synch: between exchange and link");
-      // Nobody looks at these before the link, and nobody ever does where no client was before.
+      // No thread reads these before the link; without a client in front, no thread reads them at all.
       cell.state.store(kWaiting, std::memory_order_relaxed);  // relaxed: published by dsm.B
       call.write(cell.operation);                             // published by dsm.B
       before->next.store(&cell, std::memory_order_release);   // dsm.B
