@@ -68,7 +68,7 @@ void run_handlers_aside(Descriptor& d) noexcept;
 // What a part that can be taken back has allocated, released and left to handlers begins here.
 struct Mark {
   std::uint64_t allocated;
-  const platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be taken back alone)
+  platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be taken back alone)
   std::size_t proposals;
   std::size_t handlers;
 };

@@ -60,10 +60,10 @@ namespace {
 
 // Stocks that the attempt has taken from go back to where it began.
 void put_back(Descriptor& d) noexcept {
-  const platform::Stocks* stocks = d.stocks;
+  platform::Stocks* stocks = d.stocks;
   for (const Part* part = d.part; part != nullptr; part = part->around) stocks = part->mark.stocks;
   for (; d.stocks_taken != 0; d.stocks_taken &= d.stocks_taken - 1) {
-    platform::Stock& stock = *stocks->of[static_cast<std::size_t>(std::countr_zero(d.stocks_taken)) + 1];
+    platform::Stock& stock = stocks->all[static_cast<std::size_t>(std::countr_zero(d.stocks_taken))];
     if (stock.attempt != d.statistics.commits) continue;  // by attempts that have committed since
     d.statistics.blocks_freed += static_cast<std::uint64_t>(stock.next - stock.kept);
     stock.next = stock.kept;
@@ -73,10 +73,10 @@ void put_back(Descriptor& d) noexcept {
 
 }  // namespace
 
-void* restock_and_take(Descriptor& d, std::size_t slot) noexcept {
-  platform::Stock& stock = *d.stocks->of[slot];
-  begin_taking(d, stock, slot);
-  return loam_malloc_restock(&stock) != 0 ? take(d, slot) : nullptr;
+void* restock_and_take(Descriptor& d, unsigned number) noexcept {
+  platform::Stock& stock = d.stocks->all[number];
+  begin_taking(d, stock, number);
+  return loam_malloc_restock(&stock) != 0 ? take(d, number) : nullptr;
 }
 
 void* allocate_beside(Descriptor& d, std::size_t bytes) { return allocate_logged(d, bytes); }

@@ -30,7 +30,7 @@ constinit std::atomic<int> restocks_served{1 << 30};
 }  // namespace loam::tests
 
 extern "C" {
-int loam_malloc_lend(const loam::platform::Stocks** user) {
+int loam_malloc_lend(loam::platform::Stocks** user) {
   if (user != nullptr) return loam::tests::Lends::lend(user) ? 1 : 0;
   loam::tests::Lends::end();
   return 0;
