@@ -62,13 +62,16 @@ struct Stocks {
 };
 inline constexpr unsigned kStockUnitShift = 16;
 
-// What a thread has to whom no heap lends. Nobody writes to them.
+// Stocks that are empty. Nobody writes to them.
 inline constinit void* nothing = nullptr;
-inline constinit Stocks no_stocks = [] {
+constexpr Stocks empty_stocks(std::uintptr_t units) noexcept {
   Stocks none{};
   for (Stock& stock : none.all) stock = {&nothing, &nothing, kNoAttempt, &nothing, &nothing, 0};
+  none.units = units;
   return none;
-}();
+}
+// What a thread has to whom no heap lends.
+inline constinit Stocks no_stocks = empty_stocks(0);
 
 // Between attempts (K2). returns false where the stock is full
 [[gnu::always_inline]] inline bool put(Stock& stock, void* block, std::uintptr_t mark) noexcept {

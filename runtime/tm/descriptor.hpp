@@ -110,7 +110,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each
   Log<WriteEntry> writes;
-  Log<void*> allocated;             // the attempt's new blocks that came from no stock
+  Log<void*> allocated;             // the attempt's new blocks that came from no stock, or of parts (memory.hpp)
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
   std::uint64_t stocks_taken = 0;  // a bit for each stock that an attempt since the last abort has taken from

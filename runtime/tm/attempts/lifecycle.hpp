@@ -68,7 +68,7 @@ void run_handlers_aside(Descriptor& d) noexcept;
 // What a part that can be taken back has allocated, released and left to handlers begins here.
 struct Mark {
   std::uint64_t allocated;
-  platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be taken back alone)
+  platform::Stocks* stocks;  // of whom it is a part: a part takes from them by another way (it may be taken back alone)
   std::size_t proposals;
   std::size_t handlers;
 };
@@ -112,7 +112,7 @@ namespace lifecycle {
 
 inline void enter_part(Descriptor& d, Part& part) noexcept {
   d.part = &part;
-  d.stocks = &platform::no_stocks;
+  d.stocks = memory::stocks_within(d.stocks);
 }
 // Whoever restarts now is the one around it.
 inline void leave_part(Descriptor& d, const Part& part) noexcept {

@@ -3,8 +3,10 @@
 //             records.
 //   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), those up to 32 KiB are taken from there: an
 //             abort moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
-//             blocks, and those of parts that can be taken back, come from malloc and are kept in a log: an abort frees
-//             them one by one, the newest first. What is released goes to the stock, once it is quiescent.
+//             blocks come from malloc and are kept in a log: an abort frees them one by one, the newest first. What is
+//             released goes to the stock, once it is quiescent.
+//   Parts     Blocks of a part that can be taken back alone are in that log as well, with the number of their stock. They go
+//             back one by one, the newest first, each into the place from which it was taken.
 //   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
 //             reused until every attempt that was running at the commit has ended.
 //   Pools     An allocator with private pools may refuse a block to an attempt: the attempt then aborts, the pool is
@@ -73,17 +75,38 @@ static_assert(platform::kStocks <= 64, "Descriptor::stocks_taken has a bit for e
   return block;
 }
 
-// The stock is empty: fills it and takes. nullptr: there is no memory for it
-void* restock_and_take(Descriptor& d, unsigned number) noexcept;
+// The stock is empty, or a part runs: fills it if need be, and takes. nullptr: there is no memory for it
+void* restock_and_take(Descriptor& d, unsigned number);
+
+// What the stocks of a part are to its allocations: empty, so that each comes by restock_and_take(), which notes the block.
+inline constinit platform::Stocks stocks_of_parts = platform::empty_stocks(1);
+inline platform::Stocks* stocks_within(platform::Stocks* around) noexcept {
+  return around->units == 0 ? around : &stocks_of_parts;
+}
+
+// An entry of Descriptor::allocated: a block, and above its address 0, or 1 and the number of the stock that a part took it
+// from.
+inline constexpr unsigned kAddressBits = 48;
+inline bool is_of_stock(const void* entry) noexcept {
+  return reinterpret_cast<std::uintptr_t>(entry) >> kAddressBits != 0;
+}
+
+// An entry of a part that was taken back, at the end of the attempt: where that aborts, what came from stocks is back already.
+void free_entry(void* entry, bool committed);
+
+// Keeps an entry of Descriptor::allocated.
+[[gnu::always_inline]] inline void note(Descriptor& d, void* entry) noexcept {
+  d.allocated.begin()[d.allocated_count] = entry;
+  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
+    d.allocated.full();
+}
 
 // From malloc, to be freed by an abort.
 [[gnu::always_inline]] inline void* allocate_logged(Descriptor& d, std::size_t bytes) {
   void* const block = rounded(bytes) < bytes ? nullptr : std::malloc(rounded(bytes));
   if (block == nullptr) [[unlikely]]
     out_of_memory(d);
-  d.allocated.begin()[d.allocated_count] = block;
-  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
-    d.allocated.full();
+  note(d, block);
   return block;
 }
 // The same apart, where it is not the way of every block.
