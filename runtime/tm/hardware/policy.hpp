@@ -21,7 +21,8 @@ inline constexpr std::uint8_t kFallbackTaken = 0x4c;
 
 // Codes below those of platform/provision.hpp: 0x80 + n asks that stock n be filled (lent.hpp).
 inline constexpr unsigned kRestockCode = 0x80;
-static_assert(kRestockCode + platform::kStocks <= platform::kProvisionCode && kFallbackTaken < kRestockCode);
+static_assert(kRestockCode + platform::kStocks <= platform::kProvisionCode && kFallbackTaken < kRestockCode &&
+              platform::kPoolHeld < kRestockCode && platform::kPoolHeld != kFallbackTaken);
 constexpr bool is_restock(unsigned code) noexcept {
   return code >= kRestockCode && code < kRestockCode + platform::kStocks;
 }
@@ -34,7 +35,7 @@ constexpr AbortCause cause_of(unsigned status) noexcept {
   if ((status & kAbortExplicit) != 0) {
     const unsigned code = explicit_code(status);
     if (is_provision(code) || is_restock(code)) return AbortCause::reprovision;
-    return code == kFallbackTaken ? AbortCause::fallback : AbortCause::explicit_;
+    return code == kFallbackTaken || code == platform::kPoolHeld ? AbortCause::fallback : AbortCause::explicit_;
   }
   if ((status & kAbortCapacity) != 0) return AbortCause::capacity;
   if ((status & kAbortConflict) != 0) return AbortCause::unknown;  // hardware does not say which word
