@@ -69,7 +69,8 @@ class alignas(platform::kApartBytes) ElidedMemory {
 // What a section allocates and frees by. Lies on the stack of who runs it.
 class Section {
  public:
-  explicit Section(ElidedMemory& memory) noexcept : memory_(&memory), lends_(memory.lends()) {}
+  explicit Section(ElidedMemory& memory) noexcept
+      : memory_(&memory), stocks_(memory.lends() ? &memory.stocks() : nullptr) {}
 
   // The section begins, or begins once more.
   void begin(bool in_hardware) noexcept { in_hardware_ = in_hardware; }
@@ -77,9 +78,9 @@ class Section {
   // nullptr: malloc has none
   [[gnu::always_inline]] void* allocate(std::size_t bytes) noexcept {
     ++live_;
-    if (!lends_ || bytes > platform::kStockBytesMax) return std::malloc(bytes);
+    if (stocks_ == nullptr || bytes > platform::kStockBytesMax) return std::malloc(bytes);
     const unsigned number = platform::stock_of(bytes);
-    void* const block = take(memory_->stocks(), number, taken_);
+    void* const block = take(*stocks_, number, taken_);
     if (block == nullptr) [[unlikely]]
       return allocate_without(number, bytes);
     return block;
@@ -87,7 +88,7 @@ class Section {
 
   [[gnu::always_inline]] void release(void* block) noexcept {
     --live_;
-    if (!lends_ || freed_ == ElidedMemory::kFreedMax) return std::free(block);
+    if (stocks_ == nullptr || freed_ == ElidedMemory::kFreedMax) return std::free(block);
     memory_->freed_[freed_++] = block;
   }
 
@@ -101,7 +102,7 @@ class Section {
   }
 
   ElidedMemory* memory_;
-  const bool lends_;
+  platform::Stocks* const stocks_;  // nullptr: malloc lends nothing. Here, so that an attempt touches no line to ask
   bool in_hardware_ = false;
   std::uint32_t freed_ = 0;
   std::int64_t live_ = 0;
