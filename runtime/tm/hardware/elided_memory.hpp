@@ -4,7 +4,8 @@
 //             to wait for: an attempt that may still read the block has read what the section has written, and aborts.
 //   Where malloc lends nothing both are the process's malloc and free, within the section.
 //   Cost      an entry of a log for each block that is freed, and a look at one word before each section.
-//   When not  sections that free more than kFreedMax blocks: the rest is freed within.
+//   When not  sections that free more than kFreedMax blocks: the rest is freed within. A section within another one would take
+//             its log: they need two of these.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
