@@ -76,6 +76,7 @@ void work(const Plan& plan, Counts& counts) {
   std::vector<std::int64_t*> blocks(plan.count);
   if (!plan.makes)
     for (auto& block : blocks) block = static_cast<std::int64_t*>(std::malloc(plan.bytes));
+  Way::run([](auto) {});  // the thread is known from now on
   for (std::uint64_t time = 1; time <= plan.times; ++time) {
     const auto value = [time](std::size_t i) { return static_cast<std::int64_t>(time << 20 | i); };
     const tm::Statistics begun = Way::counted();
