@@ -1,4 +1,4 @@
-"""Allocation in hardware transactions of a simulated machine: under a malloc that lends its blocks it adds hardly an abort and two
+"""Allocation in hardware transactions of a simulated machine: where malloc lends its blocks it adds hardly an abort, and two
 lines."""
 
 from __future__ import annotations
