@@ -70,6 +70,9 @@ class PlainAccess {
     --live_;
   }
 
+  // Counts blocks that others have created, less those destroyed, for an access policy with an allocation of its own.
+  static void count(std::int64_t blocks) noexcept { live_ += blocks; }
+
   // Adds this thread's count to the process's: call at thread exit.
   static void hand_over_counts() noexcept {
     live_of_exited_.fetch_add(live_, std::memory_order_relaxed);  // relaxed: read after joining

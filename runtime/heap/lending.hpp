@@ -1,13 +1,14 @@
-// Lending: lends a thread's stocks to its transactions (platform/stock.hpp has the interface).
-//   Cost: a block that returns after a commit takes about as many instructions as a free. A lot of blocks is taken from
-//   a list by reading their links, as a malloc of each would do.
-//   When not: hardened heaps, and those with samples, check every call. They lend nothing, and transactions call
-//   malloc.
+// Lending: what a heap does for its threads' transactions (platform/stock.hpp says what these do with it).
+//   Cost: what comes back after a commit is about as long as a free; a lot of blocks is taken out of a list by reading
+//   their links, which a malloc of each would do as well. For hardware attempts the first byte of each page of a block is
+//   written once more, as it comes.
+//   When not: hardened heaps and those with samples watch every call. They lend nothing, and transactions call malloc.
 #pragma once
 
 #include "runtime/heap/heap.hpp"
 #include "runtime/heap/stocks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <new>
@@ -23,7 +24,7 @@ class Lending {
 
  public:
   // Lends the calling thread's stocks to `user`. returns false where this heap lends nothing, or has no memory
-  static bool lend(const platform::Stocks** user) noexcept {
+  static bool lend(platform::Stocks** user) noexcept {
     if (Heap::watches() || !Heap::attach()) return false;
     if (own().stocks() == nullptr) {
       if (!PageMap::is_open()) Heap::deallocate(Heap::allocate(1));
@@ -39,23 +40,21 @@ class Lending {
 
   // Adds blocks to a stock that was lent to the calling thread. returns false where there is no memory
   [[gnu::noinline]] static bool restock(const platform::Stock& stock) noexcept {
+    const unsigned c = own().stocks()->class_of(stock);
+    return add_lot(c, Stocks::lot_of(c));
+  }
+
+  // Between attempts: fills a stock that was lent up to its low-water mark; raises that first if a hardware attempt has found
+  // the stock empty although it was full to the mark. returns false where there is no memory, or the mark is as high as it
+  // gets
+  [[gnu::noinline]] static bool refill(const platform::Stock& stock, bool was_short) noexcept {
     Stocks& stocks = *own().stocks();
     const unsigned c = stocks.class_of(stock);
-    std::array<void*, Stocks::kLotMax> lot;
-    std::uint32_t count = own().take_listed(c, lot.data(), Stocks::lot_of(c));
-    if (count == 0) {
-      // Its list is filled on the way.
-      lot[0] = Heap::take(c);
-      if (lot[0] == nullptr) return false;
-      count = 1 + own().take_listed(c, &lot[1], Stocks::lot_of(c) - 1);
-    }
-    const std::span<void* const> blocks(lot.data(), count);
-    if (stocks.add(c, blocks, C::Pages::metadata)) return true;
-    for (void* const block : blocks) {
-      static_cast<FreeBlock*>(block)->mark = 0;
-      Heap::deallocate(block);
-    }
-    return false;
+    stocks.forget_attempt(c);
+    if (was_short && !stocks.raise(c, C::Pages::metadata)) return false;
+    while (const std::size_t missing = stocks.missing(c))
+      if (!add_lot(c, static_cast<std::uint32_t>(std::min<std::size_t>(missing, Stocks::kLotMax)))) return false;
+    return true;
   }
 
   // As deallocate(), between attempts: onto the thread's stock where there is room.
@@ -68,6 +67,25 @@ class Lending {
 
  private:
   static typename Heap::ThreadHeap& own() noexcept { return *Heap::current; }
+
+  // Moves 1 to `most` blocks of a class from the thread's list to its stock.
+  static bool add_lot(unsigned c, std::uint32_t most) noexcept {
+    std::array<void*, Stocks::kLotMax> lot;
+    std::uint32_t count = own().take_listed(c, lot.data(), most);
+    if (count == 0) {
+      // Its list is filled on the way.
+      lot[0] = Heap::take(c);
+      if (lot[0] == nullptr) return false;
+      count = 1 + own().take_listed(c, &lot[1], most - 1);
+    }
+    const std::span<void* const> blocks(lot.data(), count);
+    if (own().stocks()->add(c, blocks, C::Pages::metadata)) return true;
+    for (void* const block : blocks) {
+      static_cast<FreeBlock*>(block)->mark = 0;
+      Heap::deallocate(block);
+    }
+    return false;
+  }
 };
 
 }  // namespace loam::heap

@@ -1,17 +1,22 @@
-// Stocks: free blocks of a heap that are reserved for its thread's transactions (platform/stock.hpp has the interface).
-//   A stock is an array of pointers, for each class up to 1 KiB. Blocks come from the heap's lists, a lot at a time,
-//   and from frees after commits, one at a time. Only transactions use them. malloc gets them when memory is short, and
-//   other threads when the thread ends.
+// Stocks: blocks of a heap's own that lie ready for its thread's transactions (platform/stock.hpp says what these do).
+//   For each plain class an array of pointers. Blocks come from the heap's lists, a lot at a time, and from frees after
+//   commits, one at a time. They serve transactions alone; malloc gets them when memory is short, and other threads when the
+//   thread ends.
 //
 //   The end of the array is fixed. A lot is added at the end: the pointers before it move down, those of the running
 //   attempt's blocks included. So after an abort these blocks lie in front of the remaining ones.
 //
+//   A hardware attempt can fetch nothing. For it a stock has a low-water mark, so many blocks before the array's end, and is
+//   filled up to it between attempts. The mark is 0 until an attempt has found the stock empty, and doubles each time that
+//   this happens to a stock that was full to it. All pages of blocks that come to such a stock are touched first.
+//
 //   Cost: a block that comes back is two stores and the comparison with `first`; a lot moves as many pointers as the
 //   running attempt has taken, and the array doubles where that is more than it holds.
 //
-//   When not: an attempt that takes a million blocks and aborts leaves them in the stock until malloc_trim().
+//   When not: an attempt that takes a million blocks and aborts leaves them in the stock until malloc_trim(). So does a
+//   hardware transaction with its mark.
 //
-//   K1 as in platform/stock.hpp; [next, end) are blocks of the class that were carved, begin <= kept.
+//   K1 and K5 as in platform/stock.hpp; [next, end) are blocks of the class that were carved, begin <= kept.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -31,40 +36,42 @@ namespace loam::heap {
 template <SizeClasses Classes>
 class Stocks {
  public:
-  static constexpr unsigned kStocked = Classes::class_of(platform::kStockBytesMax) + 1;
+  static constexpr unsigned kStocked = platform::kStocks;
   // Of the word of a unit with blocks of the first class without a stock, xor the owner.
   static constexpr PageMap::Word kOffsetsEnd = kStocked * kWordStep;
 
   // Blocks that frees fill a class up to, and as many as come at once.
   static constexpr std::uint32_t most_of(unsigned c) noexcept {
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytesMax / Classes::bytes_of(c), kLeast, kMost));
+    const std::size_t bytes = Classes::bytes_of(c), least = std::clamp<std::size_t>(kLongBytesMax / bytes, 4, 16);
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytesMax / bytes, least, kMost));
   }
   static constexpr std::uint32_t kLotMax = 64;
   static constexpr std::uint32_t lot_of(unsigned c) noexcept { return most_of(c) / 2; }
 
+  // The highest low-water mark: no processor keeps track of more lines in a transaction, and a block is one at least.
+  static constexpr std::uint32_t ready_max_of(unsigned c) noexcept {
+    return static_cast<std::uint32_t>(
+        std::clamp<std::size_t>(kReadyBytesMax / Classes::bytes_of(c), kMost, kReadyMost));
+  }
+
   // owner: the heap's address. The page map is open.
-  explicit Stocks(Key owner) noexcept : table_{{}, {}, PageMap::begin(), PageMap::limit(), owner} {
+  explicit Stocks(Key owner) noexcept : table_{{}, PageMap::begin(), PageMap::limit(), owner} {
     LOAM_ASSERT(PageMap::is_open(), "a stock of a heap that has no memory yet");
     for (unsigned c = 0; c < kStocked; ++c) {
       void** const begin = &places_[kBegins[c]];
       begins_[c] = begin;
       ends_[c] = begin + most_of(c);
       *ends_[c] = nullptr;
-      stocks_[c] = {ends_[c], ends_[c], platform::kNoAttempt, begin};
-    }
-    for (std::size_t slot = 0; slot < platform::kStockSizes; ++slot) {
-      const unsigned c = Classes::small_slots()[slot];
-      table_.of[slot] = &stocks_[c];
-      table_.word_of[slot] = owner ^ PageMap::Word{c} * kWordStep;
+      table_.all[c] = {ends_[c], ends_[c], platform::kNoAttempt, begin, ends_[c], owner ^ PageMap::Word{c} * kWordStep};
     }
   }
   Stocks(const Stocks&) = delete;
   Stocks& operator=(const Stocks&) = delete;
 
-  void lend_to(const platform::Stocks** user) noexcept {
+  void lend_to(platform::Stocks** user) noexcept {
     end_loan();
     // Another user's attempts may have had the same numbers.
-    for (platform::Stock& stock : stocks_) stock.attempt = platform::kNoAttempt;
+    for (platform::Stock& stock : table_.all) stock.attempt = platform::kNoAttempt;
     user_ = user;
     before_ = std::exchange(*user, &table_);
   }
@@ -74,22 +81,27 @@ class Stocks {
   }
 
   unsigned class_of(const platform::Stock& stock) const noexcept {
-    return static_cast<unsigned>(&stock - stocks_.data());
+    return static_cast<unsigned>(&stock - table_.all.data());
   }
 
   // Adds a free block. offset: the difference of its unit's word and its owner's address. returns false if there is no
   // room
   [[gnu::always_inline]] bool put(PageMap::Word offset, FreeBlock* block) noexcept {
-    return platform::put(stocks_[offset / kWordStep], block, table_.mark);
+    const auto c = static_cast<unsigned>(offset / kWordStep);
+    if (!platform::put(table_.all[c], block, table_.mark)) return false;
+    if (has_mark(c)) touch(c, block);
+    return true;
   }
 
   // Adds blocks behind all others; memory(bytes): for a longer array. returns false where there is none
   template <class Memory>
   bool add(unsigned c, std::span<void* const> blocks, Memory memory) noexcept {
-    platform::Stock& stock = stocks_[c];
+    platform::Stock& stock = table_.all[c];
     LOAM_ASSERT(stock.kept <= stock.next, "K1: a stock of class {} is {} blocks ahead of its attempt", c,
                 stock.kept - stock.next);
     if (static_cast<std::size_t>(stock.kept - begins_[c]) < blocks.size() && !lengthen(c, memory)) return false;
+    if (has_mark(c))
+      for (void* const block : blocks) touch(c, block);
     void** const from = stock.kept;
     stock.kept -= blocks.size();
     stock.next -= blocks.size();
@@ -98,21 +110,54 @@ class Stocks {
     return true;
   }
 
-  // Empties all stocks: calls take(class, block). Blocks that the running attempt has taken stay with the attempt.
+  // ---- for hardware attempts, between them ----
+
+  // What the last attempt took stays taken.
+  void forget_attempt(unsigned c) noexcept {
+    platform::Stock& stock = table_.all[c];
+    stock.kept = stock.next;
+    stock.attempt = platform::kNoAttempt;
+  }
+
+  // Blocks that the stock lacks to its low-water mark.
+  std::size_t missing(unsigned c) const noexcept {
+    const platform::Stock& stock = table_.all[c];
+    return stock.next > stock.low ? static_cast<std::size_t>(stock.next - stock.low) : 0;
+  }
+
+  // Raises the mark, after an attempt has found the stock empty, if it was full to the mark when that began. returns false
+  // where the mark is as high as it gets, or there is no memory
+  template <class Memory>
+  bool raise(unsigned c, Memory memory) noexcept {
+    platform::Stock& stock = table_.all[c];
+    if (missing(c) != 0) return true;
+    const auto had = static_cast<std::uint32_t>(ends_[c] - stock.low);
+    if (had == ready_max_of(c)) return false;
+    const std::uint32_t wanted = std::clamp(2 * had, most_of(c), ready_max_of(c));
+    while (static_cast<std::size_t>(ends_[c] - begins_[c]) < wanted)
+      if (!lengthen(c, memory)) return false;
+    stock.low = ends_[c] - wanted;
+    stock.first = ends_[c] - wanted;
+    for (void* const block : blocks(c)) touch(c, block);
+    return true;
+  }
+
+  // Empties all of them: take(class, block). What the running attempt has taken stays the attempt's. Low-water marks are 0.
   template <class Take>
   void empty(Take take) noexcept {
     for (unsigned c = 0; c < kStocked; ++c) {
-      platform::Stock& stock = stocks_[c];
+      platform::Stock& stock = table_.all[c];
       for (void** at = stock.next; at != ends_[c]; ++at) take(c, static_cast<FreeBlock*>(*at));
       const std::ptrdiff_t taken = std::max<std::ptrdiff_t>(stock.next - stock.kept, 0);
       std::memmove(ends_[c] - taken, stock.next - taken, static_cast<std::size_t>(taken) * sizeof(void*));
       stock.kept = ends_[c] - taken;
-      stock.next = ends_[c];
+      stock.next = stock.low = ends_[c];
+      stock.first = ends_[c] - most_of(c);
     }
   }
 
   std::span<void* const> blocks(unsigned c) const noexcept {
-    return c < kStocked ? std::span<void* const>(stocks_[c].next, ends_[c]) : std::span<void* const>();
+    return c < kStocked ? std::span<void* const>(table_.all[c].next, ends_[c]) : std::span<void* const>();
   }
   bool has(unsigned c, const void* block) const noexcept {
     return std::ranges::find(blocks(c), block) != blocks(c).end();
@@ -122,8 +167,11 @@ class Stocks {
   template <class IsBlock>
   const char* verify(IsBlock is_block) const noexcept {
     for (unsigned c = 0; c < kStocked; ++c) {
-      if (stocks_[c].next < begins_[c] || stocks_[c].next > ends_[c] || *ends_[c] != nullptr)
+      const platform::Stock& stock = table_.all[c];
+      if (stock.next < begins_[c] || stock.next > ends_[c] || *ends_[c] != nullptr)
         return "K1: a stock ends with a null";
+      if (stock.low < begins_[c] || stock.low > ends_[c] || stock.first < begins_[c] || stock.first > stock.low)
+        return "K5: a stock has room for what its low-water mark asks for";
       for (void* const block : blocks(c))
         if (block == nullptr || !is_block(c, static_cast<const FreeBlock*>(block)))
           return "K1: a stock holds blocks of its class";
@@ -132,12 +180,22 @@ class Stocks {
   }
 
  private:
-  static constexpr std::size_t kBytesMax = 16u << 10;
-  static constexpr std::uint32_t kLeast = 16, kMost = 2 * kLotMax;
+  static constexpr std::size_t kBytesMax = 16u << 10, kLongBytesMax = 64u << 10;
+  static constexpr std::uint32_t kMost = 2 * kLotMax;
   static constexpr std::size_t kLengthMax = std::size_t{1} << 20;  // of an array
+  static constexpr std::size_t kReadyBytesMax = std::size_t{4} << 20;
+  static constexpr std::uint32_t kReadyMost = 1024;
 
-  static_assert(Classes::small_slots().size() == platform::kStockSizes && Classes::kSlot == platform::kStockStep);
   static_assert(kUnitShift == platform::kStockUnitShift);
+  static_assert(
+      [] {
+        for (std::size_t bytes = 0; bytes < platform::kStockBytesMax; bytes += kBlockAlignment)
+          if (Classes::class_of(bytes) != platform::stock_of(bytes) ||
+              Classes::class_of(bytes + 1) != platform::stock_of(bytes + 1))
+            return false;
+        return Classes::kMax == platform::kStockBytesMax;
+      }(),
+      "a size is served by the stock of its class");
 
   // Where the classes' arrays begin, each with a place for its null.
   static constexpr auto kBegins = [] {
@@ -146,29 +204,38 @@ class Stocks {
     return begins;
   }();
 
+  bool has_mark(unsigned c) const noexcept { return table_.all[c].low != ends_[c]; }
+
+  // Has the system back all pages of a free block. The heap's two words at its beginning are written already.
+  static void touch(unsigned c, void* block) noexcept {
+    const std::uintptr_t begin = address_of(block), end = begin + Classes::bytes_of(c);
+    for (std::uintptr_t page = (begin | (platform::kPageBytes - 1)) + 1; page < end; page += platform::kPageBytes)
+      *reinterpret_cast<volatile std::byte*>(page) = std::byte{0};
+  }
+
   // An array twice as long. The old one is lost: all of them together are shorter than the new one.
   template <class Memory>
   bool lengthen(unsigned c, Memory memory) noexcept {
-    platform::Stock& stock = stocks_[c];
+    platform::Stock& stock = table_.all[c];
     const std::size_t length = 2 * static_cast<std::size_t>(ends_[c] - begins_[c]);
     if (length > kLengthMax) return false;
     auto** const begin = reinterpret_cast<void**>(memory((length + 1) * sizeof(void*)));  // zeroed: the null is there
     if (begin == nullptr) return false;
     void** const end = begin + length;
-    const std::ptrdiff_t kept = ends_[c] - stock.kept, left = ends_[c] - stock.next;
-    std::copy(stock.kept, ends_[c], end - kept);
-    stock.kept = end - kept;
-    stock.next = end - left;
-    stock.first = end - most_of(c);
+    const auto moved = [this, c, end](void** at) { return end - (ends_[c] - at); };
+    std::copy(stock.kept, ends_[c], moved(stock.kept));
+    stock.kept = moved(stock.kept);
+    stock.next = moved(stock.next);
+    stock.first = moved(stock.first);
+    stock.low = moved(stock.low);
     begins_[c] = begin;
     ends_[c] = end;
     return true;
   }
 
-  std::array<platform::Stock, kStocked> stocks_;
   platform::Stocks table_;
-  const platform::Stocks** user_ = nullptr;
-  const platform::Stocks* before_ = nullptr;  // what *user_ was
+  platform::Stocks** user_ = nullptr;
+  platform::Stocks* before_ = nullptr;  // what *user_ was
   std::array<void**, kStocked> begins_, ends_;
   std::array<void*, kBegins[kStocked]> places_;  // the first arrays; untouched pages stay so
 };

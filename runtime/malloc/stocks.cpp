@@ -9,7 +9,7 @@ using loam::malloc::Lending;
 extern "C" {
 
 // Also 0 where another library stands in front of this one, which would miss what never comes to it.
-int loam_malloc_lend(const loam::platform::Stocks** user) {
+int loam_malloc_lend(loam::platform::Stocks** user) {
   if (user == nullptr) {
     Lending::end();
     return 0;
@@ -18,6 +18,10 @@ int loam_malloc_lend(const loam::platform::Stocks** user) {
 }
 
 int loam_malloc_restock(loam::platform::Stock* stock) { return Lending::restock(*stock) ? 1 : 0; }
+
+int loam_malloc_refill(loam::platform::Stock* stock, int was_short) {
+  return Lending::refill(*stock, was_short != 0) ? 1 : 0;
+}
 
 [[LOAM_FREE_ENTRY]] void loam_malloc_give(void* block) { Lending::give(block); }
 

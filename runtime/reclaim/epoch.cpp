@@ -33,6 +33,20 @@ void Limbo::reserve_or_die() noexcept {
       platform::map_lazy_or_die(reserved_ * sizeof(Retired), "reclaim: limbo list", {.huge_pages = false}));
 }
 
+void Limbo::make_room(std::size_t wanted) noexcept {
+  while (capacity_ - blocks() - proposed_ < wanted && can_grow()) {
+    const std::size_t had = capacity_;
+    grow_or_die();
+    // Entries may lie there already: what is written is what was read.
+    const auto begin = reinterpret_cast<std::uintptr_t>(ring_ + had),
+               end = reinterpret_cast<std::uintptr_t>(ring_ + capacity_);
+    for (std::uintptr_t at = begin; at < end; at = (at | (platform::kPageBytes - 1)) + 1) {
+      auto* const byte = reinterpret_cast<volatile std::byte*>(at);
+      *byte = *byte;
+    }
+  }
+}
+
 void Limbo::stamp(std::uint64_t stamp) noexcept {
   if (batches_ == kBatchesMax) --batches_;
   batch_[batches_++] = {tail_, stamp};  // E1, E3

@@ -89,6 +89,7 @@ class Limbo {
   bool can_grow() const noexcept { return ring_ == nullptr || capacity_ < reserved_; }
   void grow_or_die() noexcept;
   void reserve_or_die() noexcept;
+  void make_room(std::size_t wanted) noexcept;
 
   // Writes an entry behind the list; accept() makes it part of it.
   void propose(void* block, Deleter deleter, std::size_t bytes) noexcept {
@@ -177,6 +178,9 @@ class Domain {
   void accept(Limbo& limbo) noexcept { limbo.accept(); }
   void withdraw(Limbo& limbo) noexcept { limbo.withdraw(); }
   void withdraw_to(Limbo& limbo, std::size_t kept) noexcept { limbo.withdraw_to(kept); }
+  // Before a hardware transaction, which can neither ask the system nor touch a page for the first time: so many proposals
+  // need neither, as far as the list can grow.
+  void make_room(Limbo& limbo, std::size_t wanted) noexcept { limbo.make_room(wanted); }
 
   // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,
   // scans when a batch is full, waits if too much is held back.

@@ -87,7 +87,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   WriteEntry* write_limit = nullptr;  // of its log
   std::uint64_t locked_word = 0;      // what this thread puts into a record, less the entry
   std::uint64_t allocated_count = 0;
-  const platform::Stocks* stocks = &platform::no_stocks;  // what its attempts allocate from (memory.hpp)
+  platform::Stocks* stocks = &platform::no_stocks;  // what its attempts allocate from (memory.hpp)
   Mode mode;
   // The commit must do more than write whole words and release their records. Examples: the attempt has released
   // memory, or has written a part of a word.
@@ -112,10 +112,11 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each
   Log<WriteEntry> writes;
-  Log<void*> allocated;             // the attempt's new blocks that came from no stock
+  Log<void*> allocated;             // the attempt's new blocks that came from no stock, or of parts (memory.hpp)
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
-  std::uint64_t stocks_taken = 0;  // a bit for each size that an attempt since the last abort has taken from a stock
+  std::uint64_t stocks_taken = 0;  // a bit for each stock that an attempt since the last abort has taken from
+  std::uint64_t stocks_used = 0;   // the same of hardware attempts that committed since these stocks were last filled
 
   Contention contention;
   Part* part = nullptr;                   // the innermost part that can be undone

@@ -36,8 +36,8 @@ struct Untold {
     tm::Descriptor& d = tm::Descriptor::current_or_detached();
     if (d.mode == tm::Mode::idle && platform::transaction_begin() == platform::kTransactionStarted) {
       if (tm::norec_sequence.now.load() % 2 != 0) platform::transaction_abort<1>();
-      bool wrote = false;
-      const auto result = f(tm::hardware::PlainTx(d, wrote));
+      tm::hardware::Attempt attempt(d);
+      const auto result = f(tm::hardware::PlainTx(d, attempt));
       platform::transaction_commit();
       ++d.statistics.hardware;
       ++d.statistics.commits;

@@ -11,6 +11,31 @@
 
 namespace loam::workloads {
 
+// The accesses of a section: plain ones, and memory that an aborted attempt gives back by itself.
+class ElidedAccess : public structures::PlainAccess {
+ public:
+  explicit ElidedAccess(tm::hardware::Section& section) noexcept : section_(&section) {}
+
+  template <class Node, class... Values>
+  [[gnu::always_inline]] Node* create(Values... values) const noexcept {
+    return ::new (allocate(sizeof(Node))) Node{values...};
+  }
+  template <class Node>
+  [[gnu::always_inline]] void destroy(Node* node) const noexcept {
+    static_assert(std::is_trivially_destructible_v<Node>);
+    release(node);
+  }
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) const noexcept {
+    void* const block = section_->allocate(bytes);
+    LOAM_CHECK(block != nullptr, "malloc({}) failed", bytes);
+    return block;
+  }
+  [[gnu::always_inline]] void release(void* block) const noexcept { section_->release(block); }
+
+ private:
+  tm::hardware::Section* section_;
+};
+
 struct Sync {
   static const SyncDescription& description() {
     static constexpr SyncDescription kDescription{
@@ -32,8 +57,8 @@ struct Sync {
   }
   template <class F>
   [[gnu::always_inline]] static auto update(F&& f) {
-    return tm::hardware::elide(lock, statistics, [&f] {
-      structures::PlainAccess access;
+    return tm::hardware::elide(lock, statistics, memory, [&f](tm::hardware::Section& section) {
+      ElidedAccess access(section);
       return f(access);
     });
   }
@@ -50,12 +75,17 @@ struct Sync {
   static TmRecords records() { return {.hardware = true}; }
 
   static void note_block(const void*, std::size_t) {}
-  static void thread_exit() { structures::PlainAccess::hand_over_counts(); }
+  static void thread_exit() {
+    memory.end_thread();
+    structures::PlainAccess::count(memory.take_live());
+    structures::PlainAccess::hand_over_counts();
+  }
   static void quiesce() {}
-  static std::int64_t live_blocks() { return structures::PlainAccess::live_blocks(); }
+  static std::int64_t live_blocks() { return structures::PlainAccess::live_blocks() + memory.live(); }
 
  private:
   inline static constinit tm::hardware::FallbackLock lock;
+  inline static thread_local constinit tm::hardware::ElidedMemory memory;
   // On lines of its own: a neighbour's write would abort the attempt.
   alignas(platform::kApartBytes) inline static thread_local constinit tm::Statistics statistics;
 };

@@ -16,6 +16,7 @@
 #include "runtime/heap/pool/first_fit.hpp"
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/pages.hpp"
+#include "runtime/platform/provision.hpp"
 #include "runtime/sync/elided_lock.hpp"
 
 #include <algorithm>
@@ -187,7 +188,7 @@ class Manager {
   template <class F>
   void use(Pool& pool, bool in_attempt, F&& f) noexcept {
     if (!in_attempt) return with(pool, f);
-    if (settings_.steal && pool.guard.held()) platform::transaction_abort<sync::ElidedLock::kHeld>();
+    if (settings_.steal && pool.guard.held()) platform::transaction_abort<platform::kPoolHeld>();
     f();
   }
 

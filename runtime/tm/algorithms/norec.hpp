@@ -160,7 +160,7 @@ struct Norec {
   // Undoes all effects of the attempt, and counts the cause of its abort.
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
     redo(d).clear(d);
-    free_abandoned(d.state<State>());
+    free_abandoned(d.state<State>(), false);
     lifecycle::aborted(d, cause);
   }
 
@@ -207,7 +207,7 @@ struct Norec {
     RedoLog redo;
     Log<WordRead> words;
     Log<PartRead> parts;
-    Log<void*> abandoned;  // blocks allocated in parts that were taken back
+    Log<void*> abandoned;  // entries of Descriptor::allocated, of parts that were taken back
     std::size_t abandoned_count;
   };
 
@@ -344,12 +344,12 @@ struct Norec {
 
   [[gnu::noinline]] static void commit_special(Descriptor& d) noexcept {
     if (d.write_end != d.writes.begin()) commit_writes<true>(d);
-    free_abandoned(d.state<State>());
+    free_abandoned(d.state<State>(), true);
     lifecycle::committed_special(d, 0);
   }
 
-  static void free_abandoned(State& state) noexcept {
-    while (state.abandoned_count > 0) memory::free_counted(state.abandoned.begin()[--state.abandoned_count]);
+  static void free_abandoned(State& state, bool committed) noexcept {
+    while (state.abandoned_count > 0) memory::free_entry(state.abandoned.begin()[--state.abandoned_count], committed);
   }
 
   [[noreturn, gnu::noinline, gnu::cold]] static void conflict(Descriptor& d, AbortCause cause) noexcept {

@@ -70,7 +70,7 @@ void run_handlers_aside(Descriptor& d) noexcept;
 // The start of a closed part in the logs of allocated blocks, released blocks and handlers.
 struct Mark {
   std::uint64_t allocated;
-  const platform::Stocks* stocks;  // of whom it is a part: a part has none (it may be undone alone)
+  platform::Stocks* stocks;  // of whom it is a part: a part takes from them by another way (it may be taken back alone)
   std::size_t proposals;
   std::size_t handlers;
 };
@@ -114,7 +114,7 @@ namespace lifecycle {
 
 inline void enter_part(Descriptor& d, Part& part) noexcept {
   d.part = &part;
-  d.stocks = &platform::no_stocks;
+  d.stocks = memory::stocks_within(d.stocks);
 }
 // After the end of a part, a restart goes to the part or attempt around it.
 inline void leave_part(Descriptor& d, const Part& part) noexcept {

@@ -1,5 +1,6 @@
 #include "runtime/tm/attempts/memory.hpp"
 
+#include "runtime/base/check.hpp"
 #include "runtime/platform/provision.hpp"
 #include "runtime/tm/algorithm.hpp"
 #include "runtime/tm/attempts/lifecycle.hpp"
@@ -59,12 +60,37 @@ void provide(Descriptor&) noexcept { loam_provision(loam_provision_wanted()); }
 
 namespace {
 
-// Resets each stock from which the attempt has taken blocks to its position at the start of the attempt.
-void put_back(Descriptor& d) noexcept {
-  const platform::Stocks* stocks = d.stocks;
+// Those that are lent, also while a part runs.
+platform::Stocks& lent_stocks(const Descriptor& d) noexcept {
+  platform::Stocks* stocks = d.stocks;
   for (const Part* part = d.part; part != nullptr; part = part->around) stocks = part->mark.stocks;
+  return *stocks;
+}
+
+std::uintptr_t number_above(const void* entry) noexcept {
+  return reinterpret_cast<std::uintptr_t>(entry) >> kAddressBits;
+}
+void* block_of(void* entry) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(entry) & ((std::uintptr_t{1} << kAddressBits) - 1));
+}
+void* noted(void* block, unsigned number) noexcept {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(block) | std::uintptr_t{number + 1} << kAddressBits);
+}
+
+// The newest block that the attempt has taken from a stock goes back to it.
+void put_newest_back(Descriptor& d, void* entry) noexcept {
+  platform::Stock& stock = lent_stocks(d).all[number_above(entry) - 1];
+  LOAM_ASSERT(stock.next[-1] == block_of(entry),
+              "T5: a part gives a block back that is not the newest one of its stock");
+  --stock.next;
+  ++d.statistics.blocks_freed;
+}
+
+// Stocks that the attempt has taken from go back to where it began.
+void put_back(Descriptor& d) noexcept {
+  platform::Stocks* const stocks = &lent_stocks(d);
   for (; d.stocks_taken != 0; d.stocks_taken &= d.stocks_taken - 1) {
-    platform::Stock& stock = *stocks->of[static_cast<std::size_t>(std::countr_zero(d.stocks_taken)) + 1];
+    platform::Stock& stock = stocks->all[static_cast<std::size_t>(std::countr_zero(d.stocks_taken))];
     if (stock.attempt != d.statistics.commits) continue;  // by attempts that have committed since
     d.statistics.blocks_freed += static_cast<std::uint64_t>(stock.next - stock.kept);
     stock.next = stock.kept;
@@ -74,16 +100,31 @@ void put_back(Descriptor& d) noexcept {
 
 }  // namespace
 
-void* restock_and_take(Descriptor& d, std::size_t slot) noexcept {
-  platform::Stock& stock = *d.stocks->of[slot];
-  begin_taking(d, stock, slot);
-  return loam_malloc_restock(&stock) != 0 ? take(d, slot) : nullptr;
+void* restock_and_take(Descriptor& d, unsigned number) {
+  platform::Stock& stock = lent_stocks(d).all[number];
+  begin_taking(d, stock, number);
+  if (*stock.next == nullptr && loam_malloc_restock(&stock) == 0) return nullptr;
+  void* const block = *stock.next++;
+  static_cast<Word*>(block)[1] = 0;  // platform/stock.hpp: K3
+  if (d.part != nullptr) note(d, noted(block, number));
+  return block;
+}
+
+void free_entry(void* entry, bool committed) {
+  if (!is_of_stock(entry)) return free_counted(entry);
+  if (committed) free_retired(block_of(entry));
 }
 
 void* allocate_beside(Descriptor& d, std::size_t bytes) { return allocate_logged(d, bytes); }
 
 void undo_to(Descriptor& d, std::uint64_t count) noexcept {
-  while (d.allocated_count > count) free_counted(d.allocated.begin()[--d.allocated_count]);
+  while (d.allocated_count > count) {
+    void* const entry = d.allocated.begin()[--d.allocated_count];
+    if (is_of_stock(entry))
+      put_newest_back(d, entry);
+    else
+      free_counted(entry);
+  }
 }
 
 namespace {
@@ -112,7 +153,7 @@ HeldBack held_back_of_all() noexcept {
 
 void undo(Descriptor& d) noexcept {
   put_back(d);
-  undo_to(d, 0);
+  while (d.allocated_count > 0) free_entry(d.allocated.begin()[--d.allocated_count], false);
   domain.withdraw(d.limbo);
 }
 

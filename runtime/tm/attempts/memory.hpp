@@ -1,10 +1,12 @@
 // Transactional malloc and free on top of the process's allocator.
 //   allocate  returns a new block, which an abort takes back. Sizes are rounded up to 16 bytes, the granule of shadow
 //             records.
-//   Stocks    If the process's malloc has stocks of free blocks (platform/stock.hpp), short blocks come from these. An
-//             abort moves one pointer back for each size, however many blocks the attempt has taken. Other blocks, and
-//             those of closed parts, come from malloc and are kept in a log: an abort frees them one by one, the newest
-//             first. A released block goes to its stock once it is quiescent.
+//   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), those up to 32 KiB are taken from there: an
+//             abort moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
+//             blocks come from malloc and are kept in a log: an abort frees them one by one, the newest first. What is
+//             released goes to the stock, once it is quiescent.
+//   Parts     Blocks of a part that can be taken back alone are in that log as well, with the number of their stock. They go
+//             back one by one, the newest first, each into the place from which it was taken.
 //   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
 //             reused until every attempt that was running at the commit has ended.
 //   Pools     An allocator with private pools may refuse a block to an attempt: the attempt then aborts, the pool is
@@ -51,43 +53,60 @@ void provide(Descriptor& d) noexcept;
 // Before the first attempt of the process: the allocator may ask whether a thread is in one that can be undone.
 void watch_attempts() noexcept;
 
-// Where a size's stock is. bytes <= kStockBytesMax
-constexpr std::size_t slot_of(std::size_t bytes) noexcept {
-  return bytes == 0 ? 1 : (bytes + platform::kStockStep - 1) / platform::kStockStep;
-}
-static_assert(platform::kStockStep == kGranuleBytes && slot_of(platform::kStockBytesMax) == 64);
+static_assert(platform::kStocks <= 64, "Descriptor::stocks_taken has a bit for each");
 
-// Notes the position of this stock: an abort resets it to this position.
-[[gnu::always_inline]] inline void begin_taking(Descriptor& d, platform::Stock& stock, std::size_t slot) noexcept {
+// From here on an abort takes back what the attempt takes of this stock.
+[[gnu::always_inline]] inline void begin_taking(Descriptor& d, platform::Stock& stock, unsigned number) noexcept {
   if (stock.attempt == d.statistics.commits) return;
   stock.attempt = d.statistics.commits;  // no commit has been since: the attempt, or one before it that aborted
   stock.kept = stock.next;
-  d.stocks_taken |= std::uint64_t{1} << (slot - 1);
+  d.stocks_taken |= std::uint64_t{1} << number;
 }
 
-// nullptr: the stock is empty.
-[[gnu::always_inline]] inline void* take(Descriptor& d, std::size_t slot) noexcept {
-  platform::Stock& stock = *d.stocks->of[slot];
+// Of the stock with this number (platform::stock_of). nullptr: it is empty
+[[gnu::always_inline]] inline void* take(Descriptor& d, unsigned number) noexcept {
+  platform::Stock& stock = d.stocks->all[number];
   void* const block = *stock.next;
   if (block == nullptr) [[unlikely]]
     return nullptr;
-  begin_taking(d, stock, slot);
+  begin_taking(d, stock, number);
   ++stock.next;
   static_cast<Word*>(block)[1] = 0;  // platform/stock.hpp: K3
   return block;
 }
 
-// The stock is empty: fills it and takes. nullptr: there is no memory for it
-void* restock_and_take(Descriptor& d, std::size_t slot) noexcept;
+// The stock is empty, or a part runs: fills it if need be, and takes. nullptr: there is no memory for it
+void* restock_and_take(Descriptor& d, unsigned number);
+
+// What the stocks of a part are to its allocations: empty, so that each comes by restock_and_take(), which notes the block.
+inline constinit platform::Stocks stocks_of_parts = platform::empty_stocks(1);
+inline platform::Stocks* stocks_within(platform::Stocks* around) noexcept {
+  return around->units == 0 ? around : &stocks_of_parts;
+}
+
+// An entry of Descriptor::allocated: a block, and above its address 0, or 1 and the number of the stock that a part took it
+// from.
+inline constexpr unsigned kAddressBits = 48;
+inline bool is_of_stock(const void* entry) noexcept {
+  return reinterpret_cast<std::uintptr_t>(entry) >> kAddressBits != 0;
+}
+
+// An entry of a part that was taken back, at the end of the attempt: where that aborts, what came from stocks is back already.
+void free_entry(void* entry, bool committed);
+
+// Keeps an entry of Descriptor::allocated.
+[[gnu::always_inline]] inline void note(Descriptor& d, void* entry) noexcept {
+  d.allocated.begin()[d.allocated_count] = entry;
+  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
+    d.allocated.full();
+}
 
 // From malloc, to be freed by an abort.
 [[gnu::always_inline]] inline void* allocate_logged(Descriptor& d, std::size_t bytes) {
   void* const block = rounded(bytes) < bytes ? nullptr : std::malloc(rounded(bytes));
   if (block == nullptr) [[unlikely]]
     out_of_memory(d);
-  d.allocated.begin()[d.allocated_count] = block;
-  if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
-    d.allocated.full();
+  note(d, block);
   return block;
 }
 // The same, not inlined, for blocks that normally come from a stock.
@@ -99,9 +118,10 @@ template <bool kBlame>
   void* block;
   // Asked first, so that this costs transactions over another malloc three instructions and no call.
   if (bytes <= platform::kStockBytesMax && d.stocks->units != 0) {
-    block = take(d, slot_of(bytes));
+    const unsigned number = platform::stock_of(bytes);
+    block = take(d, number);
     if (block == nullptr) [[unlikely]]
-      block = restock_and_take(d, slot_of(bytes));
+      block = restock_and_take(d, number);
     if (block == nullptr) [[unlikely]]
       block = allocate_beside(d, bytes);
   } else {
@@ -115,18 +135,21 @@ template <bool kBlame>
   return block;
 }
 
-// The deleter of blocks whose size is known to be in this slot.
-template <std::size_t kSlot>
+// The deleter of blocks whose size is known to be one of this stock's.
+template <unsigned kStock>
 void free_to_stock(void* block) {
   Descriptor& d = Descriptor::current_or_detached();
   ++d.statistics.blocks_freed;
-  if (!platform::put(*d.stocks, kSlot, block)) give_back.load(std::memory_order_relaxed)(block);  // relaxed: see there
+  if (!platform::put(*d.stocks, kStock, block)) give_back.load(std::memory_order_relaxed)(block);  // relaxed: see there
 }
+
+// Of long blocks the heap itself looks at the pages, where hardware attempts need them backed.
+inline constexpr std::size_t kShortBytesMax = 1024;
 
 template <std::size_t kBytes>
 inline constexpr reclaim::Deleter kDeleterOf = [] {
-  if constexpr (kBytes <= platform::kStockBytesMax)
-    return free_to_stock<slot_of(kBytes)>;
+  if constexpr (kBytes <= kShortBytesMax)
+    return free_to_stock<platform::stock_of(kBytes)>;
   else
     return free_retired;
 }();

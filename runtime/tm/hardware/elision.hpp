@@ -9,7 +9,10 @@
 //   The body    plain code. It may run several times, of which one takes effect. Its callers' locals that it changes go
 //               back on an abort. malloc and free are the process's: blocks of an aborted attempt never existed. An allocator
 //               with private pools may end the attempt, and is asked to provide before the next one.
+//   Memory      A body that takes a Section allocates from the stocks that malloc lends (lent.hpp), where it does.
 #pragma once
+
+#include "runtime/tm/hardware/elided_memory.hpp"
 
 #include "runtime/tm/hardware/fallback_lock.hpp"
 #include "runtime/tm/hardware/policy.hpp"
@@ -20,11 +23,10 @@
 
 namespace loam::tm::hardware {
 
-// Runs f() as if `lock` were held, and counts. `statistics`: of the calling thread; `serialised` counts runs under the
-// lock.
-template <class F>
-[[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, F&& f) {
-  using Result = std::invoke_result_t<F&>;
+// The method: f(in_hardware) is the section, provide(code) as provide() of lent.hpp.
+template <class F, class Provide>
+[[gnu::always_inline]] inline auto elide_with(FallbackLock& lock, Statistics& statistics, Provide&& provide, F&& f) {
+  using Result = std::invoke_result_t<F&, bool>;
   static_assert(!std::is_void_v<Result> && std::is_trivially_copyable_v<Result>,
                 "the result leaves the attempt in registers");
   for (unsigned tries = 1;; ++tries) {
@@ -33,7 +35,7 @@ template <class F>
     if (status == platform::kTransactionStarted) [[likely]] {
       // Whoever takes the lock from now on aborts this attempt.
       if (lock.held()) platform::transaction_abort<kFallbackTaken>();
-      const Result result = f();
+      const Result result = f(true);
       platform::transaction_commit();
       ++statistics.commits;
       ++statistics.hardware;
@@ -42,10 +44,9 @@ template <class F>
     }
     ++statistics.aborts[static_cast<std::size_t>(cause_of(status))];
     const Next next = next_after(status, tries);
-    if (next == Next::provide) loam_provision(platform::provision_bytes(platform::explicit_code(status)));
-    if (next == Next::fall_back) {
+    if (next == Next::fall_back || (next == Next::provide && !provide(platform::explicit_code(status)))) {
       lock.lock();
-      const Result result = f();
+      const Result result = f(false);
       lock.unlock();
       ++statistics.commits;
       ++statistics.serialised;
@@ -53,6 +54,31 @@ template <class F>
       return result;
     }
   }
+}
+
+// Runs f() as if `lock` were held, and counts. `statistics`: of the calling thread; `serialised` counts runs under the
+// lock.
+template <class F>
+[[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, F&& f) {
+  const auto provide = [](unsigned code) {
+    loam_provision(platform::provision_bytes(code));
+    return true;
+  };
+  return elide_with(lock, statistics, provide, [&f](bool) { return f(); });
+}
+
+// The same of f(section), which allocates and frees by a Section. `memory`: of the calling thread
+template <class F>
+[[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, ElidedMemory& memory, F&& f) {
+  memory.begin();
+  Section section(memory);
+  const auto provide = [&memory](unsigned code) { return hardware::provide(memory.stocks(), code); };
+  const auto result = elide_with(lock, statistics, provide, [&](bool in_hardware) {
+    section.begin(in_hardware);
+    return f(section);
+  });
+  memory.end(section);
+  return result;
 }
 
 }  // namespace loam::tm::hardware

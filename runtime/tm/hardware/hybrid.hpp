@@ -6,9 +6,9 @@
 //   Source      Dalessandro et al., ASPLOS 2011; Riegel et al., SPAA 2011. The counter of software transactions: docs/adr.
 //   Guarantees  those of norec: opacity, publication and privatization safe. A hardware attempt never acts on a torn
 //               state, because the processor aborts it first.
-//   Cost        besides the hardware's: three loads for each attempt, one more if it wrote.
-//   Too large   If the transactions at a place of the program do not fit into the hardware, most of them do not try it
-//               (fit.hpp).
+//   Memory      of an attempt: from the stocks that malloc lends, where it does (lent.hpp); else malloc is called.
+//   Cost        beside the hardware's: four loads for each attempt, one more where it wrote.
+//   Too large   Where the transactions of a place do not fit into the hardware, most of them do not try (fit.hpp).
 //   When not    transactions that mostly fall back: each software commit aborts all hardware attempts.
 // Why software sees no inconsistent state
 //   H1  An attempt that committed while `software` was 0 had this word in its read set. So every software transaction
@@ -25,13 +25,13 @@
 
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
-#include "runtime/platform/provision.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
 #include "runtime/tm/attempts/driver.hpp"
 #include "runtime/tm/attempts/memory.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/attempts/waiting.hpp"
 #include "runtime/tm/hardware/fit.hpp"
+#include "runtime/tm/hardware/lent.hpp"
 #include "runtime/tm/hardware/policy.hpp"
 #include "runtime/tm/runtime.hpp"
 
@@ -45,10 +45,19 @@
 
 namespace loam::tm::hardware {
 
+// What a hardware attempt has done, on the stack of who runs it.
+struct Attempt {
+  platform::Stocks* stocks;  // nullptr: malloc lends nothing
+  Taken taken{};
+  bool wrote = false;
+
+  explicit Attempt(const Descriptor& d) noexcept : stocks(d.stocks == &platform::no_stocks ? nullptr : d.stocks) {}
+};
+
 // The accesses of a hardware attempt.
 class PlainTx {
  public:
-  PlainTx(Descriptor& d, bool& wrote) noexcept : d_(&d), wrote_(&wrote) {}
+  PlainTx(Descriptor& d, Attempt& attempt) noexcept : d_(&d), attempt_(&attempt) {}
 
   template <class T>
   [[gnu::always_inline]] T read(const T& field) const noexcept {
@@ -57,7 +66,7 @@ class PlainTx {
   }
   template <class T>
   [[gnu::always_inline]] void write(T& field, std::type_identity_t<T> value) const noexcept {
-    *wrote_ = true;
+    attempt_->wrote = true;
     field = value;
   }
   template <class T, class... Arguments>
@@ -70,12 +79,13 @@ class PlainTx {
     memory::release(*d_, object, sizeof(T), memory::kDeleterOf<sizeof(T)>);  // H4
   }
   // Where there is no memory, the software transaction says so: an exception could not leave the attempt.
-  void* allocate(std::size_t bytes) const noexcept {
-    const std::size_t rounded = (bytes + memory::kGranuleBytes - 1) & ~(memory::kGranuleBytes - 1);
-    void* const block = rounded < bytes ? nullptr : std::malloc(rounded);
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) const noexcept {
+    ++attempt_->taken.blocks;
+    if (attempt_->stocks == nullptr || bytes > platform::kStockBytesMax) return call_malloc(bytes);
+    const unsigned number = platform::stock_of(bytes);
+    void* const block = take(*attempt_->stocks, number, attempt_->taken);
     if (block == nullptr) [[unlikely]]
-      platform::transaction_abort<kNoMemory>();
-    ++d_->statistics.blocks_allocated;
+      abort_for_stock(number);
     return block;
   }
   void release(void* block) const noexcept { memory::release(*d_, block, 0); }  // H4
@@ -83,8 +93,15 @@ class PlainTx {
  private:
   static constexpr std::uint8_t kNoMemory = 2;
 
+  static void* call_malloc(std::size_t bytes) noexcept {
+    void* const block = memory::rounded(bytes) < bytes ? nullptr : std::malloc(memory::rounded(bytes));
+    if (block == nullptr) [[unlikely]]
+      platform::transaction_abort<kNoMemory>();
+    return block;
+  }
+
   Descriptor* d_;
-  bool* wrote_;
+  Attempt* attempt_;
 };
 
 // Software transactions that run, alone on their lines.
@@ -153,6 +170,8 @@ class Hybrid {
     Counted& operator=(const Counted&) = delete;
   };
 
+  static constexpr std::size_t kReleasedAtFirst = 64;  // by a thread's first transactions
+
   // Of the calling thread, for the place whose bodies are of this type.
   template <class F>
   static Fit& fit_of() noexcept {
@@ -165,6 +184,8 @@ class Hybrid {
     if (d->mode == Mode::detached) [[unlikely]] {
       Software::read_only([](auto&) { return 0; });
       d = &Descriptor::current_or_detached();
+      abort_for_stock(platform::kStocks);
+      domain.make_room(d->limbo, kReleasedAtFirst);
     }
     return *d;
   }
@@ -177,18 +198,23 @@ class Hybrid {
     Fit& fit = fit_of<F>();
     if (!fit.tries()) [[unlikely]]
       return in_software<kUpdates>(f);
+    if (d.stocks_used != 0) [[unlikely]]
+      refill(*d.stocks, std::exchange(d.stocks_used, 0));
     for (unsigned tries = 1;; ++tries) {
+      Attempt attempt(d);
       const unsigned status = platform::transaction_begin();
       if (status == platform::kTransactionStarted) [[likely]] {
         if (must_wait()) platform::transaction_abort<kFallbackTaken>();  // H3
-        bool wrote = false, told = false;
-        PlainTx tx(d, wrote);
+        bool told = false;
+        PlainTx tx(d, attempt);
         const auto result = f(tx);
         if constexpr (kUpdates)
-          if (wrote || d.special) told = tell();
+          if (attempt.wrote || d.special) told = tell();
         platform::transaction_commit();
         fit.fitted();
         if (tries > 1) d.statistics.count_commit_after(tries - 1);
+        d.statistics.blocks_allocated += attempt.taken.blocks;
+        d.stocks_used |= attempt.taken.stocks;
         committed(d, told);
         return result;
       }
@@ -204,7 +230,7 @@ class Hybrid {
           break;
         }
         case Next::provide:
-          loam_provision(platform::provision_bytes(platform::explicit_code(status)));
+          if (!provide(*d.stocks, platform::explicit_code(status))) return in_software<kUpdates>(f);
           break;
         case Next::try_again:
           break;
@@ -215,8 +241,10 @@ class Hybrid {
   [[gnu::noinline]] static void committed_special(Descriptor& d, bool told) noexcept {
     if (d.special) {
       d.special = false;
+      const std::size_t released = d.limbo.proposals();
       domain.accept(d.limbo);
       domain.settle(d.participant, d.limbo);
+      domain.make_room(d.limbo, 2 * released);
       memory::count_held(d);
     }
     if (told) waiting::notify();

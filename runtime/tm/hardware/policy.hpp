@@ -7,6 +7,7 @@
 
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/provision.hpp"
+#include "runtime/platform/stock.hpp"
 #include "runtime/tm/abort_cause.hpp"
 
 namespace loam::tm::hardware {
@@ -18,14 +19,23 @@ inline constexpr unsigned kTriesMax = 8;
 // The code with which an attempt ends itself that finds the fallback taken.
 inline constexpr std::uint8_t kFallbackTaken = 0x4c;
 
-// provide: have the allocator provide memory outside of the attempt (platform/provision.hpp), then try again.
+// Codes below those of platform/provision.hpp: 0x80 + n asks that stock n be filled (lent.hpp).
+inline constexpr unsigned kRestockCode = 0x80;
+static_assert(kRestockCode + platform::kStocks <= platform::kProvisionCode && kFallbackTaken < kRestockCode &&
+              platform::kPoolHeld < kRestockCode && platform::kPoolHeld != kFallbackTaken);
+constexpr bool is_restock(unsigned code) noexcept {
+  return code >= kRestockCode && code < kRestockCode + platform::kStocks;
+}
+
+// provide: have the allocator provide memory outside of the attempt (provide() in lent.hpp), then try again.
 enum class Next { try_again, wait_and_try_again, provide, fall_back };
 
 constexpr AbortCause cause_of(unsigned status) noexcept {
   using namespace platform;
   if ((status & kAbortExplicit) != 0) {
-    if (is_provision(explicit_code(status))) return AbortCause::reprovision;
-    return explicit_code(status) == kFallbackTaken ? AbortCause::fallback : AbortCause::explicit_;
+    const unsigned code = explicit_code(status);
+    if (is_provision(code) || is_restock(code)) return AbortCause::reprovision;
+    return code == kFallbackTaken || code == platform::kPoolHeld ? AbortCause::fallback : AbortCause::explicit_;
   }
   if ((status & kAbortCapacity) != 0) return AbortCause::capacity;
   if ((status & kAbortConflict) != 0) return AbortCause::unknown;  // hardware does not say which word

@@ -19,7 +19,7 @@ from loam_lab.setup import build
 BESIDE = {
     "cfree", "free_sized", "free_aligned_sized", "__libc_malloc", "__libc_free", "__libc_calloc", "__libc_realloc",
     "__libc_memalign", "__libc_valloc", "__libc_pvalloc", "loam_malloc_json", "loam_malloc_summary", "loam_malloc_verify",
-    "loam_malloc_lend", "loam_malloc_restock", "loam_malloc_give",
+    "loam_malloc_lend", "loam_malloc_restock", "loam_malloc_refill", "loam_malloc_give",
 }  # fmt: skip
 # Of the compiler's start files, of the C++ library, of the dynamic linker.
 WEAK = {

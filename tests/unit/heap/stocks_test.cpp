@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -27,14 +28,14 @@ constexpr auto in_a_thread = [](auto body) { tests::in_a_thread<TestHeap>(body);
 
 // What runtime/tm does, reduced to one size.
 struct User {
-  const platform::Stocks* stocks = &platform::no_stocks;
+  platform::Stocks* stocks = &platform::no_stocks;
 
   User() { EXPECT_TRUE(TestLending::lend(&stocks)); }
   User(const User&) = delete;
   User& operator=(const User&) = delete;
   ~User() { TestLending::end(); }
 
-  platform::Stock& of(std::size_t bytes) const { return *stocks->of[(bytes + 15) / 16]; }
+  platform::Stock& of(std::size_t bytes) const { return stocks->all[platform::stock_of(bytes)]; }
 
   void begin(std::size_t bytes) const { of(bytes).kept = of(bytes).next; }
   void abort(std::size_t bytes) const { of(bytes).next = of(bytes).kept; }
@@ -53,10 +54,10 @@ struct User {
 };
 
 TEST(Stocks, AreLentAndTakenBack) {
-  const platform::Stocks* first = &platform::no_stocks;
+  platform::Stocks* first = &platform::no_stocks;
   ASSERT_TRUE(TestLending::lend(&first));
   EXPECT_NE(first->units, 0u);
-  const platform::Stocks* second = &platform::no_stocks;
+  platform::Stocks* second = &platform::no_stocks;
   ASSERT_TRUE(TestLending::lend(&second));
   EXPECT_EQ(first, &platform::no_stocks);
   EXPECT_NE(second->units, 0u);
@@ -66,7 +67,7 @@ TEST(Stocks, AreLentAndTakenBack) {
 }
 
 TEST(Stocks, AHeapThatLeavesItsThreadTakesThemBack) {
-  const platform::Stocks* user = &platform::no_stocks;
+  platform::Stocks* user = &platform::no_stocks;
   std::thread([&user] {
     ASSERT_TRUE(TestLending::lend(&user));
     EXPECT_NE(user->units, 0u);
@@ -79,7 +80,7 @@ TEST(Stocks, AHeapThatLeavesItsThreadTakesThemBack) {
 TEST(Stocks, ServeEachSizeWithBlocksThatPlainFreeTakes) {
   const User user;
   std::set<std::byte*> blocks;
-  for (std::size_t bytes = 1; bytes <= platform::kStockBytesMax; bytes += 7)
+  for (std::size_t bytes = 1; bytes <= platform::kStockBytesMax; bytes += bytes < 1024 ? 7 : 997)
     for (int i = 0; i < 20; ++i) {
       std::byte* const block = user.take(bytes);
       EXPECT_EQ(address_of(block) % kBlockAlignment, 0u);
@@ -216,6 +217,82 @@ TEST(Stocks, AtRandomNoBlockIsHandedOutTwice) {
   EXPECT_EQ(verified(), "");
 }
 
+// ---- low-water marks, for hardware attempts ----
+
+std::size_t ready(const platform::Stock& stock) {
+  std::size_t count = 0;
+  while (stock.next[count] != nullptr) ++count;  // K1
+  return count;
+}
+
+TEST(Stocks, AMarkDoublesEachTimeThatAStockFullToItIsFoundEmpty) {
+  const User user;
+  TestHeap::trim();
+  constexpr std::size_t kBytes = 4096;
+  constexpr unsigned kClass = Composition::Classes::class_of(kBytes);
+  const platform::Stock& stock = user.of(kBytes);
+  EXPECT_TRUE(TestLending::refill(stock, false));
+  EXPECT_EQ(ready(stock), 0u) << "no attempt has found it empty";
+  std::size_t wanted = TestStocks::most_of(kClass);
+  for (;; wanted = std::min<std::size_t>(2 * wanted, TestStocks::ready_max_of(kClass))) {
+    ASSERT_TRUE(TestLending::refill(stock, true));
+    ASSERT_EQ(ready(stock), wanted);
+    ASSERT_EQ(verified(), "");
+    if (wanted == TestStocks::ready_max_of(kClass)) break;
+  }
+  EXPECT_GE(wanted, 300u);
+  EXPECT_FALSE(TestLending::refill(stock, true)) << "as high as it gets";
+  EXPECT_EQ(ready(stock), wanted);
+}
+
+TEST(Stocks, AMarkStaysWhereTheStockWasNotFullToIt) {
+  const User user;
+  constexpr std::size_t kBytes = 200;
+  TestHeap::trim();
+  const platform::Stock& stock = user.of(kBytes);
+  ASSERT_TRUE(TestLending::refill(stock, true));
+  const std::size_t wanted = ready(stock);
+  std::set<std::byte*> taken;
+  for (std::size_t i = 0; i < wanted - 1; ++i) taken.insert(user.take(kBytes));
+  ASSERT_TRUE(TestLending::refill(stock, true));
+  EXPECT_EQ(ready(stock), wanted);
+  for (std::size_t i = 0; i < wanted; ++i) EXPECT_TRUE(taken.insert(user.take(kBytes)).second);
+  ASSERT_TRUE(TestLending::refill(stock, false));
+  EXPECT_EQ(ready(stock), wanted) << "below the mark it is filled without an attempt that found it empty";
+  EXPECT_EQ(verified(), "");
+  for (std::byte* const block : taken) TestHeap::deallocate(block);
+}
+
+TEST(Stocks, WhatComesBackFitsUpToTheMark) {
+  const User user;
+  constexpr std::size_t kBytes = 3000;
+  TestHeap::trim();
+  const platform::Stock& stock = user.of(kBytes);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(TestLending::refill(stock, true));
+  const std::size_t wanted = ready(stock);
+  EXPECT_GT(wanted, TestStocks::most_of(Composition::Classes::class_of(kBytes)));
+  std::vector<std::byte*> taken(wanted);
+  for (std::byte*& block : taken) block = user.take(kBytes);
+  EXPECT_EQ(ready(stock), 0u);
+  for (std::byte* const block : taken) TestLending::give(block);
+  EXPECT_EQ(ready(stock), wanted);
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(Stocks, ATrimTakesTheMarkBack) {
+  const User user;
+  constexpr std::size_t kBytes = 500;
+  const platform::Stock& stock = user.of(kBytes);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(TestLending::refill(stock, true));
+  TestHeap::trim();
+  EXPECT_EQ(ready(stock), 0u);
+  EXPECT_TRUE(TestLending::refill(stock, false));
+  EXPECT_EQ(ready(stock), 0u);
+  EXPECT_TRUE(TestLending::refill(stock, true));
+  EXPECT_EQ(ready(stock), TestStocks::most_of(Composition::Classes::class_of(kBytes)));
+  EXPECT_EQ(verified(), "");
+}
+
 // ---- no memory, and heaps that watch every call ----
 
 using RefusingComposition = LoamComposition<tests::NoThreadsHook, tests::DyingFaults, tests::RefusingPages>;
@@ -224,7 +301,7 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
   using RefusingHeap = Heap<RefusingComposition>;
   using RefusingLending = Lending<RefusingComposition>;
   tests::in_child([] {
-    const platform::Stocks* stocks = &platform::no_stocks;
+    platform::Stocks* stocks = &platform::no_stocks;
     ASSERT_TRUE(RefusingHeap::attach());
     tests::RefusingPages::refuse(0, tests::RefusingPages::kAllThatFollow);
     EXPECT_FALSE(RefusingLending::lend(&stocks));
@@ -232,7 +309,7 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
     tests::RefusingPages::serve_all();
     ASSERT_TRUE(RefusingLending::lend(&stocks));
     // Each request for pages of an attempt that takes more and more is refused once.
-    platform::Stock& stock = *stocks->of[3];
+    platform::Stock& stock = stocks->all[platform::stock_of(48)];
     std::set<void*> taken;
     for (int served = 0; served < 40; ++served) {
       tests::RefusingPages::refuse(served, tests::RefusingPages::kAllThatFollow);
@@ -254,13 +331,80 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
   });
 }
 
+// Bytes of a block in pages that no memory is behind.
+std::size_t unbacked_bytes(const void* block, std::size_t bytes) {
+  std::size_t sum = 0;
+  for (std::uintptr_t at = address_of(block), end = at + bytes; at < end;) {
+    const std::uintptr_t page = at & ~(std::uintptr_t{platform::kPageBytes} - 1), next = page + platform::kPageBytes;
+    unsigned char resident = 0;
+    EXPECT_EQ(mincore(reinterpret_cast<void*>(page), platform::kPageBytes, &resident), 0);
+    if ((resident & 1) == 0) sum += std::min(next, end) - at;
+    at = next;
+  }
+  return sum;
+}
+
+// In a child, whose heap has used no memory yet: what a stock without a mark holds shows that the test can fail.
+TEST(Stocks, WhatAMarkAsksForHasAllItsPagesBacked) {
+  using RefusingLending = Lending<RefusingComposition>;
+  tests::in_child([] {
+    platform::Stocks* stocks = &platform::no_stocks;
+    ASSERT_TRUE(RefusingLending::lend(&stocks));
+    for (const std::size_t bytes : {1000, 4096, 9000, 32768}) {
+      platform::Stock& stock = stocks->all[platform::stock_of(bytes)];
+      const auto unbacked = [&stock, bytes] {
+        std::size_t sum = 0;
+        for (void** at = stock.next; *at != nullptr; ++at) sum += unbacked_bytes(*at, bytes);
+        return sum;
+      };
+      ASSERT_TRUE(RefusingLending::restock(stock));
+      if (bytes > platform::kPageBytes) {
+        EXPECT_GT(unbacked(), 0u) << bytes;
+      }
+      for (int i = 0; i < 3; ++i) {
+        ASSERT_TRUE(RefusingLending::refill(stock, true));
+        EXPECT_EQ(unbacked(), 0u) << bytes;
+      }
+      // A block that its user has not touched comes back.
+      ASSERT_NE(*stock.next, nullptr);
+      static_cast<FreeBlock*>(*stock.next)->mark = 0;
+      ++stock.next;
+      auto* const block = static_cast<std::byte*>(Heap<RefusingComposition>::allocate(bytes));
+      RefusingLending::give(block);
+      EXPECT_EQ(*stock.next, block) << bytes;
+      EXPECT_EQ(unbacked(), 0u) << bytes;
+    }
+    EXPECT_EQ(tests::verified<Heap<RefusingComposition>>(), "");
+  });
+}
+
+TEST(Stocks, WithoutMemoryAMarkIsNotReachedAndTheStockStaysWhole) {
+  using RefusingLending = Lending<RefusingComposition>;
+  tests::in_child([] {
+    platform::Stocks* stocks = &platform::no_stocks;
+    ASSERT_TRUE(RefusingLending::lend(&stocks));
+    platform::Stock& stock = stocks->all[platform::stock_of(20000)];
+    bool failed = false;
+    for (int served = 0; served < 20; ++served) {
+      tests::RefusingPages::refuse(served, tests::RefusingPages::kAllThatFollow);
+      for (int i = 0; i < 8; ++i) failed |= !RefusingLending::refill(stock, true);
+      EXPECT_EQ(tests::verified<Heap<RefusingComposition>>(), "") << served;
+    }
+    EXPECT_TRUE(failed);
+    tests::RefusingPages::serve_all();
+    Heap<RefusingComposition>::trim();
+    EXPECT_TRUE(RefusingLending::refill(stock, true));
+    EXPECT_GT(ready(stock), 0u);
+  });
+}
+
 struct GuardedAlways {
   static bool on() noexcept { return true; }
 };
 
 TEST(Stocks, AGuardedHeapLendsNothing) {
   using Guarding = LoamOrGuardedComposition<tests::NoThreadsHook, tests::DyingFaults, GuardedAlways>;
-  const platform::Stocks* stocks = &platform::no_stocks;
+  platform::Stocks* stocks = &platform::no_stocks;
   EXPECT_FALSE(Lending<Guarding>::lend(&stocks));
   EXPECT_EQ(stocks, &platform::no_stocks);
 }

@@ -123,7 +123,7 @@ TEST(Transactions, TheChildOfAForkGoesOn) {
 TEST(Transactions, TrimTakesWhatLiesReady) {
   first_of_a_cancelled_attempt(20000);
   EXPECT_EQ(malloc_trim(0), 1);
-  EXPECT_EQ(*tm::Descriptor::current_or_detached().stocks->of[1]->next, nullptr);
+  EXPECT_EQ(*tm::Descriptor::current_or_detached().stocks->all[0].next, nullptr);
   EXPECT_NE(first_of_a_cancelled_attempt(10), nullptr);
   EXPECT_EQ(verified(), "");
 }

@@ -100,6 +100,25 @@ TEST_F(LimboTest, AListThatGrowsWhileBlocksAreProposedKeepsThem) {
   }
 }
 
+TEST_F(LimboTest, RoomThatWasMadeTakesSoManyProposalsWithoutGrowing) {
+  freed_names.clear();
+  const auto domain = make();
+  Member writer(*domain);
+  std::uintptr_t name = 0;
+  for (const std::size_t wanted : {1, 64, 300, 5000}) {
+    domain->make_room(writer.limbo, wanted);
+    const std::size_t capacity = writer.limbo.capacity();
+    EXPECT_GE(capacity - writer.limbo.blocks(), wanted);
+    for (std::size_t i = 0; i < wanted; ++i)
+      domain->propose(writer.limbo, reinterpret_cast<void*>(name++), note_name, 16);
+    EXPECT_EQ(writer.limbo.capacity(), capacity) << wanted;
+    domain->accept(writer.limbo);
+  }
+  EXPECT_EQ(writer.reclaim(), 0u);
+  ASSERT_EQ(freed_names.size(), name);
+  for (std::uintptr_t i = 0; i < name; ++i) ASSERT_EQ(freed_names[i], i);
+}
+
 TEST_F(LimboTest, WhatAThreadLeavesIsCountedAndAdoptedToTheLastBlock) {
   for (const std::size_t blocks : {1u, 2u, 100u}) {
     freed = 0;

@@ -1,5 +1,6 @@
 // Transactions of a process whose malloc lends its blocks (platform/stock.hpp). Sanitizers bring a malloc of their own, so
 // this process has a heap beside it that does: what is created comes from there, what is long from malloc.
+#include "runtime/base/random.hpp"
 #include "runtime/heap/compositions/loam.hpp"
 #include "runtime/heap/lending.hpp"
 #include "tests/harness/heaps.hpp"
@@ -30,7 +31,7 @@ constinit std::atomic<int> restocks_served{1 << 30};
 }  // namespace loam::tests
 
 extern "C" {
-int loam_malloc_lend(const loam::platform::Stocks** user) {
+int loam_malloc_lend(loam::platform::Stocks** user) {
   if (user != nullptr) return loam::tests::Lends::lend(user) ? 1 : 0;
   loam::tests::Lends::end();
   return 0;
@@ -138,15 +139,20 @@ TEST_P(LentBlocksTest, WhatHasCommittedStaysThroughLaterAborts) {
 }
 
 TEST_P(LentBlocksTest, WhatIsDestroyedIsCreatedAgain) {
-  tests::in_variant(GetParam(), []<class Driver>() {
+  const char* const asked = std::getenv("LOAM_TEST_TRANSACTIONS");
+  const long pairs = (asked == nullptr ? 40000 : std::atol(asked)) / 2;
+  tests::in_variant(GetParam(), [pairs]<class Driver>() {
     std::set<Node*> seen;
-    for (int i = 0; i < 20000; ++i) {
+    std::uint64_t committed = 0;
+    for (long i = 0; i < pairs; ++i) {
+      if (i == pairs / 4) committed = LentHeap::statistics().committed_bytes;
       Node* const node = Driver::update([&](auto& tx) { return tx.template create<Node>(i, nullptr); });
       seen.insert(node);
       Driver::update([&](auto& tx) { tx.destroy(node); });
     }
     // As many as wait for quiescence at a time, and a lot or two.
     EXPECT_LT(seen.size(), 1000u);
+    EXPECT_EQ(LentHeap::statistics().committed_bytes, committed);
     quiesce();
     EXPECT_EQ(live_blocks(), 0);
     EXPECT_EQ(verified(), "");
@@ -162,6 +168,7 @@ TEST_P(LentBlocksTest, ACancelledPartTakesItsOwnBlocksBackAlone) {
           outer = tx.template create<Node>(1, nullptr);
           EXPECT_FALSE(Driver::closed([&](auto& part) {
             inner = part.template create<Node>(2, nullptr);
+            EXPECT_TRUE(LentHeap::covers(inner)) << "parts take from the stocks as well";
             EXPECT_FALSE(Driver::closed([](auto& innermost) {
               innermost.template create<Node>(3, nullptr);
               Driver::cancel();
@@ -180,6 +187,60 @@ TEST_P(LentBlocksTest, ACancelledPartTakesItsOwnBlocksBackAlone) {
       EXPECT_EQ(live_blocks(), 3);
       EXPECT_EQ(verified(), "");
     }
+  });
+}
+
+// Kept and cancelled, one in another, in attempts that commit and that do not: each block is in one place, and none is lost.
+TEST_P(LentBlocksTest, PartsAtRandomLoseNoBlockAndServeNoneTwice) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    base::Random random(11, 3);
+    std::set<void*> held;
+    for (int round = 0; round < 300; ++round) {
+      const bool commits = random.below(3) != 0;
+      std::vector<void*> made;
+      const auto make = [&](auto& tx) {
+        for (unsigned left = random.below(6); left > 0; --left) {
+          void* const block = tx.allocate(size_of(random.below(std::size(kSizes))));
+          std::memset(block, 0x5a, 16);
+          made.push_back(block);
+        }
+      };
+      try {
+        Driver::update([&](auto& tx) {
+          made.clear();
+          make(tx);
+          for (unsigned parts = random.below(4); parts > 0; --parts) {
+            const std::size_t before = made.size();
+            const bool kept = Driver::closed([&](auto& part) {
+              make(part);
+              const std::size_t inside = made.size();
+              const bool inner = Driver::closed([&](auto& innermost) {
+                make(innermost);
+                if (random.below(2) == 0) Driver::cancel();
+              });
+              if (!inner) made.resize(inside);
+              make(part);
+              if (random.below(2) == 0) Driver::cancel();
+            });
+            if (!kept) made.resize(before);
+            make(tx);
+          }
+          if (!commits) throw Cancel{};
+        });
+        for (void* const block : made) ASSERT_TRUE(held.insert(block).second) << "handed out twice in round " << round;
+      } catch (const Cancel&) {
+      }
+      for (unsigned left = random.below(12); left > 0 && !held.empty(); --left) {
+        Driver::update([&](auto& tx) { tx.release(*held.begin()); });
+        held.erase(held.begin());
+      }
+    }
+    quiesce();
+    EXPECT_EQ(live_blocks(), static_cast<std::int64_t>(held.size()));
+    for (void* const block : held) Driver::update([&](auto& tx) { tx.release(block); });
+    quiesce();
+    EXPECT_EQ(live_blocks(), 0);
+    EXPECT_EQ(verified(), "");
   });
 }
 

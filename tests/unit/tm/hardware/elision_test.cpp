@@ -19,12 +19,14 @@ using platform::kAbortExplicit;
 using platform::kAbortRetry;
 
 constexpr unsigned kTaken = kAbortExplicit | unsigned{kFallbackTaken} << 24;
+constexpr unsigned kPoolHeldByAThief = kAbortExplicit | unsigned{platform::kPoolHeld} << 24;
 
 TEST(Policy, AStatusHasOneCause) {
   EXPECT_EQ(cause_of(kAbortConflict | kAbortRetry), AbortCause::unknown);
   EXPECT_EQ(cause_of(kAbortCapacity), AbortCause::capacity);
   EXPECT_EQ(cause_of(0), AbortCause::interrupt);
   EXPECT_EQ(cause_of(kTaken), AbortCause::fallback);
+  EXPECT_EQ(cause_of(kPoolHeldByAThief), AbortCause::fallback);
   EXPECT_EQ(cause_of(kAbortExplicit | 1u << 24), AbortCause::explicit_);
 }
 
@@ -32,6 +34,7 @@ TEST(Policy, AConflictIsTriedEightTimesAndNothingElseAgain) {
   for (unsigned tries = 1; tries < 8; ++tries) {
     EXPECT_EQ(next_after(kAbortConflict | kAbortRetry, tries), Next::try_again) << tries;
     EXPECT_EQ(next_after(kTaken, tries), Next::wait_and_try_again) << tries;
+    EXPECT_EQ(next_after(kPoolHeldByAThief, tries), Next::wait_and_try_again) << tries;
   }
   EXPECT_EQ(next_after(kAbortConflict, 8), Next::fall_back);
   EXPECT_EQ(next_after(kTaken, 8), Next::fall_back);
