@@ -225,7 +225,9 @@ def _judge_ends(images: Sequence[_Image], notes: list[str]) -> None:
                 "be looked at when it ends",
             )
         else:
-            image.unproven.append("it has no exit record (it ended by a signal or its own system call, or executed another program)")
+            image.unproven.append(
+                "it has no exit record (it ended by a signal or its own system call, or executed another program)"
+            )
 
 
 def _judge_symbols(image: _Image, start: dict[str, Any], allocator: Allocator, notes: list[str]) -> None:
