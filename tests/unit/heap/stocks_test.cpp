@@ -331,6 +331,25 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
   });
 }
 
+// Blocks that were free before, so that they are marked, and no room for them behind those that an attempt has taken.
+TEST(Stocks, ALotForWhichThereIsNoRoomGoesBack) {
+  using RefusingHeap = Heap<RefusingComposition>;
+  using RefusingLending = Lending<RefusingComposition>;
+  tests::in_child([] {
+    platform::Stocks* stocks = &platform::no_stocks;
+    ASSERT_TRUE(RefusingLending::lend(&stocks));
+    for (std::byte* const block : tests::filled_blocks<RefusingHeap>(1000, 48, 1)) RefusingHeap::deallocate(block);
+    platform::Stock& stock = stocks->all[platform::stock_of(48)];
+    tests::RefusingPages::refuse(0, tests::RefusingPages::kAllThatFollow);
+    std::size_t taken = 0;
+    for (; *stock.next != nullptr || RefusingLending::restock(stock); ++stock.next) ++taken;
+    EXPECT_EQ(taken, TestStocks::most_of(Composition::Classes::class_of(48)));
+    tests::RefusingPages::serve_all();
+    EXPECT_EQ(tests::verified<RefusingHeap>(), "");
+    EXPECT_TRUE(RefusingLending::restock(stock));
+  });
+}
+
 // Bytes of a block in pages that no memory is behind.
 std::size_t unbacked_bytes(const void* block, std::size_t bytes) {
   std::size_t sum = 0;
