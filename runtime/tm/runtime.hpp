@@ -42,9 +42,12 @@ void configure(const Config& config) noexcept;
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
 
-// configure() waits in between. For fork, which must not happen in the middle of it.
+// configure() waits in between, and a fork, which must not happen in the middle of it.
 void lock_setup() noexcept;
 void unlock_setup() noexcept;
+
+// configure() by who has locked setup.
+void configure_while_locked(const Config& config) noexcept;
 
 // Fatal if a transaction of the algorithm `wanted` begins where those of `used` run: neither would see what the other
 // does.
