@@ -54,8 +54,9 @@ EPOCHS = ("limbo_limits_test", "limbo_test", "epoch_test")
 FILES: dict[str, tuple[str, ...]] = {
     "runtime/tm/attempts/serial.cpp": ("gate_test", "outcomes_test", "serial_test", "waiting_test", "fork_test"),
     "runtime/tm/attempts/driver.hpp": (
-        "outcomes_test", "settled_test", "nesting_test", "exceptions_test", "closed_test", "misuse_test", "serial_test",
-        "handlers_test", "early_release_test", "gate_test", "contention_test", "starvation_test", "waiting_test",
+        "outcomes_test", "settled_test", "one_algorithm_test", "nesting_test", "exceptions_test", "closed_test",
+        "misuse_test", "serial_test", "handlers_test", "early_release_test", "gate_test", "contention_test",
+        "starvation_test", "waiting_test", "lent_blocks_test",
     ),
     "runtime/reclaim/epoch.cpp": EPOCHS,
     "runtime/reclaim/epoch.hpp": EPOCHS,
