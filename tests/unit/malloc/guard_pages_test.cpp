@@ -134,6 +134,7 @@ TEST(GuardPages, AHandlerThatWasThereBeforeGetsWhatIsNoneOfOurs) {
     if (std::getenv("LOAM_MALLOC_GUARD_MS") != nullptr) {
       sample();
       touch(opaque<char*>(nullptr));
+      _exit(9);
     }
     const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
     const Finished done = run(std::string("LOAM_MALLOC_GUARD_MS=1 ") + kEarlyHandler.data() + handler + " " + self +
@@ -174,6 +175,7 @@ TEST(GuardPages, TheFramesOfAStackAreNumberedAndLieInTheirFiles) {
   if (std::getenv("LOAM_MALLOC_GUARD_MS") != nullptr) {
     char* const block = sample();
     for (int i = 0; i < 8192; ++i) touch(block + i);
+    _exit(9);
   }
   const Finished done = run("LOAM_MALLOC_GUARD_MS=1 " + self +
                             " --gtest_filter=GuardPages.TheFramesOfAStackAreNumberedAndLieInTheirFiles");
