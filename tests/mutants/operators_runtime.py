@@ -64,12 +64,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "runtime/reclaim/hazard.hpp": ("hazard_test",),
     **{str(file.relative_to(ROOT)): MALLOC[file.stem] for file in sorted((ROOT / "runtime/malloc").glob("*.[ch]pp"))},
 }  # fmt: skip
-# The layers of the runtime that the tests of a folder are linked with: no more is compiled.
+# The layers of the runtime that the tests of a folder, or of a file, are linked with: no more is compiled.
 BELOW = ("base", "platform", "sync", "reclaim")
 LAYERS = {
     "runtime/reclaim": BELOW,
     "runtime/tm/attempts": (*BELOW, "heap", "tm"),
     "runtime/malloc": (*BELOW, "heap", "malloc"),
+    "runtime/malloc/stocks.cpp": (*BELOW, "heap", "malloc", "tm"),
 }
 # The C interface, with a table for each algorithm: no test here calls it, and it would be most of what is compiled.
 LEFT_OUT = (Path("tm/c"),)
@@ -281,7 +282,7 @@ class Journal:
 
 def layers_of(file: str) -> tuple[str, ...]:
     """The layers that the tests of a file are linked with."""
-    return LAYERS[str(Path(file).parent)]
+    return LAYERS.get(file) or LAYERS[str(Path(file).parent)]
 
 
 def digest(*parts: bytes) -> str:
