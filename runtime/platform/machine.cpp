@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/found.hpp"
+#include "runtime/base/points.hpp"
 
 #include <cerrno>
 #include <climits>
@@ -48,6 +49,7 @@ void interrupt_all_cores() noexcept {
              errno);
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   LOAM_CHECK(page != MAP_FAILED, "announce_heavy: no page for the fallback of membarrier (errno {})", errno);
+  LOAM_POINT("platform.barrier_page");
   std::atomic_ref<int>(*static_cast<int*>(page)).fetch_add(1, std::memory_order_seq_cst);
   LOAM_CHECK(mprotect(page, 4096, PROT_READ) == 0, "announce_heavy: mprotect failed (errno {})", errno);
   munmap(page, 4096);
