@@ -163,6 +163,8 @@ Frame frame_of(const std::string& line) {
   const auto file = line.find(" ("), offset = line.rfind("+0x");
   EXPECT_EQ(std::sscanf(line.c_str(), "    #%u 0x%zx", &frame.number, &frame.address), 2) << line;
   EXPECT_TRUE(file != line.npos && offset != line.npos && file < offset && line.ends_with(")")) << line;
+  const auto digits = line.find("0x") + 2;
+  EXPECT_EQ(line.find_first_not_of("0123456789abcdef", digits), line.find(' ', digits)) << line;
   if (file == line.npos || offset == line.npos || offset < file) return frame;
   frame.file = line.substr(file + 2, offset - file - 2);
   frame.file_begin = frame.address - std::stoull(line.substr(offset + 3), nullptr, 16);
