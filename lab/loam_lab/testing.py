@@ -37,6 +37,7 @@ from loam_lab.setup import build, debian
 
 _TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 _TAIL_LINES = 60
+_PYTHON = ".venv/bin/python"  # of the tree: where commands that are shown begin
 # What GoogleTest says of tests that pass, and around all of them.
 _NO_COMPLAINT = re.compile(r"\[( RUN  *|  *OK |-+|=+|  PASSED  )\]|Running main\(\) from|Note: |\s*$")
 _COMPLAINT_LINES = 25
@@ -46,18 +47,21 @@ CHECKER = [f"tests/lab/simulator/test_{name}.py" for name in ("checker", "transa
 
 @dataclass
 class Outcome:
-    """What one suite came to. failures: (test, command that runs it again); unsteady: those that passed when run again."""
+    """What one suite came to.
+
+    failures: (test, words of the command that runs it again); unsteady: those that passed when run again
+    """
 
     suite: str
     passed: int = 0
     failed: int = 0
     skipped: int = 0
     elapsed_s: float = 0.0
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    unsteady: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[tuple[str, Sequence[str]]] = field(default_factory=list)
+    unsteady: list[tuple[str, Sequence[str]]] = field(default_factory=list)
     detail: str = ""
 
-    def fail(self, test: str, again: str) -> None:
+    def fail(self, test: str, again: Sequence[str]) -> None:
         """Count one failure."""
         self.failed += 1
         self.failures.append((test, again))
@@ -90,7 +94,7 @@ def _run_suite(suite: _Suite, mode: str) -> Outcome:
     console.err().print(f"[aside]{name} ...[/aside]")
     begun = time.monotonic()
     outcome = Outcome(name)
-    carry_out(work, outcome, f"./loam test{'' if mode == 'ci' else f' --{mode}'}")
+    carry_out(work, outcome, ["./loam", "test", *([] if mode == "ci" else [f"--{mode}"])])
     outcome.elapsed_s = time.monotonic() - begun
     _show(outcome)
     return outcome
@@ -108,7 +112,7 @@ def try_again(outcome: Outcome, root: Path) -> None:
     with (root / "build" / "test" / f"{outcome.suite}-again.log").open("w") as log:
         for test, again in failures:
             done = subprocess.run(
-                shlex.split(again), cwd=root, env=build.tool_environment(), stdin=subprocess.DEVNULL,
+                list(again), cwd=root, env=build.tool_environment(), stdin=subprocess.DEVNULL,
                 stdout=log, stderr=subprocess.STDOUT, check=False,
             )  # fmt: skip
             (outcome.failures if done.returncode else outcome.unsteady).append((test, again))
@@ -116,7 +120,7 @@ def try_again(outcome: Outcome, root: Path) -> None:
     outcome.passed += len(outcome.unsteady)
 
 
-def carry_out(suite: Callable[[Outcome], None], outcome: Outcome, again: str) -> None:
+def carry_out(suite: Callable[[Outcome], None], outcome: Outcome, again: Sequence[str]) -> None:
     """Run one suite; it has failed if it cannot be run, or ran no test at all."""
     try:
         suite(outcome)
@@ -254,10 +258,10 @@ def _ctest(
     for case in top.iter("testcase") if top is not None else ():
         if case.get("status") == "fail":
             name = case.get("name", "?")
-            outcome.fail(f"{preset}: {name}", " ".join([*prefix, "ctest", "--preset", preset, "-R", f"'^{name}$'"]))
+            outcome.fail(f"{preset}: {name}", [*prefix, "ctest", "--preset", preset, "-R", f"^{name}$"])
             outcome.detail += f"{name}\n{complaints(case.findtext('system-out') or '')}\n"
     if status != 0 and not outcome.failed:
-        outcome.fail(f"{preset}: ctest ended with status {status}", " ".join(command))
+        outcome.fail(f"{preset}: ctest ended with status {status}", command)
         outcome.detail = output
 
 
@@ -296,9 +300,9 @@ def _pytest(
         kind, _, rest = line.partition(" ")
         if kind in ("FAILED", "ERROR") and "::" in rest:
             test = rest.split(" - ")[0]
-            outcome.fail(test, f".venv/bin/python -m pytest '{test}'")
+            outcome.fail(test, [_PYTHON, "-m", "pytest", test])
     if status not in (0, 5) and not outcome.failed:  # 5: no test was chosen
-        outcome.fail(f"{outcome.suite}: pytest ended with status {status}", " ".join(command))
+        outcome.fail(f"{outcome.suite}: pytest ended with status {status}", command)
     if outcome.failed:
         outcome.detail = output
 
@@ -316,13 +320,13 @@ def _folder(outcome: Outcome, name: str, environment: dict[str, str] | None = No
     if totals:
         outcome.passed += int(totals[-1][0])
         for _ in range(int(totals[-1][1])):
-            outcome.fail(f"tests/{name}/run.py", f".venv/bin/python tests/{name}/run.py")
+            outcome.fail(f"tests/{name}/run.py", [_PYTHON, f"tests/{name}/run.py"])
     for line in output.splitlines():
         if line.startswith("skipped: "):
             outcome.skipped += 1
             console.note(f"    {name} {line}")
     if status != 0 and not outcome.failed:
-        outcome.fail(f"tests/{name}/run.py ended with status {status}", f".venv/bin/python tests/{name}/run.py")
+        outcome.fail(f"tests/{name}/run.py ended with status {status}", [_PYTHON, f"tests/{name}/run.py"])
     if outcome.failed:
         outcome.detail = output
 
@@ -361,7 +365,7 @@ def _smoke(outcome: Outcome) -> None:
             else:
                 outcome.fail(
                     f"smoke: {workload.name} on {name}",
-                    " ".join([os.path.relpath(command[0], paths.root()), *command[1:]]),
+                    [os.path.relpath(command[0], paths.root()), *command[1:]],
                 )
     _log("smoke").write_text("\n".join(log))
     if outcome.failed:
@@ -415,11 +419,12 @@ def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int
         for test, again in outcome.unsteady:
             console.err().print(
                 f"[doubt]unsteady[/doubt] {_plain(test)}: failed, then passed\n"
-                f"       again: [command]{_plain(again)}[/command]", soft_wrap=True,
+                f"       again: [command]{_plain(shlex.join(again))}[/command]", soft_wrap=True,
             )  # fmt: skip
         for test, again in outcome.failures:
             console.err().print(
-                f"[bad]failed[/bad] {_plain(test)}\n       again: [command]{_plain(again)}[/command]", soft_wrap=True
+                f"[bad]failed[/bad] {_plain(test)}\n       again: [command]{_plain(shlex.join(again))}[/command]",
+                soft_wrap=True,
             )
         if outcome.failed or outcome.unsteady:
             console.note(f"       all of its output: build/test/{outcome.suite}.log")
@@ -430,8 +435,9 @@ def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int
             "schema": 1, "passed": passed, "failed": failed, "elapsed_s": round(elapsed_s, 1),
             "suites": [{
                 "suite": o.suite, "passed": o.passed, "failed": o.failed, "skipped": o.skipped,
-                "elapsed_s": round(o.elapsed_s, 1), "failures": [{"test": t, "again": a} for t, a in o.failures],
-                "unsteady": [{"test": t, "again": a} for t, a in o.unsteady],
+                "elapsed_s": round(o.elapsed_s, 1),
+                "failures": [{"test": test, "again": shlex.join(again)} for test, again in o.failures],
+                "unsteady": [{"test": test, "again": shlex.join(again)} for test, again in o.unsteady],
             } for o in outcomes],
         })  # fmt: skip
     else:

@@ -38,7 +38,7 @@ class Registration {
 
   // Function-local, so that the list exists before any static object of another file registers.
   static Registration*& first() noexcept {
-    static Registration* head = nullptr;
+    static constinit Registration* head = nullptr;
     return head;
   }
 

@@ -1,5 +1,7 @@
 #include "runtime/delegation/cell.hpp"
 
+#include "runtime/base/check.hpp"
+#include "runtime/base/points.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
@@ -26,6 +28,12 @@ void after_fork_in_child() {
   if (pool.lock.is_orphaned()) pool.lock.unlock();
 }
 
+// When the program is loaded, not at the first cell: a fork meanwhile would leave its child without the handler.
+[[gnu::constructor]] void watch_forks() noexcept {
+  LOAM_CHECK(::pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0,
+             "delegation: no memory for the handler of fork()");
+}
+
 }  // namespace
 
 // Gives the thread's cells back when it ends.
@@ -37,8 +45,8 @@ struct CellsAtExit {
 };
 
 Cell& Cells::take_from_pool() noexcept {
-  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
   const std::scoped_lock guard(pool.lock);
+  LOAM_POINT("delegation.cells");
   if (Cell* const cell = pool.free) {
     pool.free = cell->link;
     return *cell;

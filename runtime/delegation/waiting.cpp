@@ -1,10 +1,13 @@
 #include "runtime/delegation/waiting.hpp"
 
+#include "runtime/base/found.hpp"
+
 namespace loam::delegation {
 
 double pause_ns() noexcept {
   // The least of some rounds: an interrupt makes one longer, nothing makes one shorter.
-  static const double ns = [] {
+  static constinit base::Found<double> ns;
+  return ns.get([] {
     constexpr int kRounds = 5, kPauses = 500;
     std::uint64_t least = ~std::uint64_t{0};
     for (int round = 0; round < kRounds; ++round) {
@@ -13,8 +16,7 @@ double pause_ns() noexcept {
       least = std::min(least, platform::monotonic_ns() - begin);
     }
     return std::max(0.1, static_cast<double>(least) / kPauses);
-  }();
-  return ns;
+  });
 }
 
 std::uint32_t pauses_for(double pause_ns) noexcept {

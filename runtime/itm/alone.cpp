@@ -1,10 +1,13 @@
 #include "runtime/itm/alone.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/base/found.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/sync/spin_lock.hpp"
+#include "runtime/tm/process.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -23,13 +26,13 @@ constinit Member* members = nullptr;
 constinit const Member* expelled = nullptr;  // the last owner, whose transaction may still run
 
 bool switched_off() noexcept {
-  static const bool off = [] {
+  static constinit base::Found<bool> off;
+  return off.get([] {
     const char* const asked = std::getenv("LOAM_ITM_ALONE");
     const std::string_view word = asked != nullptr ? asked : "on";
     LOAM_CHECK(word == "on" || word == "off" || word.empty(), "libitm: LOAM_ITM_ALONE={}: it is on, or off", word);
     return word == "off";
-  }();
-  return off;
+  });
 }
 
 // Call with the lock.
@@ -81,15 +84,16 @@ void in_child() noexcept {
   if (members != nullptr) members->next = nullptr;
   expelled = nullptr;
   owner.store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
+  mend_threads_in_child();
   after_fork();
 }
 
-void watch_forks() noexcept {
-  static const bool done = [] {
-    LOAM_CHECK(pthread_atfork(before_fork, after_fork, in_child) == 0, "libitm: no memory for the handlers of fork()");
-    return true;
-  }();
-  static_cast<void>(done);
+// As those of runtime/tm: when the library is loaded, or earlier.
+[[gnu::constructor]] void watch_forks() noexcept {
+  static constinit std::atomic<bool> done{false};
+  if (done.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the loader calls it, in one thread
+  tm::process::watch_forks();
+  LOAM_CHECK(pthread_atfork(before_fork, after_fork, in_child) == 0, "libitm: no memory for the handlers of fork()");
 }
 
 }  // namespace

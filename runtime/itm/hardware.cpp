@@ -9,6 +9,7 @@
 #include "runtime/tm/hardware/hybrid.hpp"
 #include "runtime/tm/hardware/policy.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -120,6 +121,9 @@ bool chosen(std::string_view algorithm) noexcept {
   if (algorithm != kName) return false;
   const std::string_view reason = tm::hardware::reason_against();
   if (reason.empty()) return true;
+  static constinit std::atomic<bool> said{false};
+  // relaxed: of threads that come together one says it
+  if (said.exchange(true, std::memory_order_relaxed)) return false;
   char line[200];
   const auto text = base::format_to(line, "loam libitm: {}: {}; transactions run in software (norec)\n", kName, reason);
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());

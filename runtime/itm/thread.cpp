@@ -2,8 +2,9 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/format.hpp"
+#include "runtime/base/found.hpp"
 #include "runtime/platform/pages.hpp"
-#include "runtime/sync/spin_lock.hpp"
+#include "runtime/sync/owned_lock.hpp"
 #include "runtime/tm/algorithms.hpp"
 
 #include <algorithm>
@@ -18,9 +19,12 @@
 namespace loam::itm {
 namespace {
 
-constinit sync::SpinLock lock;
-constinit Thread* free_threads = nullptr;  // of threads that have ended; guarded by `lock`
-constinit std::uint64_t objects = 0;       // that were made; guarded by it too
+// Guards the rest, which is whole at every moment: the child of a fork goes on with it.
+constinit sync::OwnedLock lock;
+constinit Thread* free_threads = nullptr;  // of threads that have ended
+constinit std::uint64_t objects = 0;       // that were made
+constinit pthread_key_t exit_key{};        // whose destructor is at_exit(); a child may make it once more
+constinit bool exit_key_is_made = false;
 
 // Gives a thread's state back at its end. A key's destructor runs again if a later one has begun a transaction.
 void at_exit(void* ended) noexcept {
@@ -31,15 +35,6 @@ void at_exit(void* ended) noexcept {
   t.next_free = free_threads;
   free_threads = &t;
   current = nullptr;
-}
-
-pthread_key_t exit_key() noexcept {
-  static const pthread_key_t key = [] {
-    pthread_key_t made;
-    LOAM_CHECK(pthread_key_create(&made, at_exit) == 0, "libitm: no pthread key left for thread exit");
-    return made;
-  }();
-  return key;
 }
 
 // Behind the interface stands what runs in software, as its calls are the accesses, or in both.
@@ -60,15 +55,17 @@ struct Choice {
   bool is_hybrid;
 };
 
-const Choice& choice() noexcept {
-  static const Choice chosen = [] {
-    const char* const asked = std::getenv("LOAM_ITM_ALGORITHM");
-    const std::string_view name = asked != nullptr && *asked != '\0' ? asked : "norec";
-    const open::Operations* const found = open::operations_of(name == hardware::kName ? "norec" : name);
-    if (found == nullptr) refuse(name);
-    return Choice{found, hardware::chosen(name)};
-  }();
-  return chosen;
+Choice find_choice() noexcept {
+  const char* const asked = std::getenv("LOAM_ITM_ALGORITHM");
+  const std::string_view name = asked != nullptr && *asked != '\0' ? asked : "norec";
+  const open::Operations* const found = open::operations_of(name == hardware::kName ? "norec" : name);
+  if (found == nullptr) refuse(name);
+  return {found, hardware::chosen(name)};
+}
+
+Choice choice() noexcept {
+  static constinit base::Found<Choice> found;
+  return found.get(find_choice);
 }
 
 }  // namespace
@@ -81,6 +78,10 @@ Thread& attached() noexcept {
   std::uint64_t number = 0;
   {
     const std::lock_guard guard(lock);
+    if (!exit_key_is_made) {
+      LOAM_CHECK(pthread_key_create(&exit_key, at_exit) == 0, "libitm: no pthread key left for thread exit");
+      exit_key_is_made = true;
+    }
     if (free_threads != nullptr) {
       current = free_threads;
       free_threads = current->next_free;
@@ -90,15 +91,20 @@ Thread& attached() noexcept {
   if (current == nullptr) {
     current = ::new (platform::map_lazy_or_die(sizeof(Thread), "a thread's transactions")) Thread;
     current->number = number;
-    current->operations = current->in_software = choice().operations;
-    current->is_hybrid = choice().is_hybrid;
+    const Choice chosen = choice();
+    current->operations = current->in_software = chosen.operations;
+    current->is_hybrid = chosen.is_hybrid;
     current->undo.reserve();
     current->actions.reserve(std::size_t{1} << 16, 0, "log of commit actions");
     current->forget_captured();
   }
-  LOAM_CHECK(pthread_setspecific(exit_key(), current) == 0, "libitm: no memory for a thread's transactions");
+  LOAM_CHECK(pthread_setspecific(exit_key, current) == 0, "libitm: no memory for a thread's transactions");
   alone::join(current->member);
   return *current;
+}
+
+void mend_threads_in_child() noexcept {
+  if (lock.is_orphaned()) lock.unlock();
 }
 
 Thread& running_or_die(const char* call) noexcept {

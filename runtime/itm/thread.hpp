@@ -117,6 +117,9 @@ extern thread_local constinit Thread* current;
 // The same, made where there is none yet.
 Thread& attached() noexcept;
 
+// In the child of a fork.
+void mend_threads_in_child() noexcept;
+
 // The calling thread's while a transaction runs, else null.
 inline Thread* running() noexcept {
   Thread* const t = current;

@@ -1,6 +1,8 @@
 #include "runtime/platform/machine.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/base/found.hpp"
+#include "runtime/base/points.hpp"
 
 #include <cerrno>
 #include <climits>
@@ -39,16 +41,18 @@ bool register_membarrier() noexcept {
 // Where membarrier is refused (old kernels, seccomp, valgrind): taking away a right from a page that was just written
 // makes the kernel interrupt every core that runs this process, to drop its cached translation. An interrupt drains the
 // store buffer, which is all that is asked for. Where processors drop translations by broadcast there is no such way.
+// A page of each call's own: one thread would take away the right by which another is about to write.
 void interrupt_all_cores() noexcept {
   LOAM_CHECK(kLostRightsInterrupt,
              "announce_heavy: the kernel refuses membarrier (errno {}), which Loam cannot do "
              "without on this processor; allow it in the seccomp filter, or use Linux 4.14 or later",
              errno);
-  static void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   LOAM_CHECK(page != MAP_FAILED, "announce_heavy: no page for the fallback of membarrier (errno {})", errno);
-  LOAM_CHECK(mprotect(page, 4096, PROT_READ | PROT_WRITE) == 0, "announce_heavy: mprotect failed (errno {})", errno);
+  LOAM_POINT("platform.barrier_page");
   std::atomic_ref<int>(*static_cast<int*>(page)).fetch_add(1, std::memory_order_seq_cst);
   LOAM_CHECK(mprotect(page, 4096, PROT_READ) == 0, "announce_heavy: mprotect failed (errno {})", errno);
+  munmap(page, 4096);
 }
 #endif
 
@@ -107,11 +111,12 @@ void random_bytes(std::span<std::byte> out) noexcept {
 
 void announce_heavy() noexcept {
 #ifdef LOAM_TSAN
-  static std::atomic<std::uint64_t> meeting_point{0};
+  static constinit std::atomic<std::uint64_t> meeting_point{0};
   meeting_point.exchange(1, std::memory_order_seq_cst);
 #else
-  static const bool membarrier_works = register_membarrier();
-  if (membarrier_works && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+  static constinit base::Found<bool> membarrier_works;
+  if (membarrier_works.get(register_membarrier) && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+    return;
   interrupt_all_cores();
 #endif
 }

@@ -1,12 +1,16 @@
 #include "runtime/platform/topology.hpp"
 
 #include "runtime/base/format.hpp"
+#include "runtime/base/points.hpp"
 #include "runtime/platform/affinity.hpp"
+#include "runtime/platform/pages.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <new>
 #include <tuple>
 
 namespace loam::platform {
@@ -51,13 +55,24 @@ void Topology::read(const char* sysfs, std::span<const unsigned> allowed) noexce
 }
 
 const Topology& topology() noexcept {
-  static const Topology* const known = [] {
-    static Topology read;  // static storage: 16 KiB are too much for small stacks
-    std::array<unsigned, kCpusMax> allowed;
-    read.read("/sys/devices/system/cpu", std::span(allowed).first(allowed_cpus(allowed)));
-    return &read;
-  }();
-  return *known;
+  // topology.A: whoever reads the pointer reads what it names.
+  static constinit std::atomic<const Topology*> known{nullptr};
+  if (const Topology* const there = known.load(std::memory_order_acquire)) return *there;  // topology.A
+  // Nobody waits for another thread's look: the child of a fork in the middle of it would wait for ever. Who comes first
+  // has the static storage, since 16 KiB are too much for small stacks; who comes meanwhile has pages.
+  static constinit Topology first;
+  static constinit std::atomic<bool> first_is_taken{false};
+  Topology* own = &first;
+  // relaxed: decides only who writes where
+  const bool mapped = first_is_taken.exchange(true, std::memory_order_relaxed);
+  if (mapped) own = ::new (map_lazy_or_die(sizeof(Topology), "list of processors", {.huge_pages = false})) Topology;
+  std::array<unsigned, kCpusMax> allowed;
+  own->read("/sys/devices/system/cpu", std::span(allowed).first(allowed_cpus(allowed)));
+  LOAM_POINT("platform.topology");
+  const Topology* others = nullptr;
+  if (known.compare_exchange_strong(others, own, std::memory_order_acq_rel)) return *own;  // topology.A
+  if (mapped) unmap(own, sizeof(Topology));
+  return *others;
 }
 
 int parse_cpu_list(std::string_view text, std::span<unsigned> out) noexcept {

@@ -165,7 +165,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
  private:
   friend void thread_exit() noexcept;
 
-  static Descriptor nobody_;  // detached, and never changed
+  static constinit Descriptor nobody_;  // detached, and never changed
   static thread_local constinit Descriptor* current_;
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/runtime.hpp"
 
+#include <atomic>
 #include <cstdlib>
 
 #include <pthread.h>
@@ -55,19 +56,17 @@ void at_exit() noexcept {
              "tm: exit() inside a transaction, which would be lost; exit outside, or in atomically(irrevocable, ...)");
 }
 
-void watch_forks() noexcept {
-  static const bool done = [] {
-    LOAM_CHECK(pthread_atfork(before_fork, release_all, in_child) == 0, "tm: no memory for the handlers of fork()");
-    return true;
-  }();
-  static_cast<void>(done);
-}
-
 // When the program is loaded: a fork that has begun without the handlers could not wait for a thread that attaches
 // meanwhile.
 [[gnu::constructor]] void watch_early() noexcept { watch_forks(); }
 
 }  // namespace
+
+void watch_forks() noexcept {
+  static constinit std::atomic<bool> done{false};
+  if (done.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the loader calls it first, in one thread
+  LOAM_CHECK(pthread_atfork(before_fork, release_all, in_child) == 0, "tm: no memory for the handlers of fork()");
+}
 
 void watch() noexcept {
   watch_forks();  // a constructor of static objects may run transactions before the one above

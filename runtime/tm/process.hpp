@@ -11,7 +11,10 @@
 
 namespace loam::tm::process {
 
-// Installs the handlers. Called once, before the first transaction of the process can begin.
+// Installs the handlers of fork, once. What has handlers of its own that must run before these calls this first.
+void watch_forks() noexcept;
+
+// Sees to it that all handlers are installed. Once, before the first transaction of the process can begin.
 void watch() noexcept;
 
 }  // namespace loam::tm::process

@@ -93,15 +93,8 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
 }
 
 // A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again
-// if one of them has started a transaction after it.
-pthread_key_t exit_key() noexcept {
-  static const pthread_key_t key = [] {
-    pthread_key_t made;
-    LOAM_CHECK(pthread_key_create(&made, [](void*) { thread_exit(); }) == 0, "tm: no pthread key left for thread exit");
-    return made;
-  }();
-  return key;
-}
+// if one of them has started a transaction after it. Made by who agrees on the algorithm first. Guarded by setup_lock.
+constinit pthread_key_t exit_key{};
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.
 void agree_on(const Hooks& algorithm) noexcept {
@@ -113,7 +106,8 @@ void agree_on(const Hooks& algorithm) noexcept {
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
     if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
-    exit_key();  // made now: a fork must not find another thread in the middle of it
+    LOAM_CHECK(pthread_key_create(&exit_key, [](void*) { thread_exit(); }) == 0,
+               "tm: no pthread key left for thread exit");
     process::watch();
     memory::watch_attempts();
     if (shared.config.adaptive && algorithm.uses_records && !shared.map.is_sparse()) tuning::start();
@@ -132,6 +126,10 @@ void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescr
 
 void configure(const Config& config) noexcept {
   const std::lock_guard guard(setup_lock);
+  configure_while_locked(config);
+}
+
+void configure_while_locked(const Config& config) noexcept {
   LOAM_CHECK(!in_use.load(std::memory_order_relaxed), "tm: configure() after the first transaction of the process");
   if (shared.map.base != nullptr) platform::unmap(shared.map.base, shared.map.bytes);
   configure_locked(config);
@@ -163,7 +161,7 @@ Descriptor& Descriptor::attach_thread(const Hooks& algorithm) noexcept {
   current_->snapshot = version_clock.now.load(std::memory_order_acquire);
   domain.attach(slot, current_->participant);
   memory::begin_loan(*current_);
-  pthread_setspecific(exit_key(), current_);
+  pthread_setspecific(exit_key, current_);
   return *current_;
 }
 

@@ -40,4 +40,18 @@ void in_child(Body&& body) {
   }
 }
 
+// Forks, whatever threads there are, and runs body() in the child. returns whether it returned true there, within ten
+// seconds
+template <class Body>
+bool in_fork(Body&& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    _exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 }  // namespace loam::tests

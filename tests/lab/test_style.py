@@ -159,6 +159,47 @@ def test_the_seam_check_finds_what_it_is_for() -> None:
     assert not list(invisible("runtime/platform/machine.cpp", "::syscall(SYS_futex);"))
 
 
+# A variable that lives as long as the program, within braces: what follows its name is no parameter list.
+STATIC = re.compile(r"\s+(\[\[.*?\]\]\s*)?(inline\s+)?static\b(?!_)(?P<rest>[^(={;]*)(?P<next>[(={;])")
+UNGUARDED = re.compile(r"\b(constinit|constexpr|thread_local)\b")
+
+
+def guarded_statics(name: str, text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        found = STATIC.match(line)
+        if found and found["next"] != "(" and not UNGUARDED.search(found["rest"]):
+            yield (
+                number,
+                "a static that is made at its first use has a lock, for which the child of a fork may wait for ever; make "
+                "it constinit or thread_local, or take base::Found",
+            )
+
+
+def test_nothing_of_the_runtime_is_made_at_first_use_behind_a_lock() -> None:
+    found = complaints(guarded_statics, "runtime", "include", suffixes=CPP)
+    assert not found, show(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("  static const bool works = try_it();", True),
+        ("  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, in_child);", True),
+        ("  static Topology read;", True),
+        ("  static std::atomic<int> known{0};", True),
+        ("  static constinit std::atomic<int> known{0};", False),
+        ("  static inline constinit Heap* first = nullptr;", False),
+        ("  static constexpr unsigned kMost = 8;", False),
+        ("  static thread_local AtExit at_exit;", False),
+        ("  inline static thread_local constinit unsigned count_ = 0;", False),
+        ("  static bool on() noexcept { return hardened(); }", False),
+        ("  static_assert(sizeof(Word) == 8);", False),
+    ],
+)
+def test_the_check_of_statics_tells_them_apart(line: str, wrong: bool) -> None:
+    assert bool(list(guarded_statics("runtime/tm/x.cpp", line))) == wrong
+
+
 def test_one_subject_per_file() -> None:
     long = []
     for name, text in text_files():

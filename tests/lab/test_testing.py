@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -50,8 +52,8 @@ def test_sanitizers_reports_stay_and_the_first_of_many_lines_is_shown() -> None:
 
 def test_a_suite_that_ran_nothing_has_failed() -> None:
     outcome = testing.Outcome("empty")
-    testing.carry_out(lambda _: None, outcome, "./loam test")
-    assert outcome.failures == [("no test of this suite ran", "./loam test")]
+    testing.carry_out(lambda _: None, outcome, ["./loam", "test"])
+    assert outcome.failures == [("no test of this suite ran", ["./loam", "test"])]
 
 
 def test_a_suite_whose_tests_were_all_skipped_has_not_failed() -> None:
@@ -59,15 +61,15 @@ def test_a_suite_whose_tests_were_all_skipped_has_not_failed() -> None:
         outcome.skipped += 1
 
     outcome = testing.Outcome("golden")
-    testing.carry_out(skips, outcome, "./loam test")
+    testing.carry_out(skips, outcome, ["./loam", "test"])
     assert not outcome.failed
 
 
 def test_what_passes_when_run_again_is_unsteady_and_what_fails_again_has_failed(tmp_path: Path) -> None:
     (tmp_path / "build" / "test").mkdir(parents=True)
     outcome = testing.Outcome("lab", passed=3)
-    outcome.fail("once", "true")
-    outcome.fail("always", "sh -c 'echo still wrong; exit 1'")
+    outcome.fail("once", ["true"])
+    outcome.fail("always", ["sh", "-c", "echo still wrong; exit 1"])
     testing.try_again(outcome, tmp_path)
     assert (outcome.passed, outcome.failed) == (4, 1)
     assert [test for test, _ in outcome.unsteady] == ["once"]
@@ -78,9 +80,43 @@ def test_what_passes_when_run_again_is_unsteady_and_what_fails_again_has_failed(
 def test_many_failures_are_no_accident(tmp_path: Path) -> None:
     outcome = testing.Outcome("lab")
     for number in range(6):
-        outcome.fail(str(number), "true")
+        outcome.fail(str(number), ["true"])
     testing.try_again(outcome, tmp_path)
     assert outcome.failed == len(outcome.failures) == 6
+
+
+# A test's name may hold what a shell takes apart.
+ODD = "test_names.py::test_word[a b-it's $HOME-*]"
+
+
+def test_a_command_is_run_again_word_for_word(tmp_path: Path) -> None:
+    (tmp_path / "build" / "test").mkdir(parents=True)
+    outcome = testing.Outcome("lab")
+    outcome.fail(ODD, ["sh", "-c", 'printf "%s|" "$@" > words; exit 1', "again", ODD, ""])
+    testing.try_again(outcome, tmp_path)
+    assert (tmp_path / "words").read_text() == f"{ODD}||"
+
+
+def test_a_command_is_shown_so_that_a_shell_reads_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [".venv/bin/python", "-m", "pytest", ODD]
+    outcome = testing.Outcome("lab", passed=1)
+    outcome.fail("one", words)
+    outcome.unsteady.append(("another", words))
+    assert testing._finish([outcome], 1.0, True) == 1
+    shown = capsys.readouterr()
+    (suite,) = json.loads(shown.out)["suites"]
+    for found in (suite["failures"], suite["unsteady"]):
+        assert [shlex.split(each["again"]) for each in found] == [words]
+    lines = [line.partition("again: ")[2] for line in shown.err.splitlines() if "again: " in line]
+    assert [shlex.split(line) for line in lines] == [words, words]
+
+
+def test_what_failed_of_pytest_is_run_again_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testing, "_log", lambda suite: tmp_path / f"{suite}.log")
+    monkeypatch.setattr(testing, "_logged", lambda *_: (1, f"FAILED {ODD} - assert 1 == 2\n"))
+    outcome = testing.Outcome("lab")
+    testing._pytest(outcome, ["tests/lab"])
+    assert outcome.failures == [(ODD, [".venv/bin/python", "-m", "pytest", ODD])]
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,17 @@ def copy_sources(target: Path) -> None:
         shutil.copytree(ROOT / tree, target / tree)
 
 
-def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor, layers: Collection[str] | None = None) -> Base:
-    """The unmutated objects. layers: of the runtime, where tests need no more and nothing else of the tree"""
+def build_base(
+    preset: str,
+    folder: Path,
+    pool: ThreadPoolExecutor,
+    layers: Collection[str] | None = None,
+    left_out: Collection[Path] = (),
+) -> Base:
+    """The unmutated objects.
+
+    layers: of the runtime, where tests need no more and nothing else of the tree; left_out: folders of them, not needed
+    """
     folder.mkdir()
     copy_sources(folder / "copy")
     generated = f"-DLOAM_GENERATED={folder / 'generated'}"
@@ -178,6 +187,7 @@ def build_base(preset: str, folder: Path, pool: ThreadPoolExecutor, layers: Coll
         sources += [*sorted(simulator.rglob("*.cpp")), *helpers]
     else:
         sources = [source for source in sources if source.relative_to(runtime).parts[0] in layers]
+        sources = [source for source in sources if source.parent.relative_to(runtime) not in left_out]
     sources.append(HARNESS / "main.cpp")
     for source in sources:
         top = next(top for top in (runtime, folder / "copy", HARNESS.parent) if source.is_relative_to(top))

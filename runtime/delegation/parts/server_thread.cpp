@@ -1,6 +1,8 @@
 #include "runtime/delegation/parts/server_thread.hpp"
 
+#include "runtime/base/check.hpp"
 #include "runtime/base/format.hpp"
+#include "runtime/base/points.hpp"
 #include "runtime/delegation/parts/executing.hpp"
 #include "runtime/delegation/waiting.hpp"
 #include "runtime/platform/affinity.hpp"
@@ -17,8 +19,8 @@ namespace loam::delegation {
 // All servers of the process, so that a child of a fork can close those that it has not.
 struct ServerThreads {
   static void add(ServerThread& server) {
-    [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, in_child);
     const std::scoped_lock guard(lock);
+    LOAM_POINT("delegation.servers");
     server.next_ = first;
     first = &server;
   }
@@ -42,6 +44,12 @@ struct ServerThreads {
 };
 
 namespace {
+
+// When the program is loaded, not with the first server: a fork meanwhile would leave its child without the handler.
+[[gnu::constructor]] void watch_forks() noexcept {
+  LOAM_CHECK(::pthread_atfork(nullptr, nullptr, ServerThreads::in_child) == 0,
+             "delegation: no memory for the handler of fork()");
+}
 
 void check_cpu(unsigned cpu) {
   if (cpu == kAnyCpu || platform::topology().contains(cpu)) return;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/format.hpp"
 #include "runtime/base/nearest.hpp"
+#include "runtime/base/points.hpp"
 #include "runtime/tm/algorithms.hpp"
 #include "runtime/tm/attempts/contention.hpp"
 #include "runtime/tm/c/dispatch.hpp"
@@ -15,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -231,11 +233,14 @@ int configure(const loam_config& config) noexcept {
 }
 
 void configure_by_environment() noexcept {
-  static const bool done = [] {
-    if (environment() != nullptr) configure(default_config());
-    return true;
-  }();
-  static_cast<void>(done);
+  static constinit bool done = false;  // guarded by the lock of setup: a fork waits for it
+  lock_setup();
+  if (!std::exchange(done, true) && environment() != nullptr) {
+    LOAM_POINT("tm.configuring");
+    const Checked checked = check(default_config());
+    if (checked.code == LOAM_OK && choose(*checked.operations)) configure_while_locked(checked.config);
+  }
+  unlock_setup();
 }
 
 }  // namespace open

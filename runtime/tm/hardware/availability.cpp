@@ -1,5 +1,6 @@
 #include "runtime/tm/hardware/availability.hpp"
 
+#include "runtime/base/found.hpp"
 #include "runtime/platform/machine.hpp"
 
 #include <cstdlib>
@@ -25,8 +26,8 @@ std::string_view find_reason() noexcept {
 }  // namespace
 
 std::string_view reason_against() noexcept {
-  static const std::string_view reason = find_reason();
-  return reason;
+  static constinit base::Found<std::string_view> reason;
+  return reason.get(find_reason);
 }
 
 }  // namespace loam::tm::hardware

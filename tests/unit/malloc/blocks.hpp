@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,21 @@ inline bool is_filled(const void* block, std::size_t bytes, unsigned seed) {
     if (at[i] != static_cast<unsigned char>(seed + i * 7 + (i >> 8))) return false;
   return true;
 }
+
+// Makes and ends blocks of `bytes`, 32 MiB in all. returns by how much what is in use has grown, in bytes: little where
+// end(block, bytes) gives them back
+template <class Make, class End>
+std::size_t kept_of_32_mib(std::size_t bytes, Make make, End end) {
+  const auto in_use = [] {
+    const auto now = ::mallinfo2();
+    return now.uordblks + now.hblkhd;
+  };
+  const std::size_t before = in_use();
+  for (std::size_t made = 0; made < (std::size_t{32} << 20); made += bytes) end(make(opaque(bytes)), bytes);
+  const std::size_t after = in_use();
+  return after > before ? after - before : 0;
+}
+inline constexpr std::size_t kKeptMax = std::size_t{4} << 20;
 
 // The file name of the object in which a function lies.
 inline std::string object_of(const void* function) {

@@ -153,8 +153,24 @@ TEST_F(Conformance, FreeAlignedSizedTakesSizeAndAlignment) {
   EXPECT_EQ(errno, kOther);
 }
 
-TEST_F(Conformance, CfreeFrees) {
-  for (int i = 0; i < 1000; ++i) cfree(malloc(opaque<std::size_t>(1 << 20)));
+TEST_F(Conformance, WhatFreesABlockGivesItBack) {
+  struct Form {
+    const char* name;
+    void (*end)(void* block, std::size_t bytes);
+  };
+  const Form forms[] = {
+      {"free", [](void* block, std::size_t) { free(block); }},
+      {"cfree", [](void* block, std::size_t) { cfree(block); }},
+      {"free_sized", free_sized},
+      {"free_aligned_sized", [](void* block, std::size_t bytes) { free_aligned_sized(block, 16, bytes); }},
+      {"realloc", [](void* block, std::size_t) { EXPECT_EQ(realloc(block, opaque<std::size_t>(0)), nullptr); }},
+      {"reallocarray",
+       [](void* block, std::size_t) { EXPECT_EQ(reallocarray(block, opaque<std::size_t>(0), 8), nullptr); }},
+      {"__libc_free", [](void* block, std::size_t) { __libc_free(block); }},
+  };
+  for (const Form& form : forms)
+    for (const std::size_t bytes : {100, 40000, 1 << 20})
+      EXPECT_LT(kept_of_32_mib(bytes, malloc, form.end), kKeptMax) << form.name << " of " << bytes;
 }
 
 TEST_F(Conformance, GlibcsOwnNamesMeanTheSameHeap) {

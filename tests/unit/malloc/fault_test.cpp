@@ -1,8 +1,10 @@
 // The messages of report_fault(), and that it ends the process.
 #include "runtime/malloc/fault.hpp"
+#include "runtime/malloc/settings.hpp"
 
 #include "tests/unit/malloc/blocks.hpp"
 
+#include <pthread.h>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -94,6 +96,9 @@ TEST(FaultTest, BelowTheCallersFrameAndAboveTheThreadsIsNotOnTheStack) {
   };
   check();
   std::thread(check).join();
+  // Where a stack begins is no variable of it.
+  EXPECT_FALSE(malloc::is_on_own_stack(__libc_stack_end));
+  std::thread([] { EXPECT_FALSE(malloc::is_on_own_stack(reinterpret_cast<const void*>(pthread_self()))); }).join();
   // One thread's stack is no other's.
   int local = 0;
   std::thread([&] { EXPECT_FALSE(malloc::is_on_own_stack(&local)); }).join();

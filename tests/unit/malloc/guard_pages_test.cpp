@@ -7,9 +7,14 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace loam::tests {
 namespace {
@@ -25,6 +30,34 @@ bool samples() {
   EXPECT_NE(done.out.find("[  PASSED  ] 1 test"), std::string::npos) << done.out;
   return false;
 }
+
+// A program may handle SIGSEGV before the library looks for it: as this one does before all constructors, if it is asked
+// to. "plain": a handler of one argument; "informed": one of three
+extern "C" void plain_handler(int number) {
+  constexpr char kMine[] = "plain\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kMine, sizeof kMine - 1);
+  _exit(number == SIGSEGV ? 3 : 4);
+}
+extern "C" void informed_handler(int number, siginfo_t* information, void* context) {
+  constexpr char kMine[] = "informed\n";
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, kMine, sizeof kMine - 1);
+  _exit(number == SIGSEGV && information->si_addr == nullptr && context != nullptr ? 3 : 4);
+}
+constexpr std::string_view kEarlyHandler = "LOAM_TEST_EARLY_HANDLER=";
+void handle_early(int, char**, char** environment) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view variable = *environment;
+    if (!variable.starts_with(kEarlyHandler)) continue;
+    struct sigaction early{};
+    early.sa_handler = plain_handler;
+    if (variable.ends_with("informed")) {
+      early.sa_sigaction = informed_handler;
+      early.sa_flags = SA_SIGINFO;
+    }
+    sigaction(SIGSEGV, &early, nullptr);
+  }
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const preinit)(int, char**, char**) = handle_early;
 
 constexpr std::size_t kBytes = 23;
 
@@ -94,6 +127,83 @@ TEST(GuardPages, OtherFaultsEndTheProcessAsEver) {
   ASSERT_NE(page, MAP_FAILED);
   EXPECT_EXIT(touch(static_cast<char*>(page)), testing::KilledBySignal(SIGSEGV), "^$");
   munmap(page, 4096);
+}
+
+TEST(GuardPages, AHandlerThatWasThereBeforeGetsWhatIsNoneOfOurs) {
+  for (const char* handler : {"plain", "informed"}) {
+    if (std::getenv("LOAM_MALLOC_GUARD_MS") != nullptr) {
+      sample();
+      touch(opaque<char*>(nullptr));
+      _exit(9);
+    }
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const Finished done = run(std::string("LOAM_MALLOC_GUARD_MS=1 ") + kEarlyHandler.data() + handler + " " + self +
+                              " --gtest_filter=GuardPages.AHandlerThatWasThereBeforeGetsWhatIsNoneOfOurs");
+    EXPECT_EQ(done.status, 3) << handler;
+    EXPECT_EQ(done.err, std::string(handler) + "\n");
+  }
+}
+
+TEST(GuardPages, AHandlerOfSigabrtDoesNotKeepTheProcess) {
+  if (!samples()) return;
+  char* const block = sample();
+  EXPECT_EXIT(signal(SIGABRT, [](int) { _exit(3); }); for (int i = 0; i < 8192; ++i) touch(block + i);
+              , testing::KilledBySignal(SIGABRT), "allocated by thread");
+  std::free(block);
+}
+
+// "    #N 0xADDRESS NAME+0xOFFSET (FILE+0xOFFSET)", of which the name may be missing.
+struct Frame {
+  unsigned number;
+  std::uintptr_t address, file_begin;
+  std::string file;
+};
+Frame frame_of(const std::string& line) {
+  Frame frame{};
+  const auto file = line.find(" ("), offset = line.rfind("+0x");
+  EXPECT_EQ(std::sscanf(line.c_str(), "    #%u 0x%zx", &frame.number, &frame.address), 2) << line;
+  EXPECT_TRUE(file != line.npos && offset != line.npos && file < offset && line.ends_with(")")) << line;
+  const auto digits = line.find("0x") + 2;
+  EXPECT_EQ(line.find_first_not_of("0123456789abcdef", digits), line.find(' ', digits)) << line;
+  if (file == line.npos || offset == line.npos || offset < file) return frame;
+  frame.file = line.substr(file + 2, offset - file - 2);
+  frame.file_begin = frame.address - std::stoull(line.substr(offset + 3), nullptr, 16);
+  return frame;
+}
+
+// Each frame of each stack has its number, and a file that begins where others of the file say as well.
+TEST(GuardPages, TheFramesOfAStackAreNumberedAndLieInTheirFiles) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (std::getenv("LOAM_MALLOC_GUARD_MS") != nullptr) {
+    char* const block = sample();
+    for (int i = 0; i < 8192; ++i) touch(block + i);
+    _exit(9);
+  }
+  const Finished done = run("LOAM_MALLOC_GUARD_MS=1 " + self +
+                            " --gtest_filter=GuardPages.TheFramesOfAStackAreNumberedAndLieInTheirFiles");
+  EXPECT_EQ(done.status, 128 + SIGABRT);
+  std::istringstream text(done.err);
+  std::vector<std::string> stacks;
+  std::map<std::string, std::uintptr_t> begins;
+  unsigned next = 0;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("  ") && line.ends_with(":") && line.find(" by thread ") != line.npos) {
+      stacks.push_back(line.substr(2, line.find(' ', 2) - 2));
+      next = 0;
+    }
+    if (!line.starts_with("    ")) continue;
+    const Frame frame = frame_of(line);
+    EXPECT_EQ(frame.number, next++) << done.err;
+    EXPECT_EQ(frame.file_begin % 4096, 0u) << line;
+    EXPECT_EQ(begins.emplace(frame.file, frame.file_begin).first->second, frame.file_begin) << line;
+    if (stacks == std::vector<std::string>{"found"} && frame.number == 0) {
+      EXPECT_EQ(std::filesystem::path(frame.file).filename(), std::filesystem::path(self).filename())
+          << "what made the access comes first: " << done.err;
+    }
+  }
+  EXPECT_EQ(stacks, (std::vector<std::string>{"found", "allocated"})) << done.err;
+  EXPECT_GT(next, 0u) << "the last stack has frames: " << done.err;
+  EXPECT_GE(begins.size(), 2u) << "the program and libc: " << done.err;
 }
 
 TEST(GuardPages, AHandlerThatTheProgramSetsLaterGetsTheSignals) {

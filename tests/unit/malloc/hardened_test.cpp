@@ -5,6 +5,7 @@
 
 #include "include/loam/malloc.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -103,6 +104,20 @@ TEST(Hardened, SizedDeleteFindsEveryOtherSize) {
       EXPECT_DEATH(::operator delete(block, opaque(wrong)), kWrongSize) << bytes << " deleted as " << wrong;
       EXPECT_DEATH(::operator delete[](block, opaque(wrong)), kWrongSize);
     }
+}
+
+// A freed block waits before it is used again; what waits at the end of the process is looked at then.
+TEST(Hardened, AWriteToAFreedBlockIsFoundAtExit) {
+  if (!is_hardened()) return;
+  auto* const block = static_cast<char*>(malloc(opaque<std::size_t>(100)));
+  const auto write_and_exit = [&](bool write) {
+    free(block);
+    if (write) *const_cast<volatile char*>(opaque(block) + 50) = 1;
+    std::exit(0);
+  };
+  EXPECT_EXIT(write_and_exit(true), testing::KilledBySignal(SIGABRT), "loam malloc: write to a freed block");
+  EXPECT_EXIT(write_and_exit(false), testing::ExitedWithCode(0), "");
+  free(block);
 }
 
 // Checks that take time are not made unless asked for.

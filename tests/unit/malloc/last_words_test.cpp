@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <cstdio>
 
 namespace loam::malloc {
 namespace {
@@ -47,6 +48,18 @@ TEST(LastWords, AreNotWrittenIntoAFileOfTheProgram) {
   expect_in_a_child([] {
     const int kept = keep(), file = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(file, kept);
+    close(STDERR_FILENO);
+    return descriptor_for_last_words() == STDERR_FILENO;
+  });
+}
+
+// Another file of the same device: only its number there tells the two apart.
+TEST(LastWords, AreNotWrittenIntoAnotherFileOfTheSameDevice) {
+  expect_in_a_child([] {
+    std::FILE *const ours = std::tmpfile(), *const of_program = std::tmpfile();
+    dup2(fileno(ours), STDERR_FILENO);
+    const int kept = keep();
+    dup2(fileno(of_program), kept);
     close(STDERR_FILENO);
     return descriptor_for_last_words() == STDERR_FILENO;
   });

@@ -57,6 +57,35 @@ TEST_F(Operators, EachFormOfNewMeetsEachFormOfDelete) {
   }
 }
 
+TEST_F(Operators, EachFormOfDeleteGivesTheBlockBack) {
+  using New = void* (*)(std::size_t);
+  const New one = [](std::size_t n) { return ::operator new(n); };
+  const New many = [](std::size_t n) { return ::operator new[](n); };
+  const New one_line = [](std::size_t n) { return ::operator new(n, kLine); };
+  const New many_lines = [](std::size_t n) { return ::operator new[](n, kLine); };
+  struct Form {
+    New make;
+    void (*end)(void* block, std::size_t bytes);
+  };
+  const Form forms[] = {
+      {one, [](void* block, std::size_t) { ::operator delete(block); }},
+      {one, [](void* block, std::size_t n) { ::operator delete(block, n); }},
+      {one, [](void* block, std::size_t) { ::operator delete(block, std::nothrow); }},
+      {many, [](void* block, std::size_t) { ::operator delete[](block); }},
+      {many, [](void* block, std::size_t n) { ::operator delete[](block, n); }},
+      {many, [](void* block, std::size_t) { ::operator delete[](block, std::nothrow); }},
+      {one_line, [](void* block, std::size_t) { ::operator delete(block, kLine); }},
+      {one_line, [](void* block, std::size_t n) { ::operator delete(block, n, kLine); }},
+      {one_line, [](void* block, std::size_t) { ::operator delete(block, kLine, std::nothrow); }},
+      {many_lines, [](void* block, std::size_t) { ::operator delete[](block, kLine); }},
+      {many_lines, [](void* block, std::size_t n) { ::operator delete[](block, n, kLine); }},
+      {many_lines, [](void* block, std::size_t) { ::operator delete[](block, kLine, std::nothrow); }},
+  };
+  for (const Form& form : forms)
+    for (const std::size_t bytes : {100, 40000, 1 << 20})
+      EXPECT_LT(kept_of_32_mib(bytes, form.make, form.end), kKeptMax) << "form " << &form - forms << " of " << bytes;
+}
+
 TEST_F(Operators, DeleteOfNullDoesNothing) {
   void* const nothing = opaque<void*>(nullptr);
   ::operator delete(nothing);

@@ -61,11 +61,12 @@ TEST(Report, MallinfoIsMallinfo2InInts) {
 #pragma GCC diagnostic pop
 
 TEST(Report, MalloptAcceptsWhatExists) {
-  for (const int parameter :
-       {M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_PERTURB, M_ARENA_TEST, M_ARENA_MAX})
+  for (const int parameter : {M_NLBLKS, M_GRAIN, M_KEEP, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX,
+                              M_CHECK_ACTION, M_PERTURB, M_ARENA_TEST, M_ARENA_MAX})
     EXPECT_EQ(mallopt(parameter, 4), 1) << parameter;
   EXPECT_EQ(mallopt(M_MXFAST, 64), 1);
   EXPECT_EQ(mallopt(M_MXFAST, 0), 1);
+  EXPECT_EQ(mallopt(M_MXFAST, 160), 1);
   EXPECT_EQ(mallopt(M_MXFAST, 161), 0);
   EXPECT_EQ(mallopt(M_MXFAST, -1), 0);
   EXPECT_EQ(mallopt(1234, 1), 0);

@@ -175,6 +175,25 @@ TEST_F(LimboTest, WhereAddressesAreScarceAListHoldsAMillionBlocks) {
   });
 }
 
+// One block more than it has room for.
+TEST_F(LimboTest, AListThatCannotGrowEndsTheProgramWithTheNumberOfItsBlocks) {
+  if (tests::kInstrumented) GTEST_SKIP() << "a sanitizer has addresses of its own";
+  tests::in_child([] {
+    const auto domain = make();
+    const rlim_t most = address_space_bytes() + (std::size_t{64} << 20);
+    const rlimit now{most, most};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &now), 0);
+    Member writer(*domain), reader(*domain);
+    domain->enter(reader.self);
+    constexpr std::size_t kBlocks = std::size_t{1} << 20;
+    for (std::size_t i = 0; i < kBlocks; ++i) domain->retire(writer.limbo, nullptr, count_free, 0);
+    EXPECT_DEATH(domain->retire(writer.limbo, nullptr, count_free, 0), "reclaim: 1048576 blocks are held back");
+    domain->leave(reader.self);
+    EXPECT_EQ(writer.reclaim(), 0u);
+    EXPECT_EQ(freed, kBlocks);
+  });
+}
+
 TEST_F(LimboTest, AForgottenThreadHoldsNothingBackAndItsSlotServesAgain) {
   const auto domain = make();
   Member writer(*domain);

@@ -29,24 +29,11 @@ std::vector<tests::Variant> fork_variants() {
 struct ForkTest : testing::TestWithParam<tests::Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, ForkTest, testing::ValuesIn(fork_variants()), tests::variant_name);
 
-using tests::words, tests::x, tests::y;
+using tests::in_fork, tests::words, tests::x, tests::y;
 
 // A sanitizer's own allocator may be locked for ever in the child of a process with threads: a child that allocates
 // there, or starts a thread, may hang.
 using tests::kInstrumented;
-
-// Forks and runs body() in the child. returns whether it returned true there, within ten seconds
-template <class Body>
-bool in_fork(Body&& body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 TEST_P(ForkTest, TheChildGoesOnWhileOthersWereInTheMiddleOfIt) {
   tests::in_variant(GetParam(), []<class Driver>() {
