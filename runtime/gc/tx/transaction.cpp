@@ -84,6 +84,14 @@ std::uint64_t Transaction::readable(const LocalBase& local) {
   }
 }
 
+// Of an object outside of the heap's own addresses, or where no read is short.
+void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
+  if (short_places_ != 0) return enlist_read_slow(local);
+  reads_.next() = {local.object(), word};
+  if (reads_.taken()) [[unlikely]]
+    grow(free_store_, reads_);
+}
+
 // Of an object of another attempt, a large one, or, without opacity, one that is newer than this attempt.
 void Transaction::enlist_read_slow(const LocalBase& local) {
   const std::uint64_t word = readable(local);

@@ -56,17 +56,12 @@ class Transaction : private LogVisitor {
     const std::uint64_t word = object->stm().load(std::memory_order_acquire);  // word.A
     if (word > known_) [[unlikely]]
       return enlist_read_slow(local);
-    if (const std::uintptr_t place = steps - heap_steps_; place < short_places_) [[likely]] {
-      short_reads_.next() = {static_cast<std::uint32_t>(place)};
-      if (short_reads_.taken()) [[unlikely]]
-        grow(free_store_, short_reads_);
-    } else if (short_places_ == 0) {
-      reads_.next() = {object, word};
-      if (reads_.taken()) [[unlikely]]
-        grow(free_store_, reads_);
-    } else {
-      enlist_read_slow(local);
-    }
+    const std::uintptr_t place = steps - heap_steps_;
+    if (place >= short_places_) [[unlikely]]
+      return enlist_long_read(local, word);
+    short_reads_.next() = {static_cast<std::uint32_t>(place)};
+    if (short_reads_.taken()) [[unlikely]]
+      grow(free_store_, short_reads_);
   }
   [[gnu::always_inline]] void enlist_update(const LocalBase& local) {
     // relaxed: only whether it is mine, which no other thread can change.
@@ -194,6 +189,7 @@ class Transaction : private LogVisitor {
   bool is_mine(const Object* object) const noexcept {
     return (object->stm().load(std::memory_order_relaxed) & ~kEntryMask) == mine_;  // relaxed: as in enlist_update
   }
+  [[gnu::noinline]] void enlist_long_read(const LocalBase& local, std::uint64_t word);
   [[gnu::noinline]] void enlist_read_slow(const LocalBase& local);
   [[gnu::noinline]] void enlist_update_slow(const LocalBase& local);
   // A word of a free object that is not newer than the snapshot; extends the snapshot or leaves the attempt otherwise.
