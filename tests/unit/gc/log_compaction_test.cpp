@@ -128,17 +128,43 @@ TEST_P(ReadEntries, ALongLogIsCompactedByASample) {
     EXPECT_EQ(t.entries(), kCells + kCells / 100) << "a hundredth of it";
     EXPECT_TRUE(t.validate());
   });
-  // One object that fills the log, and is in the sample or not.
+  // One object fills the log, in the sample or not; of a few others some are in it, each once.
   for (unsigned i = 0; i < 8; ++i) {
     LogFixture g(settings);
     for (unsigned k = 0; k < i; ++k) make_cell(g.mutator, k);
-    Local<Cell> cell(g.mutator, make_cell(g.mutator, 1));
+    Local<Cell> cell(g.mutator, make_cell(g.mutator, 1)), others(g.mutator, make_list(g.mutator, 0, 64));
     atomically(g.tx, [&](Transaction& t) {
+      for (Local<Cell> at(g.mutator, others); at; at = t.read(at, &Cell::next)) {
+      }
       for (std::size_t k = 0; k < kCells; ++k) t.read(cell, &Cell::number);
       g.mutator.collect();
-      EXPECT_EQ(t.entries(), 1u);
+      EXPECT_EQ(t.entries(), 1u + 64);
     });
   }
+}
+
+// Nothing is left for another chunk, and the only one is full of duplicates: it serves again.
+TEST(ObjectLogs, ALogThatWasShortenedNeedsNoMemory) {
+  TxSettings settings = plain_logs(Placement::dedicated, false);
+  settings.chunk_bytes = 8192;
+  settings.compaction = gc::Compaction::full;
+  LogFixture f(settings, {.memory_bytes = std::size_t{1} << 20, .nursery_bytes = std::size_t{64} << 10});
+  Local<Cell> a(f.mutator, make_cell(f.mutator, 1)), live(f.mutator);
+  const auto fill = [&] {
+    for (;;) {
+      Cell* const cell = make_cell(f.mutator, 2);
+      cell->next.init(live.get());
+      live = cell;
+    }
+  };
+  EXPECT_THROW(fill(), gc::OutOfMemory);
+  const std::size_t before = f.heap.log_bytes();
+  atomically(f.tx, [&](Transaction& t) {
+    for (unsigned i = 0; i < 3000; ++i) t.read(a, &Cell::number);
+    EXPECT_LT(t.entries(), 600u);
+  });
+  EXPECT_EQ(f.heap.log_bytes(), before);
+  EXPECT_EQ(f.tx.statistics().reads, 3000u);
 }
 
 // Spared compactions are made up for before memory is refused: a log of duplicates alone never fills the heap.
