@@ -11,6 +11,8 @@ namespace {
 
 // Collections for one allocation: other threads may take what one of them frees.
 constexpr unsigned kTries = 4;
+// Logs may become longer than ever by one part in so many, whatever the backend has taken.
+constexpr std::size_t kLogsMayGrow = 8;
 
 }  // namespace
 
@@ -62,14 +64,16 @@ void Heap::drop_dead() {
     if (mutator->logs() != nullptr) mutator->logs()->drop_dead(*settings_.backend);
 }
 
-// Logs outside of its memory leave it less, as long as it has not taken more: that it does not give back.
 bool Heap::fits_elsewhere(std::size_t more) const noexcept {
   return settings_.backend->in_use() + log_bytes_ + more <= settings_.memory_bytes;
 }
 
+// Logs outside of its memory leave it less. What it has taken it does not give back, so it is never left what logs have had
+// once, and an eighth more: transactions of the same kind differ in what they log.
 void Heap::limit_elsewhere() noexcept {
-  if (settings_.backend->serves_transactions())
-    settings_.backend->set_limit(settings_.memory_bytes - std::min(settings_.memory_bytes, charged_log_bytes()));
+  if (!settings_.backend->serves_transactions()) return;
+  const std::size_t most = settings_.charge_logs ? statistics_.log_bytes_max : 0;
+  settings_.backend->set_limit(settings_.memory_bytes - std::min(settings_.memory_bytes, most + most / kLogsMayGrow));
 }
 
 }  // namespace loam::gc

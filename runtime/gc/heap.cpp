@@ -162,18 +162,32 @@ void Heap::collect(Mutator& mutator, bool full, bool last) {
     if (!full && !settings_.always_full) {
       Collector(*this, false).run();
       cut_nursery();
-      // Too little is left for a nursery that is worth its name.
-      full = static_cast<std::size_t>(nursery_end_ - nursery_start_) < settings_.nursery_bytes / 2;
+      if (is_nursery_short()) give_back_logs();
+      full = is_nursery_short();
     } else {
       full = true;
     }
-    if (full) Collector(*this, true).run(last);
-    cut_nursery();
+    if (full) {
+      statistics_.log_bytes_at_full_max = std::max<std::uint64_t>(statistics_.log_bytes_at_full_max, log_bytes_);
+      Collector(*this, true).run(last);
+      give_back_logs();  // also what held duplicates
+    }
   }
   statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
   statistics_.pauses.add(platform::monotonic_ns() - began_ns);
   (void)mutator;
   world_.resume();
+}
+
+// While the world is stopped: no thread is about to take what is free.
+void Heap::give_back_logs() noexcept {
+  for (Mutator* const mutator : world_.mutators()) {
+    if (mutator->logs() == nullptr) continue;
+    const std::size_t bytes = mutator->logs()->give_back();
+    log_bytes_ -= bytes;
+    statistics_.returned_log_bytes += bytes;
+  }
+  cut_nursery();
 }
 
 void Heap::run_finalizers(Mutator& mutator) {

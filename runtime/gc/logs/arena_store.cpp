@@ -49,11 +49,23 @@ void ArenaStore::ended(LogBase& log) noexcept {
   const std::size_t used = sizeof(LogChunk) + log.size() * log.entry_bytes();
   const std::size_t half = chunk.length() / 2 / kStep * kStep;
   if (chunk.length() <= 4 * kStep || used > half) return;
-  platform::purge(reinterpret_cast<std::byte*>(&chunk) + half, chunk.length() - half);
-  heap_.discharge_logs(chunk.length() - half);
-  chunk.set_length(half);
-  const std::size_t room = (half - sizeof(LogChunk)) / log.entry_bytes() * log.entry_bytes();
+  heap_.discharge_logs(cut(log, half));
+}
+
+std::size_t ArenaStore::give_back(LogBase& log) noexcept {
+  const std::size_t used = sizeof(LogChunk) + (log.size() + 1) * log.entry_bytes();  // with the next entry (L1)
+  const std::size_t needed = (used + kStep - 1) / kStep * kStep;
+  return needed < charged(log) ? cut(log, needed) : 0;
+}
+
+std::size_t ArenaStore::cut(LogBase& log, std::size_t bytes) noexcept {
+  LogChunk& chunk = *chunks(log).back();
+  const std::size_t rest = chunk.length() - bytes;
+  platform::purge(reinterpret_cast<std::byte*>(&chunk) + bytes, rest);
+  chunk.set_length(bytes);
+  const std::size_t room = (bytes - sizeof(LogChunk)) / log.entry_bytes() * log.entry_bytes();
   set_room(log, next(log), chunk.data() + room);
+  return rest;
 }
 
 }  // namespace loam::gc

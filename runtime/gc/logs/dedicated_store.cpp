@@ -115,19 +115,24 @@ void DedicatedStore::shrink(LogBase& log, std::size_t kept) noexcept {
 }
 
 void DedicatedStore::ended(LogBase&) noexcept {
-  if (ends_.fetch_add(1, std::memory_order_relaxed) % kTrimEvery == kTrimEvery - 1) trim();  // relaxed: a count
+  // relaxed, of both: counts
+  if (ends_.fetch_add(1, std::memory_order_relaxed) % kTrimEvery != kTrimEvery - 1) return;
+  if (const std::size_t bytes = give_back_free(free_.load(std::memory_order_relaxed) / 2); bytes != 0)
+    heap_.discharge_logs(bytes);
 }
 
-void DedicatedStore::trim() noexcept {
-  for (std::uint32_t count = free_.load(std::memory_order_relaxed) / 2; count != 0; --count) {  // relaxed: a count
+std::size_t DedicatedStore::give_back_free(std::uint32_t most) noexcept {
+  std::size_t bytes = 0;
+  for (; most != 0; --most) {
     const std::uint32_t number = backed_.pop();
-    if (number == FreeChunks::kNone) return;
-    free_.fetch_sub(1, std::memory_order_relaxed);
-    backed_count_.fetch_sub(1, std::memory_order_relaxed);
+    if (number == FreeChunks::kNone) break;
+    free_.fetch_sub(1, std::memory_order_relaxed);          // relaxed: a count
+    backed_count_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a count
     platform::purge(chunk_at(number), chunk_bytes_);
-    heap_.discharge_logs(chunk_bytes_);
     given_back_.push(number);
+    bytes += chunk_bytes_;
   }
+  return bytes;
 }
 
 }  // namespace loam::gc

@@ -1,6 +1,6 @@
 // dedicated_store: chunks of one size, of all logs of all threads, from a free list outside of the collected heap.
-//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others return to the list when the
-//           transaction ends. Every kTrimEvery-th end returns half of the free chunks to the system.
+//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others go back when the transaction ends.
+//           Every kTrimEvery-th end gives half of the free chunks back to the system, and a full collection all of them.
 //   The list is a spin lock with a stack, or, with lock_free, a stack of indices whose head counts its changes (against
 //   ABA). Links are stored outside of the chunks, so that the pages of a free chunk can be returned.
 //   Cost  a chunk: a lock, or a compare-and-swap, and a charge to the heap's memory where it is backed anew.
@@ -55,6 +55,7 @@ class DedicatedStore : public LogStore {
   LogChunk* add_chunk(LogBase& log, Mutator& mutator);
   void close(LogBase& log) noexcept override { shrink(log, 0); }
   void ended(LogBase& log) noexcept override;
+  std::size_t give_back(LogBase&) noexcept override { return give_back_free(most_); }
 
   std::uint64_t waits() const noexcept { return backed_.waits(); }
   std::uint64_t backed_chunks() const noexcept { return backed_count_.load(std::memory_order_relaxed); }
@@ -67,7 +68,8 @@ class DedicatedStore : public LogStore {
   LogChunk* chunk_at(std::uint32_t number) const noexcept {
     return reinterpret_cast<LogChunk*>(start_ + number * chunk_bytes_);
   }
-  void trim() noexcept;
+  // At most so many free chunks. returns the bytes that are still charged for them
+  std::size_t give_back_free(std::uint32_t most) noexcept;
 
   Heap& heap_;
   const std::size_t chunk_bytes_;

@@ -28,6 +28,9 @@ class LogStore {
   // While the world is stopped: chunks that the collector moves, or a backend keeps.
   virtual void visit_chunks(LogBase&, Collector&) {}
   virtual void keep_chunks(LogBase&, const Backend&) {}
+  // While the world is stopped: memory outside of the heap in which no entry of this log lies, or of any log, goes to the
+  // system. returns the bytes that are still charged for it
+  virtual std::size_t give_back(LogBase&) noexcept { return 0; }
 
  protected:
   // Chunks beyond the first `kept` go; the log's last chunk is set.

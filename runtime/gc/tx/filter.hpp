@@ -1,8 +1,8 @@
-// DuplicateFilter: objects and words that a transaction has enlisted or logged recently.
-//   A direct-mapped table. A key is an address with a token in its upper bits; a new token empties the table. An
-//   object's address and those of its words differ, so both share the table.
-//   Cost  a hit: shift, mask, xor, compare.   A yes is always right; a no may be wrong, because newer entries replace
-//         old.
+// DuplicateFilter: which objects and words a transaction has enlisted or logged lately.
+//   A direct-mapped table. A key is an address in steps of 8 bytes, with a token in its upper bits; a new token empties
+//   the table. An object's address and those of its words differ, so both share the table.
+//   Cost  a hit: shift, mask, xor, compare; the shift is shared with what logs the object.
+//   Exact where it says yes; it forgets.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,16 @@ namespace loam::gc {
 
 class DuplicateFilter {
  public:
+  static constexpr unsigned kStepShift = 3;  // of addresses: objects and words are multiples of 8 bytes
+  [[gnu::always_inline]] static std::uintptr_t steps_of(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) >> kStepShift;
+  }
+
   // Whether it has been asked before for this address, since the last renew(), as far as it remembers.
-  [[gnu::always_inline]] bool seen(const void* address) noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    std::uint64_t& place = table_[(at >> 3) % kPlaces];
-    const std::uint64_t key = at ^ token_;
+  // steps: steps_of(the address)
+  [[gnu::always_inline]] bool seen(std::uintptr_t steps) noexcept {
+    std::uint64_t& place = table_[steps % kPlaces];
+    const std::uint64_t key = steps ^ token_;
     if (place == key) return true;
     place = key;
     return false;

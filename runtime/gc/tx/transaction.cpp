@@ -11,31 +11,33 @@ constexpr unsigned kInnerTries = 8;  // of nested transactions, before the outer
 constexpr unsigned kPollsPerValidation = 1024;
 constexpr unsigned kWaitRoundsMax = 1000;  // for an owner: it may not be running
 constexpr unsigned kBackoffLog2Max = 12;   // of the rounds
-// Addresses of a heap that has short reads: what 32 bits count in steps of 8 bytes.
-constexpr std::size_t kShortBytesMost = std::size_t{8} << 32;
+// Of the addresses of a heap that has short reads: what 32 bits count.
+constexpr std::size_t kShortPlacesMost = std::size_t{1} << 32;
 
-std::size_t short_bytes_of(const Heap& heap, const TxSettings& settings) noexcept {
-  const bool has = settings.short_reads && heap.settings().backend == nullptr && heap.span_bytes() <= kShortBytesMost;
-  return has ? heap.span_bytes() : 0;
+std::size_t short_places_of(const Heap& heap, const TxSettings& settings) noexcept {
+  const std::size_t places = heap.span_bytes() >> DuplicateFilter::kStepShift;
+  const bool has = settings.short_reads && heap.settings().backend == nullptr && places <= kShortPlacesMost;
+  return has ? places : 0;
 }
 
 }  // namespace
 
 Transaction::Transaction(Transactions& all, Mutator& mutator)
-    : heap_start_(reinterpret_cast<std::uintptr_t>(all.heap().start())),
-      short_bytes_(short_bytes_of(all.heap(), all.settings())),
+    : filters_(all.settings().hash),
+      heap_steps_(DuplicateFilter::steps_of(all.heap().start())),
+      short_places_(short_places_of(all.heap(), all.settings())),
       mutator_(mutator),
       all_(all),
       store_(all.store()),
       free_store_(all.free_store()),
       number_(all.add(*this)) {
-  if (short_bytes_ != 0) young_places_ = static_cast<std::uint32_t>(mutator.nursery_bytes() / kShortStep);
+  if (short_places_ != 0)
+    young_places_ = static_cast<std::uint32_t>(mutator.nursery_bytes() >> DuplicateFilter::kStepShift);
   mine_ = owner_word(number_);
   random_ = base::mix(number_ + 1);
-  filter_ = all.settings().hash ? &table_ : nullptr;
   mutator.set_logs(this);
   try {
-    free_store_.open(short_bytes_ != 0 ? static_cast<LogBase&>(short_reads_) : reads_, mutator);
+    free_store_.open(short_places_ != 0 ? static_cast<LogBase&>(short_reads_) : reads_, mutator);
     free_store_.open(undos_, mutator);
     store_.open(updates_, mutator);
   } catch (...) {
@@ -82,11 +84,19 @@ std::uint64_t Transaction::readable(const LocalBase& local) {
   }
 }
 
+// Of an object outside of the heap's own addresses, or where no read is short.
+void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
+  if (short_places_ != 0) return enlist_read_slow(local);
+  reads_.next() = {local.object(), word};
+  if (reads_.taken()) [[unlikely]]
+    grow(free_store_, reads_);
+}
+
 // Of an object of another attempt, a large one, or, without opacity, one that is newer than this attempt.
 void Transaction::enlist_read_slow(const LocalBase& local) {
   const std::uint64_t word = readable(local);
   if ((word & ~kEntryMask) == mine_) return;
-  if (word <= known_ && offset_in_heap(local.object()) < short_bytes_) {
+  if (word <= known_ && place_of(local.object()) < short_places_) {
     set_object(short_reads_.next(), local.object());
     if (short_reads_.taken()) [[unlikely]]
       grow(free_store_, short_reads_);
@@ -140,7 +150,7 @@ void Transaction::log_undo(const LocalBase& local, std::size_t offset, bool refe
   Object* const object = local.object();
   const std::size_t place = offset & ~std::size_t{7};
   auto* const word = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(object) + place);
-  if (filter_ != nullptr && filter_->seen(word)) return;
+  if (filters_ && table_.seen(DuplicateFilter::steps_of(word))) return;
   const std::uint64_t owner = object->stm().load(std::memory_order_relaxed) & kEntryMask;  // relaxed: it is mine
   if (owner < kNoEntry) {
     if (owner == depth_) return;  // made at this level: dead if it aborts

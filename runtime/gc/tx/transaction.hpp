@@ -52,21 +52,17 @@ class Transaction : private LogVisitor {
   // ---- the decomposed interface; each may collect, and may leave the attempt
   [[gnu::always_inline]] void enlist_read(const LocalBase& local) {
     Object* const object = local.object();
-    if (filter_ != nullptr && filter_->seen(object)) return;
+    const std::uintptr_t steps = DuplicateFilter::steps_of(object);
+    if (filters_ && table_.seen(steps)) return;
     const std::uint64_t word = object->stm().load(std::memory_order_acquire);  // word.A
     if (word > known_) [[unlikely]]
       return enlist_read_slow(local);
-    if (const std::uintptr_t at = offset_in_heap(object); at < short_bytes_) [[likely]] {
-      short_reads_.next() = {static_cast<std::uint32_t>(at / kShortStep)};
-      if (short_reads_.taken()) [[unlikely]]
-        grow(free_store_, short_reads_);
-    } else if (short_bytes_ == 0) {
-      reads_.next() = {object, word};
-      if (reads_.taken()) [[unlikely]]
-        grow(free_store_, reads_);
-    } else {
-      enlist_read_slow(local);
-    }
+    const std::uintptr_t place = steps - heap_steps_;
+    if (place >= short_places_) [[unlikely]]
+      return enlist_long_read(local, word);
+    short_reads_.next() = {static_cast<std::uint32_t>(place)};
+    if (short_reads_.taken()) [[unlikely]]
+      grow(free_store_, short_reads_);
   }
   [[gnu::always_inline]] void enlist_update(const LocalBase& local) {
     // relaxed: only whether it is mine, which no other thread can change.
@@ -155,8 +151,6 @@ class Transaction : private LogVisitor {
  private:
   friend class TransactionNursery;
 
-  static constexpr std::uintptr_t kShortStep = 8;  // of ShortRead::place
-
   struct Level {
     std::size_t short_reads, reads, updates, undos;
     LocalBase* locals;
@@ -196,23 +190,25 @@ class Transaction : private LogVisitor {
   bool is_mine(const Object* object) const noexcept {
     return (object->stm().load(std::memory_order_relaxed) & ~kEntryMask) == mine_;  // relaxed: as in enlist_update
   }
+  [[gnu::noinline]] void enlist_long_read(const LocalBase& local, std::uint64_t word);
   [[gnu::noinline]] void enlist_read_slow(const LocalBase& local);
   [[gnu::noinline]] void enlist_update_slow(const LocalBase& local);
   // A word of a free object that is not newer than the snapshot; extends the snapshot or leaves the attempt otherwise.
   std::uint64_t readable(const LocalBase& local);
   Object* enlist_new(Object* object);
-  std::uintptr_t offset_in_heap(const Object* object) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(object) - heap_start_;
+  // In the heap's own addresses, if it is below short_places_.
+  std::uintptr_t place_of(const Object* object) const noexcept {
+    return DuplicateFilter::steps_of(object) - heap_steps_;
   }
   Object* object_of(const ShortRead& entry) const noexcept {
-    return reinterpret_cast<Object*>(heap_start_ + entry.place * kShortStep);
+    return reinterpret_cast<Object*>((heap_steps_ + entry.place) << DuplicateFilter::kStepShift);
   }
   template <class Entry>
   static Object* object_of(const Entry& entry) noexcept {
     return entry.object;
   }
   void set_object(ShortRead& entry, Object* object) const noexcept {
-    entry.place = static_cast<std::uint32_t>(offset_in_heap(object) / kShortStep);
+    entry.place = static_cast<std::uint32_t>(place_of(object));
   }
   template <class Entry>
   static void set_object(Entry& entry, Object* object) noexcept {
@@ -246,6 +242,7 @@ class Transaction : private LogVisitor {
   void visit_weak(Collector& collector) override;
   void keep_strong(const Backend& backend) override;
   void drop_dead(const Backend& backend) override;
+  std::size_t give_back() noexcept override;
   void verify() const override;
   bool compact(bool full);
   std::size_t first_visited(const LogBase& log, bool full) const noexcept;
@@ -261,13 +258,13 @@ class Transaction : private LogVisitor {
   void sift(LogStore& store, Log<Entry>& log, std::size_t Level::* counts, std::size_t first, Keep keep);
 
   // What fast paths use comes first.
-  std::uint64_t known_ = 0;     // with opacity the snapshot; without it the clock's value when the attempt began
-  std::uint64_t snapshot_ = 0;  // with opacity no value of a newer object is used; without it ~0
-  DuplicateFilter* filter_ = nullptr;
-  const std::uintptr_t heap_start_;
-  const std::uintptr_t short_bytes_;  // of the heap's addresses: objects in them get short reads; 0: none does
+  std::uint64_t known_ = 0;            // with opacity the snapshot; without it the clock's value when the attempt began
+  std::uint64_t snapshot_ = 0;         // with opacity no value of a newer object is used; without it ~0
+  const bool filters_;                 // by table_
+  const std::uintptr_t heap_steps_;    // where the heap begins, in the steps of the filter and of ShortRead::place
+  const std::uintptr_t short_places_;  // of the heap's: objects in them get short reads; 0: none does
   Log<ShortRead> short_reads_;
-  Log<ReadEntry> reads_;  // open where short_bytes_ is 0, or once such a read comes
+  Log<ReadEntry> reads_;  // open where short_places_ is 0, or once such a read comes
   Log<UndoEntry> undos_;
   Log<UpdateEntry> updates_;
   std::uint64_t mine_ = 0;

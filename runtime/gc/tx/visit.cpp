@@ -139,6 +139,12 @@ void Transaction::visit_weak(Collector& collector) {
       [&](Object* object) { return full ? Collector::forwarded(*object) : collector.moved(object); });
 }
 
+std::size_t Transaction::give_back() noexcept {
+  std::size_t bytes = 0;
+  for_each_log([&](LogStore& store, LogBase& log) { bytes += store.give_back(log); });
+  return bytes;
+}
+
 void Transaction::keep_strong(const Backend& backend) {
   for_each_log([&](LogStore& store, LogBase& log) { store.keep_chunks(log, backend); });
   undos_.for_each(0, undos_.size(), [&](const UndoEntry& entry, std::size_t) {

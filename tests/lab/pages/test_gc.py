@@ -41,10 +41,12 @@ def test_the_work_of_the_collector_is_counted_beside_the_control() -> None:
     cells = [dict(one) for one in EQUAL]
     for one, full, copied in zip(cells, (5, 6), (10 << 20, 11 << 20), strict=True):
         counts = {"gc_full": {"values": [full] * 6}, "gc_copied_bytes": {"values": [copied] * 6}}
+        counts["log_memory_returned_bytes"] = {"values": [full << 20] * 6}
         one["metrics"] = one["metrics"] | counts
     text = gc.page(made(cells))
     assert "| full collections | 6.00 | 5.00 |" in text
     assert "| MiB copied | 11.0 | 10.0 |" in text
+    assert "| MiB that logs gave back around full collections | 6.00 | 5.00 |" in text
     assert "minor" not in text.split("## What bounds")[0]
     assert "counted in a run" not in gc.page(made(EQUAL))
 

@@ -81,6 +81,8 @@ base::JsonLine& add_managed(Recorder& recorder, const Team& team, const Team::Ra
                    .field("memory_bytes", memory_bytes)
                    .field("heap_live_bytes_max", b.live_bytes_max)
                    .field("log_memory_bytes_max", b.log_bytes_max)
+                   .field("log_memory_at_full_bytes_max", b.log_bytes_at_full_max)
+                   .field("log_memory_returned_bytes", b.returned_log_bytes - a.returned_log_bytes)
                    .field("aborts", tb.aborts - ta.aborts)
                    .field("ran_alone", tb.alone - ta.alone)
                    .field("read_entries", reads)

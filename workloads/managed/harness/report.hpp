@@ -50,6 +50,8 @@ inline constexpr MetricSpec kSharedMetrics[] = {
     {"memory_bytes", "B", Better::neither, Kind::bytes},
     {"heap_live_bytes_max", "B", Better::lower, Kind::bytes},
     {"log_memory_bytes_max", "B", Better::lower, Kind::bytes},
+    {"log_memory_at_full_bytes_max", "B", Better::lower, Kind::bytes},
+    {"log_memory_returned_bytes", "B", Better::neither, Kind::bytes},
     {"aborts", "1", Better::lower, Kind::count},
     {"ran_alone", "1", Better::lower, Kind::count},
     {"read_entries", "1", Better::lower, Kind::count},
