@@ -40,11 +40,17 @@ class Slabs {
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
-  BlockList take(unsigned c, Key owner) noexcept {
+  // first(): before a slab is made; may give blocks back
+  template <class First>
+  BlockList take(unsigned c, Key owner, First first) noexcept {
     Class& own = classes_[c];
     Span* slab = own.giving;
+    if (slab == nullptr && own.whole == nullptr) [[unlikely]] {
+      first();
+      slab = own.giving;
+      if (slab == nullptr && own.whole == nullptr && !make(c, owner)) return {nullptr, 0};
+    }
     if (slab == nullptr) {
-      if (own.whole == nullptr && !make(c, owner)) return {nullptr, 0};
       slab = own.whole;
       unlist(own.whole, *slab);
       --own.wholes;

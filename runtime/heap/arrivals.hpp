@@ -1,0 +1,106 @@
+// Arrivals: a heap's own blocks that other threads freed, until they serve again or go to their slabs.
+//   A class that runs out takes its inbox in one exchange; what came in *waits*, and serves a batch at a time. Of a batch
+//   that waits nothing is touched: its lines lie in the caches of the threads that freed it, and walking many thousand
+//   such blocks takes as long as handing them out.
+//
+//   What waits serves nobody else, so it is bounded. Where more came than kWaitingBytesMax, all of it goes to the slabs.
+//   So does what lies in an inbox or waits while nobody asks for its class: give_unclaimed() gives what it has seen
+//   before.
+//
+//   Cost: a batch is some stores; a look at all classes once in kEmptiedUntilLook inboxes, and before a slab is made.
+//
+//   When not: a thread that makes no call at all keeps everything, until it ends.
+//
+//   A1 a class is unclaimed if something of it had arrived when give_unclaimed() looked last, and none has served since.
+#pragma once
+
+#include "runtime/heap/remote.hpp"
+#include "runtime/heap/size_classes.hpp"
+#include "runtime/platform/cache_line.hpp"
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+namespace loam::heap {
+
+// Here and below: give(c, first) gives a list of blocks of a class to their slabs.
+template <SizeClasses Classes>
+class Arrivals {
+ public:
+  static constexpr std::size_t kWaitingBytesMax = 1u << 20;
+  static constexpr unsigned kEmptiedUntilLook = 64;
+
+  Inbox& inbox(unsigned c) noexcept { return inboxes_[c]; }
+
+  bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
+
+  // A batch of the class, if there are any. most: bytes that may wait. none: more came, and went to the slabs
+  template <class Give>
+  [[gnu::noinline]] BlockList take(unsigned c, Key key, std::size_t most, Give give) noexcept {
+    unclaimed_ &= ~bit_of(c);
+    const bool emptied = waiting_[c].empty();
+    if (emptied) {
+      waiting_[c] = inboxes_[c].take_all();
+      const std::uint64_t before = std::exchange(known_[c], inboxes_[c].blocks());
+      if ((known_[c] - before) * Classes::bytes_of(c) > most) {
+        give_class(c, key, give);
+        return {nullptr, 0};
+      }
+    }
+    const BlockList batch = waiting_[c].pop(key);
+    if (emptied && ++emptied_ % kEmptiedUntilLook == 0) give_unclaimed(key, give);
+    return batch;
+  }
+
+  template <class Give>
+  void give_all(Key key, Give give) noexcept {
+    for (unsigned c = 0; c < Classes::kClasses; ++c)
+      if (any(c)) give_class(c, key, give);
+  }
+
+  template <class Give>
+  [[gnu::noinline]] void give_unclaimed(Key key, Give give) noexcept {
+    const std::uint64_t unclaimed = std::exchange(unclaimed_, 0);
+    for (unsigned c = 0; c < Classes::kClasses; ++c) {
+      if (!any(c)) continue;
+      if ((unclaimed & bit_of(c)) != 0)
+        give_class(c, key, give);
+      else
+        unclaimed_ |= bit_of(c);
+    }
+  }
+
+  // Blocks that came so far.
+  std::uint64_t blocks() const noexcept {
+    std::uint64_t sum = 0;
+    for (const Inbox& inbox : inboxes_) sum += inbox.blocks();
+    return sum;
+  }
+
+  // What waits of a class, as Chain::for_each().
+  template <class Visit>
+  const char* for_each_waiting(unsigned c, Visit visit) const noexcept {
+    return waiting_[c].for_each(visit);
+  }
+
+ private:
+  static_assert(Classes::kClasses <= 64, "a bit for each class");
+  static constexpr std::uint64_t bit_of(unsigned c) noexcept { return std::uint64_t{1} << c; }
+
+  template <class Give>
+  void give_class(unsigned c, Key key, Give give) noexcept {
+    for (Chain arrived : {std::exchange(waiting_[c], Chain()), inboxes_[c].take_all()})
+      while (!arrived.empty()) give(c, arrived.pop(key).first);
+    known_[c] = inboxes_[c].blocks();
+  }
+
+  std::array<Chain, Classes::kClasses> waiting_{};
+  std::array<std::uint64_t, Classes::kClasses> known_{};  // blocks that had come when the inbox was emptied last
+  std::uint64_t unclaimed_ = 0;                           // A1: a bit for each class
+  unsigned emptied_ = 0;                                  // inboxes, so far
+  alignas(platform::kApartBytes) std::array<Inbox, Classes::kClasses> inboxes_{};
+};
+
+}  // namespace loam::heap
