@@ -33,6 +33,7 @@ class Arrivals {
   static constexpr unsigned kEmptiedUntilLook = 64;
 
   Inbox& inbox(unsigned c) noexcept { return inboxes_[c]; }
+  static ChainWord place_of(unsigned c) noexcept { return c == 0 ? ChainWord::mark : ChainWord::third; }
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
 
@@ -49,7 +50,7 @@ class Arrivals {
         return {nullptr, 0};
       }
     }
-    const BlockList batch = waiting_[c].pop(key);
+    const BlockList batch = waiting_[c].pop(key, place_of(c));
     if (emptied && ++emptied_ % kEmptiedUntilLook == 0) give_unclaimed(key, give);
     return batch;
   }
@@ -79,20 +80,22 @@ class Arrivals {
     return sum;
   }
 
-  // What waits of a class, as Chain::for_each().
+  // The batches that wait of a class, as Chain::for_each().
   template <class Visit>
   const char* for_each_waiting(unsigned c, Visit visit) const noexcept {
-    return waiting_[c].for_each(visit);
+    return waiting_[c].for_each(place_of(c), visit);
   }
 
  private:
   static_assert(Classes::kClasses <= 64, "a bit for each class");
   static constexpr std::uint64_t bit_of(unsigned c) noexcept { return std::uint64_t{1} << c; }
 
+  static_assert(Classes::bytes_of(0) == 2 * sizeof(std::uintptr_t) && Classes::bytes_of(1) > Classes::bytes_of(0));
+
   template <class Give>
   void give_class(unsigned c, Key key, Give give) noexcept {
     for (Chain arrived : {std::exchange(waiting_[c], Chain()), inboxes_[c].take_all()})
-      while (!arrived.empty()) give(c, arrived.pop(key).first);
+      while (!arrived.empty()) give(c, arrived.pop(key, place_of(c)).first);
     known_[c] = inboxes_[c].blocks();
   }
 

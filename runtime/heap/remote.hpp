@@ -16,7 +16,7 @@
 //   R1 blocks of a batch are of one owner and class, linked with the owner's key up to an end, and count as out in
 //   their slab.
 //   R2 a slot that collects for a word has one block or more, and room for another.
-//   R3 in a sent batch the first block's mark holds the next batch and the length.
+//   R3 in a sent batch the chain word of the first block holds the next batch and the length.
 #pragma once
 
 #include "runtime/base/points.hpp"
@@ -34,6 +34,10 @@ namespace loam::heap {
 
 using Batch = BlockList;
 
+// The word of a sent batch's first block that holds the next batch and the length: the third one, so that the block's
+// mark goes on saying that it is free. Blocks of 16 bytes, which have two words, lose their mark for it.
+enum class ChainWord : unsigned { mark = 1, third = 2 };
+
 // Batches of one class that were sent, the last one first.
 class Chain {
  public:
@@ -43,9 +47,9 @@ class Chain {
   bool empty() const noexcept { return first_ == nullptr; }
 
   // Takes out the first batch. Its first block's mark is right again, and the next batch's first block is on its way.
-  Batch pop(Key owner) noexcept {
-    const Batch batch = batch_at(first_);
-    first_ = below(first_);
+  Batch pop(Key owner, ChainWord place) noexcept {
+    const Batch batch = batch_at(first_, place);
+    first_ = below(first_, place);
     __builtin_prefetch(first_);
     batch.first->mark = owner;
     return batch;
@@ -53,18 +57,26 @@ class Chain {
 
   // visit(batch): nullptr, or what ends the walk and is returned.
   template <class Visit>
-  const char* for_each(Visit visit) const noexcept {
+  const char* for_each(ChainWord place, Visit visit) const noexcept {
     const char* found = nullptr;
-    for (FreeBlock* at = first_; at != nullptr && found == nullptr; at = below(at)) found = visit(batch_at(at));
+    for (FreeBlock* at = first_; at != nullptr && found == nullptr; at = below(at, place))
+      found = visit(batch_at(at, place));
     return found;
   }
 
- private:
-  static Batch batch_at(FreeBlock* first) noexcept {
-    return {first, static_cast<std::uint32_t>(first->mark >> kAddressBits)};
+  static void link(const Batch& batch, const FreeBlock* below, ChainWord place) noexcept {
+    word(batch.first, place) = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
   }
-  static FreeBlock* below(const FreeBlock* first) noexcept {
-    return reinterpret_cast<FreeBlock*>(first->mark & kAddressMask);
+
+ private:
+  static std::uintptr_t& word(FreeBlock* first, ChainWord place) noexcept {
+    return reinterpret_cast<std::uintptr_t*>(first)[static_cast<unsigned>(place)];
+  }
+  static Batch batch_at(FreeBlock* first, ChainWord place) noexcept {
+    return {first, static_cast<std::uint32_t>(word(first, place) >> kAddressBits)};
+  }
+  static FreeBlock* below(FreeBlock* first, ChainWord place) noexcept {
+    return reinterpret_cast<FreeBlock*>(word(first, place) & kAddressMask);
   }
 
   FreeBlock* first_ = nullptr;
@@ -75,10 +87,10 @@ class Inbox {
  public:
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }  // a hint
 
-  void push(const Batch& batch) noexcept {
+  void push(const Batch& batch, ChainWord place) noexcept {
     FreeBlock* below = top_.load(std::memory_order_relaxed);
     do {
-      batch.first->mark = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
+      Chain::link(batch, below, place);
       LOAM_POINT("heap.pushing");
       // inbox.A: release pairs with the acquire in take_all(): the owner sees the links, and what the freeing thread
       // did with the blocks before.

@@ -65,7 +65,8 @@ class ThreadHeaps {
   // Into the inbox that the word of the blocks' units names.
   static void send(PageMap::Word word, const Batch& batch) noexcept {
     Heap* const owner = Heap::owner_of(word);
-    owner->inbox(Heap::class_of(word)).push(batch);
+    const unsigned c = Heap::class_of(word);
+    owner->inbox(c).push(batch, Arrivals<Classes>::place_of(c));
     LOAM_POINT("heap.sent");
     if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
       tend(owner);
