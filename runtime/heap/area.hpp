@@ -39,6 +39,7 @@ struct Area {
   std::byte* base = nullptr;  // a multiple of kAreaBytes
   std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
   std::uint32_t hint = 0;     // no unit before it is free
+  Area* next = nullptr;       // the one that was made after it
   UnitBits<kUnitsOfArea> used;
   UnitBits<kUnitsOfArea> once_used;  // so far
   // Of units that are not used: backed by memory; and so already when the decay looked last.
