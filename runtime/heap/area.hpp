@@ -1,5 +1,5 @@
 // Area: 256 MiB of addresses of which spans are made, and what is known of each span. All of it lies apart from the
-// blocks: nothing of the heap's own is in a user's pages but the links of free blocks.
+// blocks: nothing of the heap's own is in a user's pages but words of free blocks.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
