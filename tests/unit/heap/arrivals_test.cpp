@@ -45,7 +45,9 @@ TEST(Arrivals, BatchesServeAsTheyCameTheLastOneFirst) {
     for (std::size_t i = blocks.size() - 1; i-- > 0;) {
       held.push_back(tests::filled<TestHeap>(bytes, 4));
       ASSERT_EQ(held.back(), blocks[i]) << bytes;
-      if (i % 16 == 0) EXPECT_EQ(verified(), "");
+      if (i % 16 == 0) {
+        EXPECT_EQ(verified(), "");
+      }
     }
     free_all(held);
   }
@@ -103,7 +105,7 @@ TEST(Arrivals, WhatIsAskedForNowAndThenGoesOnServing) {
     held.push_back(tests::filled<TestHeap>(kBytes, 4));
     ASSERT_EQ(held.back(), blocks[i]) << "though slabs of another class are made meanwhile";
     if (i % 64 == 0)
-      for (std::size_t n = 0; n < kUnitBytes / 320; ++n) others.push_back(tests::filled<TestHeap>(320, 5));
+      for (std::size_t n = 0; n < kUnitBytes / 640; ++n) others.push_back(tests::filled<TestHeap>(320, 5));
   }
   EXPECT_EQ(verified(), "");
   free_all(held);
