@@ -33,6 +33,11 @@ class Arrivals {
   static constexpr unsigned kEmptiedUntilLook = 64;
 
   Inbox& inbox(unsigned c) noexcept { return inboxes_[c]; }
+  // The same by the word of the page map. Inboxes are as long as the steps in which it counts classes.
+  Inbox& inbox_of(PageMap::Word word) noexcept {
+    static_assert(sizeof(Inbox) == kWordStep);
+    return *reinterpret_cast<Inbox*>(reinterpret_cast<std::byte*>(inboxes_.data()) + word % kHeapAlignment);
+  }
   static ChainWord place_of(unsigned c) noexcept { return c == 0 ? ChainWord::mark : ChainWord::third; }
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }

@@ -28,7 +28,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <utility>
 
 namespace loam::heap {
 
@@ -64,7 +63,7 @@ class Chain {
     return found;
   }
 
-  static void link(const Batch& batch, const FreeBlock* below, ChainWord place) noexcept {
+  static void link(Batch batch, const FreeBlock* below, ChainWord place) noexcept {
     word(batch.first, place) = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
   }
 
@@ -87,7 +86,7 @@ class Inbox {
  public:
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }  // a hint
 
-  void push(const Batch& batch, ChainWord place) noexcept {
+  void push(Batch batch, ChainWord place) noexcept {
     FreeBlock* below = top_.load(std::memory_order_relaxed);
     do {
       Chain::link(batch, below, place);
@@ -125,8 +124,8 @@ class Outbox {
   static constexpr std::uint32_t kBatch = 32;
   static constexpr std::size_t kBatchBytes = 16u << 10;
 
-  constexpr Outbox() noexcept : slots_{} { slots_[index_of(0)] = kEmpty; }
-  explicit Outbox(Zeroed) noexcept { slots_[index_of(0)] = kEmpty; }
+  constexpr Outbox() noexcept : slots_{} { slots_[index_of(0)].word = kNone; }
+  explicit Outbox(Zeroed) noexcept { slots_[index_of(0)].word = kNone; }
 
   // Whether a batch has been begun for blocks of units with this word.
   [[gnu::always_inline]] bool collects(PageMap::Word word) const noexcept {
@@ -165,13 +164,12 @@ class Outbox {
  private:
   static constexpr PageMap::Word kNone = 1;  // no slab's word, nor what the map has where nothing of ours is
 
-  struct Slot {
+  struct alignas(32) Slot {
     PageMap::Word word;
     FreeBlock* first;            // nullptr: the slot collects nothing
     std::uint32_t room, length;  // blocks that are still missing, and that it will have
   };
-  // A slot of zeros collects nothing either, but for the one in which the word 0 would be looked for.
-  static constexpr Slot kEmpty{kNone, nullptr, 0, 0};
+  // A slot of zeros collects nothing either, but the one in which the word 0 is looked for.
 
   // Classes of one owner get slots of their own.
   static constexpr unsigned index_of(PageMap::Word word) noexcept {
@@ -181,8 +179,11 @@ class Outbox {
   template <class Send>
   [[gnu::noinline]] static void flush(Slot& slot, Send send) noexcept {
     if (slot.first == nullptr) return;
-    const Slot sent = std::exchange(slot, kEmpty);
-    send(sent.word, Batch{sent.first, sent.length - sent.room});
+    const PageMap::Word word = slot.word;
+    const Batch batch{slot.first, slot.length - slot.room};
+    slot.word = kNone;
+    slot.first = nullptr;
+    send(word, batch);
   }
 
   std::array<Slot, kSlots> slots_;

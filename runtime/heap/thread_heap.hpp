@@ -151,6 +151,10 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   Inbox& inbox(unsigned c) noexcept { return arrivals_.inbox(c); }
+  // Pushes a batch of units with this word, of this heap.
+  void arrive(PageMap::Word word, Batch batch) noexcept {
+    arrivals_.inbox_of(word).push(batch, Arrivals<Classes>::place_of(class_of(word)));
+  }
 
   // Blocks of this heap that other threads have freed.
   std::uint64_t blocks_received() const noexcept { return arrivals_.blocks(); }

@@ -63,10 +63,9 @@ class ThreadHeaps {
   }
 
   // Into the inbox that the word of the blocks' units names.
-  static void send(PageMap::Word word, const Batch& batch) noexcept {
+  static void send(PageMap::Word word, Batch batch) noexcept {
     Heap* const owner = Heap::owner_of(word);
-    const unsigned c = Heap::class_of(word);
-    owner->inbox(c).push(batch, Arrivals<Classes>::place_of(c));
+    owner->arrive(word, batch);
     LOAM_POINT("heap.sent");
     if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
       tend(owner);
