@@ -25,7 +25,10 @@ MOMENTS_S = (0, 1, 3, 10, 30)
 MIB = 400
 # So many processes at a time, each with MIB of memory at first.
 JOBS = 8
-DEFAULT = ("loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc")
+# Those of them that are installed, or were built before.
+DEFAULT = (
+    "loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc",
+)  # fmt: skip
 HELPED = "loam with a helper"
 HELP = {"LOAM_MALLOC_BACKGROUND": "1"}
 
@@ -56,6 +59,20 @@ def rest(
         said = done.stderr.strip().partition("\n")[0] or f"ended with status {done.returncode}"
         raise LoamError(executable.name, str(size), said)
     return [int(line) / 1024 for line in done.stdout.split()]
+
+
+def installed() -> list[str]:
+    """Those of DEFAULT that can be loaded on this machine; ours is built."""
+    building.ensure_own(["loam"])
+    found = []
+    for name in DEFAULT:
+        try:
+            registry.load(name)
+        except LoamError as problem:
+            console.note(f"left out: {problem.line()}")
+        else:
+            found.append(name)
+    return found
 
 
 def measure(allocators: Sequence[str], sizes: Sequence[int], mib: int, jobs: int) -> Rests:
@@ -112,14 +129,15 @@ def page(rests: Rests, mib: int) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Measure, and write the page."""
     parser = subcommands.Parser("page", "malloc-idle", __doc__)
-    parser.add_argument("--allocator", default=",".join(DEFAULT), help="names, separated by commas")
+    parser.add_argument("--allocator", default="", help="names, separated by commas (all that are installed)")
     parser.add_argument("--size", default=",".join(map(str, SIZES)), help="bytes of the blocks, separated by commas")
     parser.add_argument("--mib", type=int, default=MIB, help="how much each process allocates")
     parser.add_argument("--jobs", type=int, default=JOBS, help="processes at a time")
     parser.add_argument("--page", type=Path, default=writing.place("malloc-idle"))
     options = parser.parse_args(arguments)
     sizes = [_bytes(text) for text in options.size.split(",")]
-    rests = measure(options.allocator.split(","), sizes, options.mib, options.jobs)
+    allocators = options.allocator.split(",") if options.allocator else installed()
+    rests = measure(allocators, sizes, options.mib, options.jobs)
     return writing.write(options.page, page(rests, options.mib))
 
 

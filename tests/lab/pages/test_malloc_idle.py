@@ -46,6 +46,11 @@ def test_what_a_process_keeps_is_seen_and_what_it_gives_back_too() -> None:
     assert all(kept < 5 for kept in gives), "glibc unmaps blocks of this size"
 
 
+def test_an_allocator_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(malloc_idle, "DEFAULT", ("glibc", "no-such-allocator", "loam"))
+    assert malloc_idle.installed() == ["glibc", "loam"]
+
+
 def test_a_program_that_fails_and_a_size_that_is_none_are_told() -> None:
     with pytest.raises(LoamError, match="ended with status 3"):
         malloc_idle.rest(malloc_idle.program(), [], {}, 2**50, 2**31, [0])
