@@ -1,7 +1,8 @@
 // Arrivals: a heap's own blocks that other threads freed, until they serve again or go to their slabs.
 //   A class that runs out takes its inbox in one exchange; what came in *waits*, and serves a batch at a time. Of a batch
-//   that waits nothing is touched: its lines lie in the caches of the threads that freed it, and walking many thousand
-//   such blocks takes as long as handing them out.
+//   that waits the first block alone is touched: the lines lie in the caches of the threads that freed it, and to walk
+//   many thousand such blocks takes as long as to hand them out. The batch that came first serves first: its lines are
+//   the ones most likely to have left those caches for one that threads share.
 //
 //   What waits serves nobody else, so it is bounded. Where more came than kWaitingBytesMax, all of it goes to the slabs.
 //   So does what lies in an inbox or waits while nobody asks for its class: give_unclaimed() gives what it has seen
@@ -49,8 +50,7 @@ class Arrivals {
     const bool emptied = waiting_[c].empty();
     if (emptied) {
       waiting_[c] = inboxes_[c].take_all();
-      const std::uint64_t before = std::exchange(known_[c], inboxes_[c].blocks());
-      if ((known_[c] - before) * Classes::bytes_of(c) > most) {
+      if (waiting_[c].turn(place_of(c)) * Classes::bytes_of(c) > most) {
         give_class(c, key, give);
         return {nullptr, 0};
       }
@@ -101,13 +101,11 @@ class Arrivals {
   void give_class(unsigned c, Key key, Give give) noexcept {
     for (Chain arrived : {std::exchange(waiting_[c], Chain()), inboxes_[c].take_all()})
       while (!arrived.empty()) give(c, arrived.pop(key, place_of(c)).first);
-    known_[c] = inboxes_[c].blocks();
   }
 
   std::array<Chain, Classes::kClasses> waiting_{};
-  std::array<std::uint64_t, Classes::kClasses> known_{};  // blocks that had come when the inbox was emptied last
-  std::uint64_t unclaimed_ = 0;                           // A1: a bit for each class
-  unsigned emptied_ = 0;                                  // inboxes, so far
+  std::uint64_t unclaimed_ = 0;  // A1: a bit for each class
+  unsigned emptied_ = 0;         // inboxes, so far
   alignas(platform::kApartBytes) std::array<Inbox, Classes::kClasses> inboxes_{};
 };
 

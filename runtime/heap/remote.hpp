@@ -8,7 +8,7 @@
 //
 //   Inbox: a stack of batches for each class, pushed by anyone, emptied by the owner in one exchange.
 //
-//   Chain: what the owner took. Of a batch it touches the first block alone, and only when the batch is to serve.
+//   Chain: what the owner took. Of a batch it touches the first block alone.
 //
 //   Cost: a free is 43 instructions, a batch one compare-and-swap and one addition.
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
@@ -37,7 +37,7 @@ using Batch = BlockList;
 // mark goes on saying that it is free. Blocks of 16 bytes, which have two words, lose their mark for it.
 enum class ChainWord : unsigned { mark = 1, third = 2 };
 
-// Batches of one class that were sent, the last one first.
+// Batches of one class that were sent: as they come out of an inbox the last one first.
 class Chain {
  public:
   Chain() noexcept = default;
@@ -52,6 +52,21 @@ class Chain {
     __builtin_prefetch(first_);
     batch.first->mark = owner;
     return batch;
+  }
+
+  // The other way round. returns how many blocks there are; of each batch the first one is touched
+  std::uint64_t turn(ChainWord place) noexcept {
+    FreeBlock* turned = nullptr;
+    std::uint64_t blocks = 0;
+    while (first_ != nullptr) {
+      const Batch batch = batch_at(first_, place);
+      first_ = below(first_, place);
+      link(batch, turned, place);
+      turned = batch.first;
+      blocks += batch.count;
+    }
+    first_ = turned;
+    return blocks;
   }
 
   // visit(batch): nullptr, or what ends the walk and is returned.
@@ -94,7 +109,7 @@ class Inbox {
       // inbox.A: release pairs with the acquire in take_all(): the owner sees the links, and what the freeing thread
       // did with the blocks before.
     } while (!top_.compare_exchange_weak(below, batch.first, std::memory_order_release, std::memory_order_relaxed));
-    blocks_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people, and a hint
+    blocks_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
   }
 
   // All that was sent so far. For the owner.
@@ -106,7 +121,7 @@ class Inbox {
     return Chain(first);
   }
 
-  // Blocks sent since the heap was made; those of a batch that is just being pushed may be missing.
+  // Blocks sent since the heap was made.
   std::uint64_t blocks() const noexcept { return blocks_.load(std::memory_order_relaxed); }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,14 +36,24 @@ std::size_t allocate_until(const std::byte* wanted, std::size_t bytes, Blocks& h
   return ~std::size_t{0};
 }
 
-TEST(Arrivals, BatchesServeAsTheyCameTheLastOneFirst) {
+// Blocks that were freed elsewhere in this order, in the order in which they serve.
+Blocks as_they_serve(const Blocks& freed, std::size_t bytes) {
+  const std::size_t all = (16u << 10) / FourPerDoubling::bytes_of(FourPerDoubling::class_of(bytes));
+  const std::size_t batch = std::clamp<std::size_t>(all, 1, 32);
+  Blocks order;
+  for (std::size_t first = 0; first < freed.size(); first += batch)
+    for (std::size_t i = std::min(first + batch, freed.size()); i-- > first;) order.push_back(freed[i]);
+  return order;
+}
+
+TEST(Arrivals, TheBatchThatCameFirstServesFirst) {
   for (const std::size_t bytes : {16, 64, 1500, 4000}) {
-    const Blocks blocks = allocated(128, bytes);
-    free_elsewhere(blocks);
+    const Blocks freed = allocated(128, bytes), blocks = as_they_serve(freed, bytes);
+    free_elsewhere(freed);
     EXPECT_EQ(verified(), "");
     Blocks held;
-    ASSERT_NE(allocate_until(blocks.back(), bytes, held), ~std::size_t{0}) << bytes;
-    for (std::size_t i = blocks.size() - 1; i-- > 0;) {
+    ASSERT_NE(allocate_until(blocks.front(), bytes, held), ~std::size_t{0}) << bytes;
+    for (std::size_t i = 1; i < blocks.size(); ++i) {
       held.push_back(tests::filled<TestHeap>(bytes, 4));
       ASSERT_EQ(held.back(), blocks[i]) << bytes;
       if (i % 16 == 0) {
@@ -97,11 +108,11 @@ TEST(Arrivals, WhatNobodyAsksForGoesBackWhileOthersServe) {
 TEST(Arrivals, WhatIsAskedForNowAndThenGoesOnServing) {
   constexpr std::size_t kBytes = 208, kBlocks = 2048;
   TestHeap::trim();
-  const Blocks blocks = allocated(kBlocks, kBytes);
-  free_elsewhere(blocks);
+  const Blocks freed = allocated(kBlocks, kBytes), blocks = as_they_serve(freed, kBytes);
+  free_elsewhere(freed);
   Blocks held, others;
-  ASSERT_NE(allocate_until(blocks.back(), kBytes, held), ~std::size_t{0});
-  for (std::size_t i = kBlocks - 1; i-- > 0;) {
+  ASSERT_NE(allocate_until(blocks.front(), kBytes, held), ~std::size_t{0});
+  for (std::size_t i = 1; i < kBlocks; ++i) {
     held.push_back(tests::filled<TestHeap>(kBytes, 4));
     ASSERT_EQ(held.back(), blocks[i]) << "though slabs of another class are made meanwhile";
     if (i % 64 == 0)
@@ -118,7 +129,7 @@ TEST(Arrivals, NothingIsKeptOfAHeapThatIsTrimmed) {
   const Blocks some = allocated(1000, 64), more = allocated(1000, 64);
   free_elsewhere(some);
   Blocks held;
-  ASSERT_NE(allocate_until(some.back(), 64, held), ~std::size_t{0}) << "from now on the rest of them waits";
+  ASSERT_NE(allocate_until(some[31], 64, held), ~std::size_t{0}) << "from now on the rest of them waits";
   free_elsewhere(more);
   free_all(held);
   TestHeap::trim();

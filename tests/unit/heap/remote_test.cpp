@@ -150,5 +150,26 @@ TEST_P(RemoteChains, AnInboxHandsBatchesOutAsTheyWere) {
   EXPECT_EQ(taken, sent.size());
 }
 
+TEST_P(RemoteChains, AChainThatIsTurnedHasTheSameBatchesTheOtherWayRound) {
+  const ChainWord place = GetParam();
+  stride = place == ChainWord::third ? 2 : 1;
+  Inbox inbox;
+  EXPECT_EQ(inbox.take_all().turn(place), 0u);
+  for (const std::uint32_t length : {4u, 1u, 32u}) {
+    free_some(owners[0], 1, length, 16);
+    outbox.flush_all(keep);
+  }
+  for (const Sent& each : sent) inbox.push(each.batch, place);
+  Chain chain = inbox.take_all();
+  EXPECT_EQ(chain.turn(place), 37u);
+  for (const Sent& each : sent) {
+    ASSERT_FALSE(chain.empty());
+    const Batch batch = chain.pop(owners[0].key(), place);
+    EXPECT_EQ(batch.first, each.batch.first);
+    EXPECT_EQ(batch.count, each.batch.count);
+  }
+  EXPECT_TRUE(chain.empty());
+}
+
 }  // namespace
 }  // namespace loam::heap
