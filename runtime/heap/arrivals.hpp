@@ -4,6 +4,10 @@
 //   many thousand such blocks takes as long as to hand them out. The batch that came first serves first: its lines are
 //   the ones most likely to have left those caches for one that threads share.
 //
+//   An inbox that held few blocks is passed by once: the class takes from its slabs, and more may come meanwhile. A thread
+//   that looked each time would take its inbox's line from the senders for a batch or two, and get blocks whose lines the
+//   senders still have.
+//
 //   What waits serves nobody else, so it is bounded. Where more came than kWaitingBytesMax, all of it goes to the slabs.
 //   So does what lies in an inbox or waits while nobody asks for its class: give_unclaimed() gives what it has seen
 //   before.
@@ -32,6 +36,7 @@ class Arrivals {
  public:
   static constexpr std::size_t kWaitingBytesMax = 1u << 20;
   static constexpr unsigned kEmptiedUntilLook = 64;
+  static constexpr std::uint64_t kFew = 256;
 
   Inbox& inbox(unsigned c) noexcept { return inboxes_[c]; }
   // The same by the word of the page map. Inboxes are as long as the steps in which it counts classes.
@@ -43,6 +48,14 @@ class Arrivals {
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
 
+  // Whether to ask take(): once not, where the inbox held few blocks the last time.
+  bool wanted(unsigned c) noexcept {
+    if (!waiting_[c].empty()) return true;
+    if ((few_ & bit_of(c)) == 0) return !inboxes_[c].empty();
+    few_ &= ~bit_of(c);
+    return false;
+  }
+
   // A batch of the class, if there are any. most: bytes that may wait. none: more came, and went to the slabs
   template <class Give>
   [[gnu::noinline]] BlockList take(unsigned c, Key key, std::size_t most, Give give) noexcept {
@@ -50,7 +63,9 @@ class Arrivals {
     const bool emptied = waiting_[c].empty();
     if (emptied) {
       waiting_[c] = inboxes_[c].take_all();
-      if (waiting_[c].turn(place_of(c)) * Classes::bytes_of(c) > most) {
+      const std::uint64_t blocks = waiting_[c].turn(place_of(c));
+      if (blocks < kFew) few_ |= bit_of(c);
+      if (blocks * Classes::bytes_of(c) > most) {
         give_class(c, key, give);
         return {nullptr, 0};
       }
@@ -105,6 +120,7 @@ class Arrivals {
 
   std::array<Chain, Classes::kClasses> waiting_{};
   std::uint64_t unclaimed_ = 0;  // A1: a bit for each class
+  std::uint64_t few_ = 0;        // a bit for each class whose inbox held few blocks the last time
   unsigned emptied_ = 0;         // inboxes, so far
   alignas(platform::kApartBytes) std::array<Inbox, Classes::kClasses> inboxes_{};
 };

@@ -96,7 +96,7 @@ class alignas(kHeapAlignment) ThreadHeap {
       start_over(c, near);
       return pop_class(c);
     }
-    if (arrivals_.any(c)) [[unlikely]]
+    if (arrivals_.wanted(c)) [[unlikely]]
       if (const BlockList batch = arrivals_.take(c, key(), waiting_max(c), to_slabs(send)); batch.first != nullptr) {
         start_over(c, batch);
         return pop_class(c);

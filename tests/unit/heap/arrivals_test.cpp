@@ -64,6 +64,19 @@ TEST(Arrivals, TheBatchThatCameFirstServesFirst) {
   }
 }
 
+TEST(Arrivals, AnInboxThatHeldLittleIsPassedByOnce) {
+  constexpr std::size_t kBytes = 112, kBlocks = 64;
+  const Blocks first = allocated(kBlocks, kBytes), second = allocated(kBlocks, kBytes);
+  free_elsewhere(first);
+  Blocks held;
+  ASSERT_NE(allocate_until(as_they_serve(first, kBytes).back(), kBytes, held), ~std::size_t{0});
+  free_elsewhere(second);
+  const std::size_t others = allocate_until(as_they_serve(second, kBytes).front(), kBytes, held);
+  EXPECT_GT(others, 0u) << "from the slabs, so that more may come meanwhile";
+  EXPECT_LT(others, 1000u) << "and then they serve";
+  free_all(held);
+}
+
 TEST(Arrivals, WhatIsMoreThanMayWaitGoesToItsSlabs) {
   constexpr std::size_t kBytes = 96, kBlocks = 200'000;
   TestHeap::trim();
