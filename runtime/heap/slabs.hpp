@@ -67,7 +67,7 @@ class Slabs {
   // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
   // away(block, word): for blocks of other owners
   template <class Away>
-  void give(FreeBlock* first, unsigned c, Key owner, Away away) noexcept {
+  [[gnu::always_inline]] void give(FreeBlock* first, unsigned c, Key owner, Away away) noexcept {
     while (first != nullptr) {
       if (const PageMap::Word word = PageMap::at(unit_of(first)); word != word_of(owner, c)) [[unlikely]] {
         FreeBlock* const next = next_of(first, owner);

@@ -118,7 +118,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
     start_over(c, {});
-    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give(list.first, c, send);
+    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give_here(list.first, c, send);
   }
 
   // Gives what other threads have freed to the slabs.
@@ -311,7 +311,12 @@ class alignas(kHeapAlignment) ThreadHeap {
 
   // To their slabs, and what is borrowed to its owners.
   template <class Send>
-  void give(FreeBlock* first, unsigned c, Send send) noexcept {
+  [[gnu::noinline]] void give(FreeBlock* first, unsigned c, Send send) noexcept {
+    give_here(first, c, send);
+  }
+  // The same where long blocks come every few frees.
+  template <class Send>
+  [[gnu::always_inline]] void give_here(FreeBlock* first, unsigned c, Send send) noexcept {
     slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
       outbox_.put(block, word, Classes::bytes_of(c), send);
     });

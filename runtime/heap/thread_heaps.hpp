@@ -118,7 +118,7 @@ class ThreadHeaps {
     return heap;
   }
 
-  static void tend(Heap* heap) noexcept {
+  [[gnu::noinline]] static void tend(Heap* heap) noexcept {
     LOAM_POINT("heap.tending");
     const std::lock_guard guard(lock_);
     if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) give_all_of(heap);
