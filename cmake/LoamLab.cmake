@@ -24,6 +24,10 @@ add_executable(loam-corruption "${CMAKE_SOURCE_DIR}/lab/probe/corruption.c")
 target_compile_options(loam-corruption PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin -Wno-use-after-free
                        -Wno-free-nonheap-object)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE INTERNAL "")
+# Frees memory and rests, to see what stays.
+add_executable(loam-idle "${CMAKE_SOURCE_DIR}/lab/probe/idle.c")
+target_compile_options(loam-idle PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} idle=loam-idle CACHE INTERNAL "")
 # The allocator `bump`: what paper 001 measured its schemes with.
 add_library(loam-bump SHARED "${CMAKE_SOURCE_DIR}/lab/bump/bump.c")
 target_compile_options(loam-bump PRIVATE -Wall -Wextra -Werror -O2 -fvisibility=hidden -fno-plt -fno-builtin-malloc -fno-builtin-calloc

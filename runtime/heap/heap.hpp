@@ -28,6 +28,10 @@ namespace loam::heap {
 template <class C>
 class Lending;
 
+// The heap of threads that have none yet, one for all compositions: the linker's work on it touches its page.
+template <class ThreadHeap>
+inline constinit ThreadHeap nobodys_heap{};
+
 template <class C>
 struct Heap {
   using Pages = typename C::Pages;
@@ -202,9 +206,9 @@ struct Heap {
     sum.purged_bytes_total = spans.purged_bytes_total;
     sum.areas = spans.areas;
     sum.metadata_bytes = spans.metadata_bytes;
-    sum.remote_blocks_sent = Threads::blocks_sent();
     Threads::for_each([&sum](const ThreadHeap& heap) {
       sum.metadata_bytes += sizeof heap;
+      sum.remote_blocks_sent += heap.blocks_received();
       const HeapState state = heap.state.load(std::memory_order_relaxed);
       if (state == HeapState::attached) ++sum.heaps_in_use;
       if (state == HeapState::idle) ++sum.heaps_idle;
@@ -432,7 +436,7 @@ struct Heap {
     if (current == &sentinel && attach()) return deallocate(block);  // the heap that it gets may be the owner
     if (current != &sentinel) return current->free_remote(freed, word, Threads::send);
     put_before(freed, nullptr, owner->key());
-    Threads::send(owner, {freed, freed, 1});
+    Threads::send(word, {freed, 1});
   }
 
   [[gnu::cold, gnu::noinline]] static void deallocate_foreign(void* block) noexcept {
@@ -469,7 +473,7 @@ struct Heap {
     deallocate(block);
   }
 
-  static inline constinit ThreadHeap sentinel{};
+  static constexpr ThreadHeap& sentinel = nobodys_heap<ThreadHeap>;
   static inline constinit thread_local ThreadHeap* current = &sentinel;
   static inline constinit thread_local ThreadHeap* aside = nullptr;  // what current was: then current is the sentinel
   // Requests up to this are served from a list that is filled for them. 0 once samples have begun, so that the

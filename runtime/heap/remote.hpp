@@ -1,85 +1,146 @@
 // Remote free: blocks that a thread frees and another thread's heap owns.
-//   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019); ours are of one class, and a batch
-//   is spliced by its last block, so that the owner never walks it.
+//   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019); ours are of one class and serve as
+//   they come: the owner walks none of them.
 //
 //   Outbox: the freeing thread collects blocks by owner and class in 64 slots; a batch is 32 blocks or at most 16 KiB.
 //   All but the first block of a batch are added in few instructions. The freeing thread waits for cache lines that
 //   other threads have written; with fewer instructions per block, it waits for more lines at the same time (ADR 0020).
 //
-//   Inbox: a stack of batches, pushed by anyone, emptied by the owner in one exchange.
+//   Inbox: a stack of batches for each class, pushed by anyone, emptied by the owner in one exchange.
 //
-//   Cost: a free is 43 instructions, a batch one compare-and-swap.
+//   Chain: what the owner took. Of a batch it touches the first block alone.
+//
+//   Cost: a free is 43 instructions, a batch one compare-and-swap and one addition.
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
 //
-//   R1 blocks of a batch are of one owner and class, linked with the owner's key, and count as out in their slab.
-//   R2 a slot that collects for a word of the page map has one block or more, and room for another.
-//   R3 in a sent batch the first block's mark holds the next batch and the length, the second block's the last block.
+//   R1 blocks of a batch are of one owner and class, linked with the owner's key up to an end, and count as out in
+//   their slab.
+//   R2 a slot that collects for a word has one block or more, and room for another.
+//   R3 in a sent batch the chain word of the first block holds the next batch and the length.
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/heap/free_block.hpp"
 #include "runtime/heap/page_map.hpp"
+#include "runtime/heap/zeroed.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 namespace loam::heap {
 
-struct Batch {
-  FreeBlock *first, *last;
-  std::uint32_t count;
+using Batch = BlockList;
+
+// The word of a sent batch's first block that holds the next batch and the length: the third one, so that the block's
+// mark goes on saying that it is free. Blocks of 16 bytes, which have two words, lose their mark for it.
+enum class ChainWord : unsigned { mark = 1, third = 2 };
+
+// Batches of one class that were sent: as they come out of an inbox the last one first.
+class Chain {
+ public:
+  Chain() noexcept = default;
+  explicit Chain(FreeBlock* first) noexcept : first_(first) {}
+
+  bool empty() const noexcept { return first_ == nullptr; }
+
+  // Takes out the first batch. Its first block's mark is right again, and the next batch's first block is on its way.
+  Batch pop(Key owner, ChainWord place) noexcept {
+    const Batch batch = batch_at(first_, place);
+    first_ = below(first_, place);
+    __builtin_prefetch(first_);
+    batch.first->mark = owner;
+    return batch;
+  }
+
+  // The other way round. returns how many blocks there are; of each batch the first one is touched
+  std::uint64_t turn(ChainWord place) noexcept {
+    FreeBlock* turned = nullptr;
+    std::uint64_t blocks = 0;
+    while (first_ != nullptr) {
+      const Batch batch = batch_at(first_, place);
+      first_ = below(first_, place);
+      link(batch, turned, place);
+      turned = batch.first;
+      blocks += batch.count;
+    }
+    first_ = turned;
+    return blocks;
+  }
+
+  // visit(batch): nullptr, or what ends the walk and is returned.
+  template <class Visit>
+  const char* for_each(ChainWord place, Visit visit) const noexcept {
+    const char* found = nullptr;
+    for (FreeBlock* at = first_; at != nullptr && found == nullptr; at = below(at, place))
+      found = visit(batch_at(at, place));
+    return found;
+  }
+
+  static void link(Batch batch, const FreeBlock* below, ChainWord place) noexcept {
+    word(batch.first, place) = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
+  }
+
+ private:
+  static std::uintptr_t& word(FreeBlock* first, ChainWord place) noexcept {
+    return reinterpret_cast<std::uintptr_t*>(first)[static_cast<unsigned>(place)];
+  }
+  static Batch batch_at(FreeBlock* first, ChainWord place) noexcept {
+    return {first, static_cast<std::uint32_t>(word(first, place) >> kAddressBits)};
+  }
+  static FreeBlock* below(FreeBlock* first, ChainWord place) noexcept {
+    return reinterpret_cast<FreeBlock*>(word(first, place) & kAddressMask);
+  }
+
+  FreeBlock* first_ = nullptr;
 };
 
+// What was sent to a heap of one class.
 class Inbox {
  public:
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }  // a hint
 
-  void push(const Batch& batch, Key owner) noexcept {
-    if (batch.count > 1) next_of(batch.first, owner)->mark = address_of(batch.last);
+  void push(Batch batch, ChainWord place) noexcept {
     FreeBlock* below = top_.load(std::memory_order_relaxed);
     do {
-      batch.first->mark = address_of(below) | std::uintptr_t{batch.count} << kAddressBits;
+      Chain::link(batch, below, place);
       LOAM_POINT("heap.pushing");
       // inbox.A: release pairs with the acquire in take_all(): the owner sees the links, and what the freeing thread
       // did with the blocks before.
     } while (!top_.compare_exchange_weak(below, batch.first, std::memory_order_release, std::memory_order_relaxed));
+    blocks_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
   }
 
-  // visit(batch) for each batch sent so far; the marks are right again.
-  template <class Visit>
-  void take_all(Key owner, Visit visit) noexcept {
-    if (empty()) return;
+  // All that was sent so far. For the owner.
+  Chain take_all() noexcept {
+    if (empty()) return {};
     LOAM_POINT("heap.taking");
-    FreeBlock* first = top_.exchange(nullptr, std::memory_order_acquire);  // inbox.A
+    FreeBlock* const first = top_.exchange(nullptr, std::memory_order_acquire);  // inbox.A
     LOAM_POINT("heap.taken");
-    while (first != nullptr) {
-      Batch batch{first, first, static_cast<std::uint32_t>(first->mark >> kAddressBits)};
-      auto* const below = reinterpret_cast<FreeBlock*>(first->mark & kAddressMask);
-      first->mark = owner;
-      if (batch.count > 1) {
-        FreeBlock* const second = next_of(first, owner);
-        batch.last = reinterpret_cast<FreeBlock*>(second->mark);
-        second->mark = owner;
-      }
-      visit(batch);
-      first = below;
-    }
+    return Chain(first);
   }
+
+  // Blocks sent since the heap was made.
+  std::uint64_t blocks() const noexcept { return blocks_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<FreeBlock*> top_{nullptr};
+  std::atomic<std::uint64_t> blocks_{0};  // beside top_: who adds has the line
 };
 static_assert(kAddressBits + 16 < 64, "an address and a length fit into one word");
 
-// Batches that a thread collects for other heaps. Send: send(owner, batch), which pushes the batch into the owner's
-// inbox.
+// Batches that a thread collects for other heaps. Send: send(word, batch), which pushes the batch into the inbox that
+// the word names.
 template <class Owner>
 class Outbox {
  public:
   static constexpr unsigned kSlots = 64;
   static constexpr std::uint32_t kBatch = 32;
   static constexpr std::size_t kBatchBytes = 16u << 10;
+
+  constexpr Outbox() noexcept : slots_{} { slots_[index_of(0)].word = kNone; }
+  explicit Outbox(Zeroed) noexcept { slots_[index_of(0)].word = kNone; }
 
   // Whether a batch has been begun for blocks of units with this word.
   [[gnu::always_inline]] bool collects(PageMap::Word word) const noexcept {
@@ -106,7 +167,7 @@ class Outbox {
     flush(slot, send);
     put_before(block, nullptr, key);
     const auto length = static_cast<std::uint32_t>(std::clamp<std::size_t>(kBatchBytes / block_bytes, 1, kBatch));
-    slot = {word, block, block, length - 1, length};
+    slot = {word, block, length - 1, length};
     if (slot.room == 0) flush(slot, send);
   }
 
@@ -118,26 +179,29 @@ class Outbox {
  private:
   static constexpr PageMap::Word kNone = 1;  // no slab's word, nor what the map has where nothing of ours is
 
-  struct Slot {
-    PageMap::Word word = kNone;
-    FreeBlock *first = nullptr, *last = nullptr;
-    std::uint32_t room = 0, length = 0;  // blocks that are still missing, and that it will have
+  struct alignas(32) Slot {
+    PageMap::Word word;
+    FreeBlock* first;            // nullptr: the slot collects nothing
+    std::uint32_t room, length;  // blocks that are still missing, and that it will have
   };
+  // A slot of zeros collects nothing either, but the one in which the word 0 is looked for.
 
   // Classes of one owner get slots of their own.
-  static unsigned index_of(PageMap::Word word) noexcept {
+  static constexpr unsigned index_of(PageMap::Word word) noexcept {
     return (word / kWordStep + 13 * (word / kHeapAlignment)) % kSlots;
   }
 
   template <class Send>
   [[gnu::noinline]] static void flush(Slot& slot, Send send) noexcept {
-    if (slot.word == kNone) return;
-    const Slot sent = slot;
-    slot = {};
-    send(Owner::owner_of(sent.word), {sent.first, sent.last, sent.length - sent.room});
+    if (slot.first == nullptr) return;
+    const PageMap::Word word = slot.word;
+    const Batch batch{slot.first, slot.length - slot.room};
+    slot.word = kNone;
+    slot.first = nullptr;
+    send(word, batch);
   }
 
-  std::array<Slot, kSlots> slots_{};
+  std::array<Slot, kSlots> slots_;
 };
 
 }  // namespace loam::heap

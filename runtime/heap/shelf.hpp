@@ -23,6 +23,7 @@
 
 #include "runtime/heap/free_block.hpp"
 #include "runtime/heap/size_classes.hpp"
+#include "runtime/heap/zeroed.hpp"
 #include "runtime/platform/machine.hpp"
 
 #include <algorithm>
@@ -35,6 +36,9 @@ template <SizeClasses Classes>
 class Shelf {
  public:
   static constexpr std::size_t kBytesMax = std::size_t{4} << 20, kMiddlingBytesMax = std::size_t{2} << 20;
+
+  constexpr Shelf() noexcept : rows_{}, bytes_{}, lists_{} {}
+  explicit Shelf(Zeroed) noexcept {}
 
   static constexpr bool is_middling(unsigned c) noexcept {
     return !heap::is_short(Classes::bytes_of(c)) && Classes::bytes_of(c) < kLongBytes;
@@ -123,9 +127,9 @@ class Shelf {
     platform::compiler_barrier();  // or the compiler finds no effect here, and no reason to call
   }
 
-  std::array<Row, Classes::kClasses> rows_{};
-  std::array<std::size_t, 2> bytes_{};  // of middling blocks the second
-  std::array<BlockList, kBegins[Classes::kClasses]> lists_{};
+  std::array<Row, Classes::kClasses> rows_;
+  std::array<std::size_t, 2> bytes_;  // of middling blocks the second
+  std::array<BlockList, kBegins[Classes::kClasses]> lists_;
 };
 
 }  // namespace loam::heap

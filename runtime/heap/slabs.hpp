@@ -40,11 +40,13 @@ class Slabs {
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
-  BlockList take(unsigned c, Key owner) noexcept {
+  // grown(): slabs of new memory were made; may give blocks back
+  template <class Grown>
+  BlockList take(unsigned c, Key owner, Grown grown) noexcept {
     Class& own = classes_[c];
     Span* slab = own.giving;
     if (slab == nullptr) {
-      if (own.whole == nullptr && !make(c, owner)) return {nullptr, 0};
+      if (own.whole == nullptr && !make(c, owner, grown)) return {nullptr, 0};
       slab = own.whole;
       unlist(own.whole, *slab);
       --own.wholes;
@@ -65,7 +67,7 @@ class Slabs {
   // Takes a list of blocks back, each to its slab; slabs that become whole go back to the store.
   // away(block, word): for blocks of other owners
   template <class Away>
-  void give(FreeBlock* first, unsigned c, Key owner, Away away) noexcept {
+  [[gnu::always_inline]] void give(FreeBlock* first, unsigned c, Key owner, Away away) noexcept {
     while (first != nullptr) {
       if (const PageMap::Word word = PageMap::at(unit_of(first)); word != word_of(owner, c)) [[unlikely]] {
         FreeBlock* const next = next_of(first, owner);
@@ -146,13 +148,15 @@ class Slabs {
   static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < kLongBytes ? 1 : 4; }
 
   // Adds a lot of whole slabs. returns false where the system has no memory
-  bool make(unsigned c, Key owner) noexcept {
+  template <class Grown>
+  [[gnu::noinline]] bool make(unsigned c, Key owner, Grown grown) noexcept {
     Span* slab = Spans::take(Classes::units_of(c), 1, classes_[c].lot());
-    const bool made = slab != nullptr;
+    const bool made = slab != nullptr, is_new = made && slab->zero;
     for (Span* next; slab != nullptr; slab = next) {
       next = slab->next;
       make_slab(*slab, c, owner);
     }
+    if (is_new) grown();  // a slab that is whole stays, whatever comes back
     return made;
   }
 

@@ -61,7 +61,8 @@ class BitmapSpans {
     const std::lock_guard guard(lock_);
     if (!open()) return nullptr;
     Span* found = nullptr;
-    for (unsigned a = 0; a < areas_ && count != 0; ++a) count -= take_from(*all_[a], units, alignment, count, found);
+    for (Area* area = first_; area != nullptr && count != 0; area = area->next)
+      count -= take_from(*area, units, alignment, count, found);
     if (found == nullptr)
       if (Area* const area = add_area()) take_from(*area, units, alignment, count, found);
     return found;
@@ -120,7 +121,7 @@ class BitmapSpans {
   static bool trim() noexcept {
     const std::lock_guard guard(lock_);
     const std::uint64_t before = purged_units_;
-    for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
+    age_dirty();
     purge_aged(~std::uint64_t{0});
     return purged_units_ != before;
   }
@@ -158,9 +159,9 @@ class BitmapSpans {
     }
     if (!lock_.is_orphaned()) return;
     dirty_units_.store(0, std::memory_order_relaxed);
-    for (unsigned a = 0; a < areas_; ++a) {
-      mend(*all_[a]);
-      dirty_units_.fetch_add(all_[a]->dirty.count(0, all_[a]->units), std::memory_order_relaxed);
+    for (Area* area = first_; area != nullptr; area = area->next) {
+      mend(*area);
+      dirty_units_.fetch_add(area->dirty.count(0, area->units), std::memory_order_relaxed);
     }
     lock_.unlock();
   }
@@ -168,9 +169,9 @@ class BitmapSpans {
   static SpanUsage usage() noexcept {
     const std::lock_guard guard(lock_);
     SpanUsage sum{};
-    sum.areas = areas_;
-    for (unsigned a = 0; a < areas_; ++a) {
-      const Area& area = *all_[a];
+    for (const Area* next = first_; next != nullptr; next = next->next) {
+      const Area& area = *next;
+      ++sum.areas;
       const std::uint64_t used = area.used.count(0, area.units), dirty = area.dirty.count(0, area.units);
       sum.reserved_bytes += std::uint64_t{area.units} * kUnitBytes;
       sum.metadata_bytes += Area::bytes_for(area.units);
@@ -191,8 +192,8 @@ class BitmapSpans {
   template <class Visit>
   static const char* verify(Visit visit) noexcept {
     const std::lock_guard guard(lock_);
-    for (unsigned a = 0; a < areas_; ++a) {
-      Area& area = *all_[a];
+    for (Area* next = first_; next != nullptr; next = next->next) {
+      Area& area = *next;
       for (unsigned unit = 0; unit < area.units;) {
         const bool used = area.used[unit];
         if (used && area.dirty[unit]) return "S1: a used unit is not dirty";
@@ -310,7 +311,6 @@ class BitmapSpans {
   // Makes an area as long as the system allows. The metadata is reserved first; if that is refused, the area is
   // shorter.
   static Area* add_area() noexcept {
-    if (areas_ == kAreasListed) return nullptr;
     for (unsigned units = kUnitsOfArea; units >= kUnitsOfAreaMin; units /= 2) {
       const std::size_t known = Area::bytes_for(units);
       std::byte* const memory = Pages::metadata(known);
@@ -326,9 +326,10 @@ class BitmapSpans {
       if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::kPageBytes); needed < known)
         Pages::unmap(memory + needed, known - needed);
       of_address_[address_of(found.base) >> kAreaShift] = area;
-      all_[areas_] = area;
-      platform::compiler_barrier();  // S4: the child of a fork counts areas that are there
-      ++areas_;
+      Area** end = &first_;
+      while (*end != nullptr) end = &(*end)->next;
+      platform::compiler_barrier();  // S4: the child of a fork finds areas that are there
+      *end = area;
       return area;
     }
     return nullptr;
@@ -342,15 +343,19 @@ class BitmapSpans {
     const std::uint64_t units = std::uint64_t{std::max(given, kPurgedAtOnce)} << std::min<std::uint64_t>(ticks - 1, 31);
     if (!purge_aged(units)) return;
     ticked_ns_.store(now, std::memory_order_relaxed);
-    for (unsigned a = 0; a < areas_; ++a) all_[a]->aged = all_[a]->dirty;
+    age_dirty();
+  }
+
+  static void age_dirty() noexcept {
+    for (Area* area = first_; area != nullptr; area = area->next) area->aged = area->dirty;
   }
 
   // Gives the memory of aged units back, so many at most, run by run. While the system works on a run it counts as
   // used, and the lock, which the caller holds, is free. One thread at a time. returns whether none is left
   static bool purge_aged(std::uint64_t units) noexcept {
     if (purging_.area != nullptr) return false;
-    for (unsigned a = 0; a < areas_; ++a) {
-      Area& area = *all_[a];
+    for (Area* next = first_; next != nullptr; next = next->next) {
+      Area& area = *next;
       for (unsigned first = 0; (first = area.aged.next_set(first)) < area.units;) {
         if (units == 0) return false;
         const unsigned left = static_cast<unsigned>(std::min<std::uint64_t>(units, area.units - first));
@@ -373,9 +378,6 @@ class BitmapSpans {
     return true;
   }
 
-  // 64 TiB at 256 MiB an area would be 2^18 of them; a list of this length serves 1 TiB.
-  static constexpr unsigned kAreasListed = 4096;
-
   struct Purge {
     Area* area;  // nullptr: none
     unsigned first, units;
@@ -384,9 +386,8 @@ class BitmapSpans {
 
   static inline constinit sync::OwnedLock lock_{};
   static inline constinit Purge purging_{};
-  static inline constinit Area* all_[kAreasListed]{};
+  static inline constinit Area* first_ = nullptr;  // the others by next, in the order in which they were made
   static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes
-  static inline constinit unsigned areas_ = 0;
   static inline constinit std::uint64_t purged_units_ = 0;
   static inline constinit std::atomic<std::uint64_t> ticked_ns_{0};
   static inline constinit std::atomic<std::size_t> dirty_units_{0};

@@ -1,9 +1,8 @@
-// ThreadHeap: the heap of one thread, without locks and without atomic instructions.
-//   It has a list of free blocks per class: malloc pops, free pushes. When a list is empty, blocks come from those
-//   borrowed from other heaps, from the inbox (own blocks that other threads freed), from the shelf of full lists, and
-//   from the slabs. Freed blocks of other heaps are borrowed, or leave by the outbox.
-//   Cost: malloc 16 and free 21 instructions. malloc prefetches the next block, so a block is in the cache when it is
-//   handed out.
+// ThreadHeap: what one thread allocates from, without locks and without atomic instructions.
+//   A list of free blocks per class, popped by malloc and pushed by free; behind it blocks borrowed from other heaps,
+//   own blocks that others freed (arrivals), a shelf of full lists, and the slabs. Blocks of other heaps that are not
+//   borrowed leave by the outbox.
+//   Cost: malloc 16 and free 21 instructions. What malloc hands out was fetched when the block before was handed out.
 //
 //   When not: a thread that frees far more than it ever allocates keeps a full shelf until it ends.
 //
@@ -19,6 +18,7 @@
 //   T4 the end block lies kEnd bytes behind the heap's address, and its link decodes to a negative number.
 #pragma once
 
+#include "runtime/heap/arrivals.hpp"
 #include "runtime/heap/borrowed.hpp"
 #include "runtime/heap/remote.hpp"
 #include "runtime/heap/serving_order.hpp"
@@ -48,7 +48,8 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   // A heap that serves.
-  explicit ThreadHeap(ServingOrder order) noexcept : slots_(offsets_of_slots()), end_{&lists_[1]}, slabs_(order) {
+  ThreadHeap(Zeroed zeroed, ServingOrder order) noexcept
+      : slots_(offsets_of_slots()), end_{&lists_[1]}, slabs_(order), outbox_(zeroed), shelf_(zeroed) {
     for (unsigned c = 0; c < kClasses; ++c) start_over(c, {});
   }
 
@@ -62,7 +63,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::always_inline]] void* pop_class(unsigned c) noexcept { return pop(lists_[c]); }
 
   // Takes a block back, of the unit with this word. returns false where the block is not this heap's or marked as free
-  // Here and below: send(owner, batch) pushes a batch into its owner's inbox.
+  // Here and below: send(word, batch) pushes a batch into the inbox that the word of its units names.
   template <class Send>
   [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word, Send send) noexcept {
     return (word ^ key()) < sizeof lists_ && block->mark != key() && push_unmarked(block, word, send);
@@ -95,13 +96,16 @@ class alignas(kHeapAlignment) ThreadHeap {
       start_over(c, near);
       return pop_class(c);
     }
-    receive(send);
-    if (first_of(c) != nullptr) return pop_class(c);
+    if (arrivals_.wanted(c)) [[unlikely]]
+      if (const BlockList batch = arrivals_.take(c, key(), waiting_max(c), to_slabs(send)); batch.first != nullptr) {
+        start_over(c, batch);
+        return pop_class(c);
+      }
     BlockList found = shelf_.take(c, key());
     if (found.first == nullptr) {
       // Long blocks come this way every few calls, and soon to the store.
       if (Classes::bytes_of(c) < kLongBytes) Spans::decay_if_due();
-      found = slabs_.take(c, key());
+      found = slabs_.take(c, key(), [this, send] { arrivals_.give_unclaimed(key(), to_slabs(send)); });
     }
     if (found.first == nullptr) return nullptr;
     start_over(c, found);
@@ -114,19 +118,13 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
     start_over(c, {});
-    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give(list.first, c, send);
+    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give_here(list.first, c, send);
   }
 
-  // Takes in what other threads have freed.
+  // Gives what other threads have freed to the slabs.
   template <class Send>
   void receive(Send send) noexcept {
-    inbox_.take_all(key(), [this, send](const Batch& batch) {
-      const unsigned c = class_of(PageMap::at(unit_of(batch.first)));
-      link_to(batch.last, first_of(c), key());
-      lists_[c].head = batch.first;
-      lists_[c].room -= batch.count;
-      if (lists_[c].room < 0) settle(c, send);
-    });
+    arrivals_.give_all(key(), to_slabs(send));
   }
 
   // The same for a block of another heap. returns false where nothing collects blocks like it, or it is marked as free
@@ -152,7 +150,14 @@ class alignas(kHeapAlignment) ThreadHeap {
     outbox_.flush_all(send);
   }
 
-  Inbox& inbox() noexcept { return inbox_; }
+  Inbox& inbox(unsigned c) noexcept { return arrivals_.inbox(c); }
+  // Pushes a batch of units with this word, of this heap.
+  void arrive(PageMap::Word word, Batch batch) noexcept {
+    arrivals_.inbox_of(word).push(batch, Arrivals<Classes>::place_of(class_of(word)));
+  }
+
+  // Blocks of this heap that other threads have freed.
+  std::uint64_t blocks_received() const noexcept { return arrivals_.blocks(); }
 
   // ---- for the thread's transactions ----
 
@@ -230,6 +235,8 @@ class alignas(kHeapAlignment) ThreadHeap {
       if (const char* const broken = verify_list(borrowed_.kept(c), c)) return broken;
       for (const BlockList& list : shelf_.lists(c))
         if (const char* const broken = verify_list(list, c)) return broken;
+      const auto verify_batch = [this, c](const Batch& batch) { return verify_list(batch, c); };
+      if (const char* const broken = arrivals_.for_each_waiting(c, verify_batch)) return broken;
     }
     return stocks_ == nullptr ? nullptr : stocks_->verify(is_carved);
   }
@@ -296,12 +303,28 @@ class alignas(kHeapAlignment) ThreadHeap {
     return *reinterpret_cast<List*>(reinterpret_cast<std::byte*>(lists_.data()) + offset);
   }
 
+  // What may wait of what others freed, in bytes. Blocks that serve by address wait as far as a list is long.
+  std::size_t waiting_max(unsigned c) const noexcept {
+    return slabs_.is_by_address(c) ? static_cast<std::size_t>(batch_of(c)) * Classes::bytes_of(c)
+                                   : Arrivals<Classes>::kWaitingBytesMax;
+  }
+
   // To their slabs, and what is borrowed to its owners.
   template <class Send>
-  void give(FreeBlock* first, unsigned c, Send send) noexcept {
+  [[gnu::noinline]] void give(FreeBlock* first, unsigned c, Send send) noexcept {
+    give_here(first, c, send);
+  }
+  // The same where long blocks come every few frees.
+  template <class Send>
+  [[gnu::always_inline]] void give_here(FreeBlock* first, unsigned c, Send send) noexcept {
     slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
       outbox_.put(block, word, Classes::bytes_of(c), send);
     });
+  }
+
+  template <class Send>
+  auto to_slabs(Send send) noexcept {
+    return [this, send](unsigned c, FreeBlock* first) { give(first, c, send); };
   }
 
   bool contains(const FreeBlock* list, const FreeBlock* block) const noexcept {
@@ -332,11 +355,10 @@ class alignas(kHeapAlignment) ThreadHeap {
   std::array<std::int32_t, kClasses> limits_{};  // of each list's length, where its room ends
   Slabs<Classes, Spans> slabs_{ServingOrder::latest_first};
   Borrowed<Classes> borrowed_;
-  Shelf<Classes> shelf_;
-  Outbox<ThreadHeap> outbox_;
   heap::Stocks<Classes>* stocks_ = nullptr;
+  Outbox<ThreadHeap> outbox_;
   static_assert(kClasses <= Outbox<ThreadHeap>::kSlots, "blocks of one owner are collected for each class");
-  alignas(platform::kApartBytes) Inbox inbox_;
+  Arrivals<Classes> arrivals_;
 
  public:
   std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
@@ -344,6 +366,10 @@ class alignas(kHeapAlignment) ThreadHeap {
   ThreadHeap* next_of_all = nullptr;                  // the registry's
   ThreadHeap* next_idle = nullptr;
   unsigned cpu = 0;  // the processor on which it was left, while it is idle
+
+ private:
+  // The last member and the longest: what is not used of it is in pages that nobody touches (zeroed.hpp).
+  alignas(platform::kApartBytes) Shelf<Classes> shelf_;
 };
 
 }  // namespace loam::heap

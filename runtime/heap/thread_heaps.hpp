@@ -39,7 +39,7 @@ class ThreadHeaps {
     }
     void* const memory = Pages::metadata(sizeof(Heap));
     if (memory == nullptr) return nullptr;
-    auto* const heap = ::new (memory) Heap(order);
+    auto* const heap = ::new (memory) Heap(Zeroed{}, order);
     heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
     heap->next_of_all = all_;
     platform::compiler_barrier();  // H2
@@ -63,9 +63,10 @@ class ThreadHeaps {
     heap->thread.store(0, std::memory_order_relaxed);
   }
 
-  static void send(Heap* owner, const Batch& batch) noexcept {
-    owner->inbox().push(batch, owner->key());
-    blocks_sent_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
+  // Into the inbox that the word of the blocks' units names.
+  static void send(PageMap::Word word, Batch batch) noexcept {
+    Heap* const owner = Heap::owner_of(word);
+    owner->arrive(word, batch);
     LOAM_POINT("heap.sent");
     if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
       tend(owner);
@@ -87,8 +88,6 @@ class ThreadHeaps {
     }
     lock_.unlock();
   }
-
-  static std::uint64_t blocks_sent() noexcept { return blocks_sent_.load(std::memory_order_relaxed); }
 
   // Takes in what idle heaps were sent.
   static void tend_all() noexcept {
@@ -120,7 +119,7 @@ class ThreadHeaps {
     return heap;
   }
 
-  static void tend(Heap* heap) noexcept {
+  [[gnu::noinline]] static void tend(Heap* heap) noexcept {
     LOAM_POINT("heap.tending");
     const std::lock_guard guard(lock_);
     if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) give_all_of(heap);
@@ -136,7 +135,6 @@ class ThreadHeaps {
   }
 
   static inline constinit sync::OwnedLock lock_{};
-  static inline constinit std::atomic<std::uint64_t> blocks_sent_{0};
   static inline constinit Heap *all_ = nullptr, *idle_ = nullptr, *tended_ = nullptr;
 };
 

@@ -10,35 +10,10 @@ from pathlib import Path
 import pytest
 from interposing import compile_c
 
+from loam_lab.pages import malloc_idle
 from loam_lab.setup import build
 
 MIB = 2**20
-
-# Frees TOTAL bytes of blocks of one size, rests some seconds, prints the resident bytes at once and then.
-IDLE = """
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-enum { kTotal = 100 << 20 };
-static long resident(void) {
-  long pages = 0;
-  FILE* const file = fopen("/proc/self/statm", "r");
-  if (fscanf(file, "%*d %ld", &pages) != 1) abort();
-  fclose(file);
-  return pages * 4096;
-}
-int main(int argc, char** argv) {
-  const size_t size = atol(argv[1]), count = kTotal / size;
-  char** const blocks = malloc(count * sizeof *blocks);
-  for (size_t i = 0; i < count; ++i) memset(blocks[i] = malloc(size), 1, size);
-  for (size_t i = 0; i < count; ++i) free(blocks[i]);
-  free(blocks);
-  const long before = resident();
-  sleep(atoi(argv[2]));
-  printf("%ld %ld\\n", before, resident());
-}
-"""
 
 # Prints the resident bytes once a block of one size, all written, has become one of 64 KiB.
 SHRINKS = """
@@ -77,17 +52,14 @@ def library() -> Path:
 
 
 @pytest.fixture(scope="module")
-def idle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(tmp_path_factory.mktemp("idle"), "idle", IDLE)
+def idle() -> Path:
+    return malloc_idle.program()
 
 
-def rests(program: Path, library: Path, size: int, seconds: int, **settings: str) -> tuple[int, int]:
-    """Resident bytes right after the last free, and some seconds later."""
-    told = subprocess.run(
-        [program, str(size), str(seconds)], capture_output=True, text=True, check=True, timeout=60,
-        env={**os.environ, "LD_PRELOAD": str(library), **settings},
-    ).stdout.split()  # fmt: skip
-    return int(told[0]), int(told[1])
+def rests(program: Path, library: Path, size: int, seconds: int, **settings: str) -> tuple[float, float]:
+    """Resident MiB above those at the start, right after the last free of 100 MiB, and some seconds later."""
+    at_once, later = malloc_idle.rest(program, [library], settings, size, 100, [0, seconds])
+    return at_once, later
 
 
 @pytest.mark.parametrize("hardened", ["0", "1"])
@@ -105,7 +77,7 @@ def test_a_long_block_that_shrinks_keeps_little(library: Path, tmp_path: Path, h
 @pytest.mark.parametrize("size", [100_000, 1_000_000, 10_000_000])
 def test_long_blocks_go_back_at_once(idle: Path, library: Path, size: int, hardened: str) -> None:
     at_once, _ = rests(idle, library, size, 0, LOAM_MALLOC_HARDENED=hardened)
-    assert at_once < 16 * MIB
+    assert at_once < 16
 
 
 def test_short_blocks_go_back_while_all_threads_rest_where_a_helper_is_asked_for(idle: Path, library: Path) -> None:
@@ -113,8 +85,8 @@ def test_short_blocks_go_back_while_all_threads_rest_where_a_helper_is_asked_for
     with ThreadPoolExecutor() as pool:
         told = list(pool.map(lambda size: rests(idle, library, size, 4, LOAM_MALLOC_BACKGROUND="1"), sizes))
     for size, (at_once, later) in zip(sizes, told, strict=True):
-        assert at_once > 60 * MIB, f"{size}: the test is about memory that stays without the helper"
-        assert later < 20 * MIB, f"of {size} bytes"
+        assert at_once > 60, f"{size}: the test is about memory that stays without the helper"
+        assert later < 20, f"of {size} bytes"
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from interposing import BURN, compile_c
+from interposing import library as compile_library
 
 from loam_lab import paths
 from loam_lab.setup import build
@@ -132,6 +133,39 @@ def test_programs_of_the_system_run_on_it(library: Path, command: list[str]) -> 
 # and such blocks lie where it reaches.
 LONG_MIB = (63, 64, 65, 200, 900)
 LONG_BLOCKS = f"print(sum(len(bytearray(m << 20)) for m in {LONG_MIB} for _ in range(20)))"
+
+
+# Prints its page faults so far, after one small block for each argument.
+FAULTS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+int main(int argc, char** argv) {
+  (void)argv;
+  while (--argc > 0) *(volatile char*)malloc(100) = 1;
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  printf("%ld\\n", usage.ru_minflt);
+}
+"""
+
+
+def test_few_pages_are_touched_before_they_are_needed(library: Path, tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "faults", FAULTS, "-fno-builtin")
+    nothing = compile_library(tmp_path, "nothing.so", "void nothing(void) {}")
+
+    def faults(preloaded: Path, *blocks: str) -> int:
+        environment = {**os.environ, "LD_PRELOAD": str(preloaded)}
+        return min(
+            int(subprocess.run([program, *blocks], capture_output=True, text=True, check=True, env=environment).stdout)
+            for _ in range(9)
+        )
+
+    idle = faults(library)
+    # Variables, the heap of threads that have none, code, constants: 5; before there was one such heap, 8.
+    assert idle - faults(nothing) <= 7, "a process that never allocates"
+    # The page map and its like, two pages of the thread's heap, the block: 9; with a heap that is cleared whole, 15.
+    assert faults(library, "block") - idle <= 12, "the first block"
 
 
 @pytest.mark.parametrize("hardened", ["0", "1"])

@@ -118,9 +118,10 @@ TEST(Handover, ABatchThatComesWhileOthersAreTakenWaitsForTheNextTime) {
     std::thread([&] { free_there(half); }).join();
     {
       const Interpose amid(point, 0, [&] { free_there(rest); });
-      for (int i = 0; i < 5000 && !amid.reached(); ++i) TestHeap::deallocate(TestHeap::allocate(16 + i % 900));
-      TestHeap::deallocate(TestHeap::allocate(30000));
+      Blocks more;
+      while (more.size() < 5000 && !amid.reached()) more.push_back(tests::filled<TestHeap>(kBytes, 4));
       EXPECT_TRUE(amid.reached()) << point;
+      free_all(more);
     }
     expect_nothing_is_in_use();
   }

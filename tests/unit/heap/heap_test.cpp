@@ -370,6 +370,13 @@ TEST(HeapDeathTest, MisusesOfOthersBlocksAreNamed) {
   EXPECT_DEATH(free_there({first, second, second}), "double free");
   EXPECT_DEATH(free_there({first, second + 8}), "interior in a block of 112 bytes");
   EXPECT_DEATH(free_there({first, &local}), "foreign");
+  // The first block of a batch that was sent, freed once more by its owner.
+  EXPECT_DEATH(
+      {
+        free_there({first, second});
+        TestHeap::deallocate(second);
+      },
+      "double free");
   free_there({first, second, nullptr});
   EXPECT_EQ(verified(), "");
 }

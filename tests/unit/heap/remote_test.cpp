@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -30,26 +31,25 @@ class Remote : public ::testing::Test {
 
   // Frees `count` further blocks of so many bytes.
   void free_some(const Owner& owner, unsigned c, std::uint32_t count, std::size_t bytes) {
-    while (count-- != 0) outbox.put(&blocks.at(used++), owner.word(c), bytes, keep);
+    while (count-- != 0) outbox.put(&blocks.at(stride * used++), owner.word(c), bytes, keep);
   }
 
   // From the block that was freed last to the first one.
-  static bool is_whole(const Sent& sent, const FreeBlock* newest) {
+  bool is_whole(const Sent& sent, const FreeBlock* newest) const {
     std::uint32_t length = 0;
-    const FreeBlock* last = nullptr;
-    for (const FreeBlock* block = sent.batch.first; block != nullptr; block = next_of(block, sent.owner->key())) {
-      if (block != newest - length++ || block->mark != sent.owner->key()) return false;
-      last = block;
-    }
-    return length == sent.batch.count && last == sent.batch.last;
+    for (const FreeBlock* block = sent.batch.first; block != nullptr; block = next_of(block, sent.owner->key()))
+      if (block != newest - stride * length++ || block->mark != sent.owner->key()) return false;
+    return length == sent.batch.count;
   }
 
   std::vector<Sent> sent;
-  std::function<void(Owner*, const Batch&)> keep = [this](Owner* owner, const Batch& batch) {
-    sent.push_back({owner, batch});
+  std::vector<PageMap::Word> words;  // what each was sent with
+  std::function<void(PageMap::Word, const Batch&)> keep = [this](PageMap::Word word, const Batch& batch) {
+    sent.push_back({Owner::owner_of(word), batch});
+    words.push_back(word);
   };
   std::vector<FreeBlock> blocks{TestOutbox::kSlots * 32};
-  std::size_t used = 0;
+  std::size_t used = 0, stride = 1;  // of blocks; 2: each has the length of two
   Owner owners[2];
   TestOutbox outbox;
 };
@@ -67,7 +67,7 @@ TEST_F(Remote, ABatchIsSentWhenItIsFull) {
       EXPECT_EQ(outbox.collects(owners[0].word(5)), length > 1) << "with room for one more";
       free_some(owners[0], 5, 1, bytes);
       ASSERT_EQ(sent.size(), i) << bytes;
-      EXPECT_EQ(sent.back().owner, &owners[0]);
+      EXPECT_EQ(words.back(), owners[0].word(5));
       EXPECT_EQ(sent.back().batch.count, length);
       EXPECT_TRUE(is_whole(sent.back(), &blocks[used - 1])) << bytes;
       EXPECT_FALSE(outbox.collects(owners[0].word(5)));
@@ -109,7 +109,21 @@ TEST_F(Remote, AnOutboxCollectsForNothingAtFirst) {
   for (unsigned c = 0; c < TestOutbox::kSlots; ++c) EXPECT_FALSE(outbox.collects(owners[0].word(c)));
 }
 
-TEST_F(Remote, AnInboxHandsBatchesOutAsTheyWere) {
+TEST_F(Remote, AnOutboxInZeroedMemoryCollectsForNothingEither) {
+  alignas(TestOutbox) static std::byte zeros[sizeof(TestOutbox)]{};
+  auto* const made = ::new (zeros) TestOutbox(Zeroed{});
+  EXPECT_FALSE(made->collects(0));
+  for (unsigned c = 0; c < TestOutbox::kSlots; ++c) EXPECT_FALSE(made->collects(owners[0].word(c)));
+  made->flush_all(keep);
+  EXPECT_TRUE(sent.empty());
+}
+
+class RemoteChains : public Remote, public ::testing::WithParamInterface<ChainWord> {};
+INSTANTIATE_TEST_SUITE_P(Remote, RemoteChains, ::testing::Values(ChainWord::mark, ChainWord::third));
+
+TEST_P(RemoteChains, AnInboxHandsBatchesOutAsTheyWere) {
+  const ChainWord place = GetParam();
+  stride = place == ChainWord::third ? 2 : 1;
   Inbox inbox;
   EXPECT_TRUE(inbox.empty());
   for (const std::uint32_t length : {1u, 2u, 3u, 32u, 1u}) {
@@ -117,17 +131,44 @@ TEST_F(Remote, AnInboxHandsBatchesOutAsTheyWere) {
     outbox.flush_all(keep);
   }
   ASSERT_EQ(sent.size(), 5u);
-  for (const Sent& each : sent) inbox.push(each.batch, owners[0].key());
+  for (const Sent& each : sent) inbox.push(each.batch, place);
   EXPECT_FALSE(inbox.empty());
-  std::size_t taken = 0;
-  const FreeBlock* newest = &blocks[used - 1];
-  inbox.take_all(owners[0].key(), [&](const Batch& batch) {
-    EXPECT_TRUE(is_whole({&owners[0], batch}, newest)) << "the batch that came last is the first one";
-    newest -= batch.count;
-    ++taken;
-  });
-  EXPECT_EQ(taken, sent.size());
+  EXPECT_EQ(inbox.blocks(), 39u);
+  Chain chain = inbox.take_all();
   EXPECT_TRUE(inbox.empty());
+  EXPECT_TRUE(inbox.take_all().empty());
+  std::uint64_t seen = 0;
+  EXPECT_EQ(chain.for_each(place, [&seen](const Batch& batch) { return seen += batch.count, nullptr; }), nullptr);
+  EXPECT_EQ(seen, 39u);
+  std::size_t taken = 0;
+  const FreeBlock* newest = &blocks[stride * (used - 1)];
+  for (; !chain.empty(); ++taken) {
+    const Batch batch = chain.pop(owners[0].key(), place);
+    EXPECT_TRUE(is_whole({&owners[0], batch}, newest)) << "the batch that came last is the first one";
+    newest -= stride * batch.count;
+  }
+  EXPECT_EQ(taken, sent.size());
+}
+
+TEST_P(RemoteChains, AChainThatIsTurnedHasTheSameBatchesTheOtherWayRound) {
+  const ChainWord place = GetParam();
+  stride = place == ChainWord::third ? 2 : 1;
+  Inbox inbox;
+  EXPECT_EQ(inbox.take_all().turn(place), 0u);
+  for (const std::uint32_t length : {4u, 1u, 32u}) {
+    free_some(owners[0], 1, length, 16);
+    outbox.flush_all(keep);
+  }
+  for (const Sent& each : sent) inbox.push(each.batch, place);
+  Chain chain = inbox.take_all();
+  EXPECT_EQ(chain.turn(place), 37u);
+  for (const Sent& each : sent) {
+    ASSERT_FALSE(chain.empty());
+    const Batch batch = chain.pop(owners[0].key(), place);
+    EXPECT_EQ(batch.first, each.batch.first);
+    EXPECT_EQ(batch.count, each.batch.count);
+  }
+  EXPECT_TRUE(chain.empty());
 }
 
 }  // namespace
