@@ -386,7 +386,7 @@ class BitmapSpans {
 
   static inline constinit sync::OwnedLock lock_{};
   static inline constinit Purge purging_{};
-  static inline constinit Area* first_ = nullptr;  // the others by next, in the order in which they were made
+  static inline constinit Area* first_ = nullptr;        // the others by next, in the order in which they were made
   static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes
   static inline constinit std::uint64_t purged_units_ = 0;
   static inline constinit std::atomic<std::uint64_t> ticked_ns_{0};
