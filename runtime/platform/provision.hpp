@@ -51,8 +51,7 @@ inline void abort_for_provision(std::size_t bytes) noexcept {
   const unsigned code = provision_code(bytes);
   [code]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     ((code == kProvisionCode + kIndex ? transaction_abort<kProvisionCode + kIndex>() : void()), ...);
-  }
-  (std::make_index_sequence<kProvisionCodes>{});
+  }(std::make_index_sequence<kProvisionCodes>{});
 }
 
 }  // namespace loam::platform

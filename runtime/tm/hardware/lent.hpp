@@ -44,8 +44,7 @@ struct Taken {
 [[gnu::noinline]] inline void abort_for_stock(unsigned number) noexcept {
   [number]<std::size_t... kNumber>(std::index_sequence<kNumber...>) {
     ((number == kNumber ? platform::transaction_abort<kRestockCode + kNumber>() : void()), ...);
-  }
-  (std::make_index_sequence<platform::kStocks>{});
+  }(std::make_index_sequence<platform::kStocks>{});
 }
 
 // Before an attempt: fills those of these stocks that have fallen below their low-water marks.
