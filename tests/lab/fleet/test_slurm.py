@@ -13,7 +13,7 @@ from pathlib import Path
 
 import cluster as clusters
 import pytest
-from two_hosts import written
+from two_hosts import check_tour, written
 
 from loam_lab import paths
 from loam_lab.store import journal
@@ -38,9 +38,11 @@ def study(tmp_path: Path) -> Path:
     return written(tmp_path, 6)
 
 
-def loam(slurm: clusters.Cluster, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def loam(
+    slurm: clusters.Cluster, folder: Path, *words: str, seconds: float = 280
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [LOAM, *words], cwd=folder, env=slurm.environment, capture_output=True, text=True, timeout=280, check=False
+        [LOAM, *words], cwd=folder, env=slurm.environment, capture_output=True, text=True, timeout=seconds, check=False
     )
 
 
@@ -74,6 +76,13 @@ def test_a_study_on_two_nodes_gives_the_same_kind_of_result(
     assert set(counted(tmp_path / "there").values()) == {1}
     told = loam(slurm, tmp_path, "top", "there", "--json")
     assert json.loads(told.stdout)["done"] == len(counted(tmp_path / "there"))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+def test_two_nodes_take_the_tour(slurm: clusters.Cluster, tmp_path: Path) -> None:
+    words = ("study", "run", "tour", "--engine", "slurm", "--partition", "bench", "--hosts", ",".join(clusters.NODES))
+    check_tour(tmp_path, loam(slurm, tmp_path, *words, "--out", "out", "--json", seconds=1700), clusters.NODES)
 
 
 def test_an_unknown_partition_or_node_is_named_with_what_there_is(
