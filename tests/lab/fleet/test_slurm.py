@@ -96,17 +96,6 @@ def test_an_unknown_partition_or_node_is_named_with_what_there_is(
     assert not list(tmp_path.glob("results/*"))
 
 
-def test_without_slurm_the_message_says_what_else_there_is(study: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PATH": str(tmp_path)}
-    python = str(paths.root() / ".venv/bin/python")
-    done = subprocess.run(
-        [python, "-P", "-m", "loam_lab.cli.main", "--no-setup", "study", "run", str(study), "--engine", "slurm"],
-        cwd=tmp_path, env={**environment, "PATH": f"{tmp_path}:/nowhere"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "sbatch is not installed here" in done.stderr or "missing" in done.stderr
-
-
 def killed(slurm: clusters.Cluster, coordinator: subprocess.Popen[str], what: str) -> None:
     """Kill one part at once and bring back what only an administrator would."""
     if what == "coordinator":
