@@ -166,7 +166,7 @@ def test_bash_completes_a_line_with_the_file_that_is_installed(tmp_path: Path) -
 
 @pytest.mark.exhaustive
 def test_zsh_and_fish_complete_a_line_with_the_files_that_are_installed(tmp_path: Path) -> None:
-    debian.ensure("packages")
+    debian.ensure("shells")
     for shell in ("zsh", "fish"):
         if shutil.which(shell) is None:
             pytest.skip(f"{shell} could not be installed")
