@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -61,8 +61,10 @@ def furnish(hosts: dict[str, Server]) -> list[Path]:
     return trees
 
 
-def run(folder: Path, study: str, *words: str, seconds: float = 280) -> subprocess.CompletedProcess[str]:
-    command = [LOAM, "study", "run", study, "--engine", "ssh", "--hosts", ",".join(HOSTS),
+def run(
+    folder: Path, study: str, *words: str, hosts: Sequence[str] = HOSTS, seconds: float = 280
+) -> subprocess.CompletedProcess[str]:
+    command = [LOAM, "study", "run", study, "--engine", "ssh", "--hosts", ",".join(hosts),
                f"--engine-option=-F{folder}/ssh_config", "--out", "out", "--json", *words]  # fmt: skip
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
 
@@ -116,7 +118,8 @@ def test_a_study_runs_on_two_hosts_by_ssh(hosts: dict[str, Server], tmp_path: Pa
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 def test_two_empty_homes_are_set_up_and_take_the_tour(hosts: dict[str, Server], tmp_path: Path) -> None:
-    check_tour(tmp_path, run(tmp_path, "tour", seconds=3500), HOSTS)
+    named = ("alpha", "root@beta")
+    check_tour(tmp_path, run(tmp_path, "tour", hosts=named, seconds=3500), named)
     for server in hosts.values():
         (tree,) = (server.home / ".cache/loam/sources").iterdir()
         assert (tree / ".venv/bin/python").exists() and not (tree / ".venv").is_symlink()
