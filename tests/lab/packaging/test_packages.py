@@ -75,6 +75,7 @@ def test_the_installed_wheel_starts_and_finds_its_studies(installed: Path, tmp_p
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(2000)
 def test_the_installed_wheel_builds_and_measures(wheel: Path, installed: Path, tmp_path: Path) -> None:
     run(installed / "bin/pip", "install", "-q", "--no-deps", "--no-index", wheel, folder=tmp_path)
     words = ("run", "threadtest", "--allocator", "glibc,jemalloc", "--blocks", "6", "-p", "duration_ms=5")
