@@ -24,8 +24,8 @@ from loam_lab.store import journal
 
 LOAM = str(paths.root() / "loam")
 HOSTS = ("alpha", "beta")
-# A compiler's cache and the way to packages are the machine's; a home folder is each host's own.
-LENT = ("CCACHE_", "CMAKE_", "PIP_", "SSL_")
+# A compiler's cache, which knows languages apart, and the way to packages are the machine's; a home folder is each host's own.
+LENT = ("CCACHE_", "CMAKE_", "LANG", "LC_", "PIP_", "SSL_")
 
 
 @pytest.fixture
