@@ -124,7 +124,9 @@ class Ssh:
             elif status == CUT:
                 found[job.name] = Status("lost", "the connection was cut")
             elif status in KILLED:
-                what = "the agent was killed there, as by a kernel that is out of memory; see dmesg there, and free memory"
+                what = (
+                    "the agent was killed there, as by a kernel that is out of memory; see dmesg there, and free memory"
+                )
                 found[job.name] = Status("lost", what)
             else:
                 found[job.name] = Status("ended", f"the agent ended with status {status}")

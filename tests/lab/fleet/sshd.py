@@ -46,7 +46,8 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         own = "".join(
-            f"export {key}={shlex.quote(value)}; " for key, value in {**(environment or {}), "HOME": str(self.home)}.items()
+            f"export {key}={shlex.quote(value)}; "
+            for key, value in {**(environment or {}), "HOME": str(self.home)}.items()
         )
         (folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nStrictModes no\n"

@@ -245,7 +245,10 @@ def test_versions_that_differ_between_hosts_are_named() -> None:
     ("changed", "said"),
     [
         ({"lab": "9.0"}, r"has version 9.0 of Loam, and this is .*\(bring both to the same version\)"),
-        ({"sees": False}, r"does not see the folder .*\(start from a folder that is shared with it, or use --engine ssh\)"),
+        (
+            {"sees": False},
+            r"does not see the folder .*\(start from a folder that is shared with it, or use --engine ssh\)",
+        ),
     ],
 )
 def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(changed: dict[str, Any], said: str) -> None:

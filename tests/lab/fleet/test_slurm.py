@@ -38,9 +38,7 @@ def study(tmp_path: Path) -> Path:
     return written(tmp_path, 6)
 
 
-def loam(
-    slurm: clusters.Cluster, folder: Path, *words: str, seconds: float = 280
-) -> subprocess.CompletedProcess[str]:
+def loam(slurm: clusters.Cluster, folder: Path, *words: str, seconds: float = 280) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [LOAM, *words], cwd=folder, env=slurm.environment, capture_output=True, text=True, timeout=seconds, check=False
     )

@@ -128,7 +128,7 @@ def test_a_large_partition_is_not_taken_whole(tmp_path: Path, monkeypatch: pytes
 def test_a_controller_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "slurm_load_partitions: Unable to contact slurm controller (connect failure)"
     slurm_of(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
-    with pytest.raises(LoamError, match="Unable to contact slurm controller.*start slurmctld, or ask the cluster"):
+    with pytest.raises(LoamError, match=r"Unable to contact slurm controller.*start slurmctld, or ask the cluster"):
         Slurm(None, []).hosts()
 
 
