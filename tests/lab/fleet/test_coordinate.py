@@ -178,6 +178,25 @@ def test_a_host_whose_jobs_are_killed_for_memory_is_given_up_with_what_to_do(tmp
     assert "killed for memory; ask for more with --engine-option=--mem=SIZE; it said: Killed; 3 jobs in a row" in told
 
 
+def test_why_a_job_waits_is_told_once_unless_it_is_for_its_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Drained(FakeEngine):
+        reasons = ("Resources", "ReqNodeNotAvail", "ReqNodeNotAvail")
+        asked = 0
+
+        def poll(self, submitted: Sequence[Job]) -> dict[str, Status]:
+            self.asked += 1
+            if self.asked <= len(self.reasons):
+                return {job.name: Status("waiting", self.reasons[self.asked - 1]) for job in submitted}
+            return super().poll(submitted)
+
+    ended = carried(tmp_path, Drained(), allocators=["plain"])
+    assert ended.done == ended.total
+    told = [line for line in capsys.readouterr().err.splitlines() if "the job waits" in line]
+    assert [line.split(";")[0] for line in told] == [f"{host}: the job waits: ReqNodeNotAvail" for host in HOSTS]
+
+
 def test_a_refused_job_ends_no_other_host(tmp_path: Path) -> None:
     ended = carried(tmp_path, FakeEngine(refused=frozenset(["alpha"])))
     assert (ended.done, ended.skipped) == (12, 12)
