@@ -195,6 +195,11 @@ def find(name: str, option: str = "--machine") -> Machine:
     return known[name]
 
 
+def are_simulated(names: Sequence[str]) -> bool:
+    """Whether all of these machines are simulated; False for none."""
+    return bool(names) and all(find(name).simulated for name in names)
+
+
 def _caches() -> tuple[Cache, ...]:
     """The caches of the first processor, as the kernel tells them; none where it does not."""
     found = []

@@ -18,6 +18,7 @@ from loam_lab.explain.run import DURATION
 from loam_lab.measure import plan as plans
 from loam_lab.measure.instruments import RealInstruments, scratch_folder
 from loam_lab.measure.launch import WorkloadLauncher
+from loam_lab.measure.preparing import prepare
 from loam_lab.model.study import SCHEMA, Group, Study
 from loam_lab.process.execute import execute
 from loam_lab.running import commands
@@ -81,7 +82,7 @@ def explain(
         ),
         screening=True,
     )  # fmt: skip
-    commands.prepare(study)
+    prepare(study)
     study = _with_duration(study, where)
     if not where.simulated:
         _check_allocates(study, oversubscribe=oversubscribe)

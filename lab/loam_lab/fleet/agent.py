@@ -28,6 +28,7 @@ from loam_lab.measure.campaign import ends_like_ctrl_c
 from loam_lab.measure.execution import Execution
 from loam_lab.measure.given_up import GivenUp
 from loam_lab.measure.instruments import Instruments, RealInstruments, scratch_folder
+from loam_lab.measure.preparing import prepare
 from loam_lab.model.study import Study
 from loam_lab.store import folder as folders
 from loam_lab.store import journal
@@ -44,7 +45,7 @@ def describe(question: Mapping[str, Any]) -> dict[str, Any]:
     """
     study, preset = Study.model_validate(question["study"]), str(question["preset"])
     if question["build"]:
-        _build(study, preset)
+        prepare(study, preset)
     folder = str(question["folder"])
     facts = machines.host().facts()
     return {
@@ -71,17 +72,6 @@ def contents(study: Study, instruments: Instruments, preset: str) -> dict[str, A
         for one in workloads.resolve_syncs(plans.syncs_of(group, preset), preset):
             executables[one.label] = {"build_id": one.build_id}
     return {"allocators": allocators, "executables": executables, "lacking": lacking}
-
-
-def _build(study: Study, preset: str) -> None:
-    from loam_lab.allocators import building
-    from loam_lab.setup import build
-
-    syncs = {sync for group in study.groups for sync in group.sync if "/" not in sync}
-    named = all(group.sync for group in study.groups) and workloads.ALL not in syncs
-    build.ensure_built(sorted(syncs) if named else None, preset)
-    building.ensure_own([name for group in study.groups for name in study.allocators_of(group)], preset)
-    build.ensure_built(["probe", "counted-loop"], preset)
 
 
 def run(folder: Path, name: str, instruments: Instruments | None = None) -> int:

@@ -88,13 +88,17 @@ def reach(study: Study, choice: Choice, preset: str = "release") -> tuple[Study,
     """
     from loam_lab.fleet import asking
     from loam_lab.fleet.coordinate import Fleet
+    from loam_lab.measure.preparing import prepare
 
     for group in study.groups:
         if other := [name for name in group.machines if name != machines.HOST]:
             limit = f"group {group.name} is measured on {other[0]}, which needs no other host"
             raise LoamError("--engine", choice.name, limit, "leave out --engine, or --machine")
-    engine = choice.engine()
-    hosts, notes = asking.ask(engine, study, preset, shared=choice.name == "slurm")
+    engine, shared = choice.engine(), choice.name == "slurm"
+    if shared:  # its nodes run what is built here, so it must be there before they are asked what that is
+        engine.hosts()  # a name that does not exist is told before anything is built
+        prepare(study, preset)
+    hosts, notes = asking.ask(engine, study, preset, shared=shared)
     groups = tuple(group.model_copy(update={"machines": tuple(hosts)}) for group in study.groups)
     changed = {"groups": groups, "identical": choice.identical or study.identical}
     return study.model_copy(update=changed), Fleet(engine, hosts), notes

@@ -25,6 +25,8 @@ from loam_lab.store import journal
 
 # A host is given up after so many jobs in a row that brought no run.
 LOST_MAX = 3
+# Why a job waits in an engine's own words, where waiting is all that is to be done.
+TURN = frozenset(("", "None", "Resources", "Priority"))
 # An engine that does not answer for so long has ended for good.
 SILENT_MAX_S = 600.0
 LOOK_S = 0.1
@@ -41,6 +43,7 @@ class Fleet:
         self._engine, self._hosts = engine, dict(hosts)
         self._gone: dict[str, str] = {}
         self._notes: dict[str, str] = {}
+        self._told: set[tuple[str, str]] = set()
         self._lost: dict[str, int] = dict.fromkeys(hosts, 0)
         self._number = 0
         self._folder = Path()
@@ -106,6 +109,7 @@ class Fleet:
                 else:
                     answered_s = now_s
                 for host, job in list(self._running.items()):
+                    self._waits(host, found[job.name])
                     if found[job.name].state in ("ended", "lost"):
                         yield from self._ended(host, job, found[job.name], missing)
             if missing:
@@ -167,6 +171,14 @@ class Fleet:
         except OSError:
             return f"; it left no log in {self._folder / jobs.FOLDER}: is that folder shared with the host?"
         return f"; it said: {lines[-1][:300]}" if lines else ""
+
+    def _waits(self, host: str, status: Status) -> None:
+        """Tell once why a host's jobs wait, unless they only wait for their turn."""
+        if status.state == "waiting" and status.reason not in TURN and (host, status.reason) not in self._told:
+            self._told.add((host, status.reason))
+            console.note(
+                f"{host}: the job waits: {status.reason}; see squeue and sinfo, or press Ctrl-C and go on with --resume"
+            )
 
     def _silent(self, for_s: float, status: Status) -> None:
         if for_s > SILENT_MAX_S:

@@ -34,6 +34,8 @@ CANCEL_WAIT_S = 30
 REMOTE = ".cache/loam"
 _HOST = re.compile(r"(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][\w.:-]*")
 CUT = 255
+# What ssh brings back of an agent that got SIGKILL: from setsid, which may have waited for it, or from the login shell.
+KILLED = (9, 128 + 9)
 
 
 class Ssh:
@@ -121,6 +123,11 @@ class Ssh:
                 found[job.name] = Status("running")
             elif status == CUT:
                 found[job.name] = Status("lost", "the connection was cut")
+            elif status in KILLED:
+                what = (
+                    "the agent was killed there, as by a kernel that is out of memory; see dmesg there, and free memory"
+                )
+                found[job.name] = Status("lost", what)
             else:
                 found[job.name] = Status("ended", f"the agent ended with status {status}")
         return found

@@ -13,6 +13,7 @@ from loam_lab.errors import LoamError
 from loam_lab.fleet.choosing import Choice, reach
 from loam_lab.measure import stopping
 from loam_lab.measure.available import fitting, installed, present, without
+from loam_lab.measure.preparing import prepare
 from loam_lab.measure.progress import duration
 from loam_lab.model import cache, collector
 
@@ -62,23 +63,18 @@ def study_list(*, as_json: bool = False) -> int:
     return 0
 
 
-def is_simulated(names: Sequence[str]) -> bool:
-    """Whether all of these machines are simulated."""
-    return bool(names) and all(machines.find(name).simulated for name in names)
-
-
 def _simulated_times(study: Study) -> Study:
     """The study with groups on simulated machines that run for as long as these need: their blocks are seeds."""
     groups = []
     for group in study.groups:
-        if is_simulated(group.machines):
+        if machines.are_simulated(group.machines):
             short = {"duration_ms": SIMULATED_MS} if "duration_ms" in group.parameters else {}
             group = group.model_copy(update={
                 "parameters": {**group.parameters, **short}, "blocks": min(SIMULATED_BLOCKS, study.blocks_of(group)),
                 "warmup_ms": min(SIMULATED_WARMUP_MS, study.warmup_of(group)),
             })  # fmt: skip
         groups.append(group)
-    if groups and all(is_simulated(group.machines) for group in groups):
+    if groups and all(machines.are_simulated(group.machines) for group in groups):
         study = study.model_copy(update={"target_width": None})
     return study.model_copy(update={"groups": tuple(groups)})
 
@@ -196,7 +192,7 @@ def run(
     for name, values in parameters:
         levels[name] = list(dict.fromkeys([*levels.get(name, []), *values]))
     warmup_ms = _warmup(levels)
-    slow = is_simulated(machine)
+    slow = machines.are_simulated(machine)
     # Under a virtual machine's heap lies the same memory whichever allocator serves the process.
     on_jvm = bool(syncs) and all(sync.startswith(jvm.PREFIX) for sync in syncs)
     chosen = tuple(allocators) or ("glibc",) * on_jvm or tuple(registry.defaults())
@@ -332,40 +328,6 @@ def _check_claims(study: Study, plan: Plan) -> None:
         for group in study.groups
     }
     check.check(study, descriptions)
-
-
-def prepare(study: Study, preset: str = "release") -> None:
-    """Make what a study runs, in the build of each machine: the synchronisations that it names, and for other workloads
-    what has them by default.
-
-    raises: LoamError for what cannot be built, and for an allocator whose settings do not fit together
-    """
-    from loam_lab.allocators import building, fitting
-    from loam_lab.setup import build
-
-    for one in dict.fromkeys(machines.find(name).preset or preset for group in study.groups for name in group.machines):
-        _build_preset(study, one)
-        building.ensure_own([name for group in study.groups for name in study.allocators_of(group)], one)
-    for group in study.groups:
-        combined = fitting.combined(study.allocators_of(group))
-        building.ensure_own(combined, preset)  # also for a simulated machine: its own library runs nowhere else
-        fitting.check(combined, preset, simulated=is_simulated(group.machines))
-    # What watches a run is the same on every machine.
-    purposes = {purpose for group in study.groups for purpose in study.purposes_of(group)}
-    build.ensure_built(["probe", "counted-loop", *(one for one in ("profile", "tlb") if one in purposes)], preset)
-
-
-def _build_preset(study: Study, preset: str) -> None:
-    from loam_lab import workloads
-    from loam_lab.setup import build
-
-    own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
-    if any(not group.sync for group in study.groups):
-        own = list(dict.fromkeys([*own, *workloads.DEFAULTS]))
-    build.ensure_built(None if workloads.ALL in own else own, preset)
-    by_default = {group.workload for group in study.groups if not group.sync}
-    if not all(workloads.default_sync(workload, preset) for workload in by_default):
-        build.ensure_built(None, preset)  # perhaps another synchronisation has it
 
 
 def counter_sources(study: Study) -> list[dict[str, Any]]:

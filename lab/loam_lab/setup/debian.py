@@ -28,8 +28,8 @@ class Package:
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
     needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
-        "flame" (call stacks), "fleet" (engines of other machines), "jvm" (synchronisations on the JVM), "programs"
-        (what loam_lab.programs runs under allocators)
+        "flame" (call stacks), "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
+        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.programs runs under allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """
@@ -90,6 +90,11 @@ PACKAGES = (
     Package("slurm-wlm", "command:slurmctld", ("fleet",), "tests of --engine slurm", optional=True),
     Package("openssh-client", "command:ssh", ("fleet",), "--engine ssh", optional=True),
     Package("openssh-server", "file:usr/sbin/sshd", ("fleet",), "tests of --engine ssh", optional=True),
+    Package("dpkg-dev", "command:dpkg-buildpackage", ("packages",), "builds the Debian packages", optional=True),
+    Package("debhelper", "command:dh", ("packages",), "builds the Debian packages", optional=True),
+    Package("debootstrap", "command:debootstrap", ("packages",), "a clean Debian to install them in", optional=True),
+    Package("zsh", "command:zsh", ("shells",), "tests of completion", optional=True),
+    Package("fish", "command:fish", ("shells",), "tests of completion", optional=True),
     _program("gcc", "command:gcc", "a C compiler"),
     _program("ghostscript", "command:gs", "PostScript to pixels"),
     _program("git", "command:git", "histories"),

@@ -18,6 +18,8 @@ COMPLETIONS = {
     "fish": "share/fish/vendor_completions.d/loam.fish",
 }
 MAN = "share/man/man1"
+# zsh loads the file of a completion when it is first asked for, as a function: that call must answer as well.
+_ZSH_FIRST = '\n\nif [ "$funcstack[1]" = "_loam" ]; then\n  _loam_completion "$@"\nfi'
 # By which a shell asks `loam` for the words that may follow.
 VARIABLE = "_LOAM_COMPLETE"
 
@@ -47,7 +49,7 @@ def write_completions(prefix: Path) -> list[Path]:
     for shell, name in COMPLETIONS.items():
         (prefix / name).parent.mkdir(parents=True, exist_ok=True)
         script = get_completion_script(prog_name="loam", complete_var=VARIABLE, shell=shell)
-        (prefix / name).write_text(script + "\n")
+        (prefix / name).write_text(script + (_ZSH_FIRST if shell == "zsh" else "") + "\n")
     return [prefix / name for name in COMPLETIONS.values()]
 
 

@@ -32,7 +32,7 @@ def lacking() -> str:
 class Server:
     """A server that listens on loopback alone; its user's home is a folder of the test.
 
-    name: as its host key is known; environment: of what it starts; options: with which ssh reaches it
+    name: as its host key is known; environment: of what it starts, beside its own HOME; options: with which ssh reaches it
     """
 
     def __init__(self, folder: Path, name: str = "loopback", environment: Mapping[str, str] | None = None) -> None:
@@ -45,7 +45,10 @@ class Server:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        own = "".join(f"export {key}={shlex.quote(value)}; " for key, value in (environment or {}).items())
+        own = "".join(
+            f"export {key}={shlex.quote(value)}; "
+            for key, value in {**(environment or {}), "HOME": str(self.home)}.items()
+        )
         (folder / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/authorized_keys\nPasswordAuthentication no\nUsePAM no\nPermitRootLogin yes\n"

@@ -17,13 +17,14 @@ from campaigns import STM, FakeInstruments, study
 import loam_lab
 from loam_lab import machines
 from loam_lab.errors import LoamError
-from loam_lab.fleet import agent, asking
+from loam_lab.fleet import agent, asking, choosing
 from loam_lab.fleet import job as jobs
 from loam_lab.fleet.choosing import Choice
 from loam_lab.fleet.coordinate import LOST_MAX, Fleet
 from loam_lab.fleet.engine import Status
 from loam_lab.fleet.job import End, Job
 from loam_lab.measure import plan as plans
+from loam_lab.measure import preparing
 from loam_lab.measure.campaign import Ended, Runner
 from loam_lab.model.cell import PlannedRun
 from loam_lab.model.study import Study
@@ -150,11 +151,50 @@ def test_a_host_that_brings_nothing_is_given_up_and_the_other_goes_on(tmp_path: 
     assert (ended.done, ended.skipped) == (12, 12)
     assert len(ended.changed) == 1
     assert "host beta is given up" in ended.changed[0]
-    assert "NODE_FAIL" in ended.changed[0]
+    assert "NODE_FAIL; it left no log in" in ended.changed[0]
+    assert "is that folder shared with the host?" in ended.changed[0]
     assert sum(job.host == "beta" for job in engine.submitted) == LOST_MAX
     ended = carried(tmp_path, FakeEngine(), resume=True)
     assert (ended.done, ended.measured, ended.skipped) == (24, 12, 0)
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_host_whose_jobs_are_killed_for_memory_is_given_up_with_what_to_do(tmp_path: Path) -> None:
+    class Small(FakeEngine):
+        def submit(self, job: Job) -> None:
+            super().submit(job)
+            if job.host == "beta":
+                jobs.log_of(self.folder, job.name).write_text("loam: starting\n\nKilled\n")
+
+        def poll(self, submitted: Sequence[Job]) -> dict[str, Status]:
+            reason = "OUT_OF_MEMORY (OutOfMemory): killed for memory; ask for more with --engine-option=--mem=SIZE"
+            found = super().poll(submitted)
+            return {name: Status("lost", reason) if one.state == "lost" else one for name, one in found.items()}
+
+    ended = carried(tmp_path, Small(dead=frozenset(["beta"])))
+    assert (ended.done, ended.skipped) == (12, 12)
+    (told,) = ended.changed
+    assert told.startswith("host beta is given up: job 0")
+    assert "killed for memory; ask for more with --engine-option=--mem=SIZE; it said: Killed; 3 jobs in a row" in told
+
+
+def test_why_a_job_waits_is_told_once_unless_it_is_for_its_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Drained(FakeEngine):
+        reasons = ("Resources", "ReqNodeNotAvail", "ReqNodeNotAvail")
+        asked = 0
+
+        def poll(self, submitted: Sequence[Job]) -> dict[str, Status]:
+            self.asked += 1
+            if self.asked <= len(self.reasons):
+                return {job.name: Status("waiting", self.reasons[self.asked - 1]) for job in submitted}
+            return super().poll(submitted)
+
+    ended = carried(tmp_path, Drained(), allocators=["plain"])
+    assert ended.done == ended.total
+    told = [line for line in capsys.readouterr().err.splitlines() if "the job waits" in line]
+    assert [line.split(";")[0] for line in told] == [f"{host}: the job waits: ReqNodeNotAvail" for host in HOSTS]
 
 
 def test_a_refused_job_ends_no_other_host(tmp_path: Path) -> None:
@@ -222,18 +262,60 @@ def test_versions_that_differ_between_hosts_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"lab": "9.0"}, "has version 9.0 of Loam"), ({"sees": False}, "does not see the folder")],
+    [
+        ({"lab": "9.0"}, r"has version 9.0 of Loam, and this is .*\(bring both to the same version\)"),
+        (
+            {"sees": False},
+            r"does not see the folder .*\(start from a folder that is shared with it, or use --engine ssh\)",
+        ),
+    ],
 )
-def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], said: str
-) -> None:
+def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(changed: dict[str, Any], said: str) -> None:
     class Odd(FakeEngine):
         def ask(self, host: str, question: dict[str, Any]) -> dict[str, Any]:
             return {**super().ask(host, question), **(changed if host == "beta" else {})}
 
     found, notes = asking.ask(Odd(), study(), "release", shared=True)
     assert set(found) == {"alpha"}
-    assert said in notes[0]
+    assert re.search(f"^host beta is left out: --hosts=beta: {said}", notes[0])
+
+
+@pytest.mark.parametrize(("name", "steps"), [("slurm", ["hosts", "built here", "asked"]), ("ssh", ["asked to build"])])
+def test_what_nodes_share_is_built_before_they_are_asked(
+    monkeypatch: pytest.MonkeyPatch, name: str, steps: list[str]
+) -> None:
+    seen: list[str] = []
+
+    class Recorded(FakeEngine):
+        def hosts(self) -> list[str]:
+            seen.append("hosts")
+            return ["alpha"]
+
+        def ask(self, host: str, question: dict[str, Any]) -> dict[str, Any]:
+            seen.append("asked to build" if question["build"] else "asked")
+            return super().ask(host, question)
+
+    monkeypatch.setattr(Choice, "engine", lambda choice: Recorded())
+    monkeypatch.setattr(preparing, "prepare", lambda study, preset: seen.append("built here"))
+    found, _, notes = choosing.reach(study(), Choice(name, ("alpha",)))
+    assert [step for step in dict.fromkeys(seen) if name == "slurm" or step != "hosts"] == steps
+    assert found.groups[0].machines == ("alpha",)
+    assert notes == []
+
+
+@pytest.mark.parametrize("build", [True, False])
+def test_a_host_says_whether_it_sees_a_folder_and_builds_when_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: bool
+) -> None:
+    built: list[str] = []
+    monkeypatch.setattr(agent, "prepare", lambda study, preset: built.append(study.name))
+    monkeypatch.setattr(agent, "RealInstruments", lambda preset: FakeInstruments())
+    question = {"study": study().model_dump(by_alias=True, mode="json"), "preset": "release", "build": build}
+    for folder, sees in ((tmp_path, True), (tmp_path / "nowhere", False), ("", True)):
+        told = agent.describe({**question, "folder": str(folder)})
+        assert told["sees"] == sees
+    assert built == [study().name] * (3 * build)
+    assert told["allocators"]["plain"]["sha256"] == "0" * 64 and told["lacking"] == {}
 
 
 def test_an_answer_is_found_among_other_output() -> None:

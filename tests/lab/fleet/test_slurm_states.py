@@ -1,11 +1,18 @@
-"""What Slurm says of a job, from its commands' output as it is: no cluster takes part."""
+"""What Slurm says of a job and of its nodes, from its commands' output as it is: no cluster takes part."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from two_hosts import written
 
+from loam_lab import paths
+from loam_lab.errors import LoamError
 from loam_lab.fleet import job as jobs
 from loam_lab.fleet.engine import Status
 from loam_lab.fleet.job import End, Job
@@ -68,3 +75,78 @@ def test_why_a_job_was_lost_is_told_with_what_to_do(said: Path, shown: str, reas
 
 def test_a_job_that_said_how_it_ended_is_not_lost(said: Path) -> None:
     assert status(said, End("", "2026-01-01T00:00:00.000Z")) == Status("ended")
+
+
+def slurm_of(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str) -> None:
+    """Put a Slurm before the search path. sinfo: what this command of it does"""
+    for name in ("sbatch", "squeue", "srun", "scancel", "sinfo"):
+        (folder / name).write_text(f"#!/bin/sh\n{sinfo if name == 'sinfo' else 'exit 9'}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
+def nodes(folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str) -> None:
+    """A Slurm with these partitions, nodes and their states; the default is the partition bench."""
+    slurm_of(folder, monkeypatch, f"case \"$*\" in *%P*) echo 'bench*';; *) printf '{rows}';; esac")
+
+
+NODES = r"long|node3|idle\nbench|node1|idle\nbench|node2|mixed\n"
+
+
+def test_the_default_partition_is_taken_whole_and_a_named_one_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes(tmp_path, monkeypatch, NODES)
+    assert Slurm(None, []).hosts() == ["node1", "node2"]
+    assert Slurm(None, ["node2"]).hosts() == ["node2"]
+    assert Slurm("long", []).hosts() == ["node3"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "hosts", "said"),
+    [
+        ("bensh", [], r"--partition=bensh: not the name of a partition \(did you mean bench\?\)"),
+        ("gpu", [], r"--partition=gpu: not the name of a partition \(there are: bench, long\)"),
+        (None, ["node1", "node3x"], r"--hosts=node3x: not the name of a node of partition bench \(did you mean node"),
+        ("long", ["node1"], r"--hosts=node1: not the name of a node of partition long \(did you mean node3\?\)"),
+    ],
+)  # fmt: skip
+def test_a_partition_or_node_that_does_not_exist_is_named_with_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str | None, hosts: list[str], said: str
+) -> None:
+    nodes(tmp_path, monkeypatch, NODES)
+    with pytest.raises(LoamError, match=said):
+        Slurm(partition, hosts).hosts()
+
+
+def test_a_large_partition_is_not_taken_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes(tmp_path, monkeypatch, "".join(rf"bench|node{number}|idle\n" for number in range(9)))
+    with pytest.raises(LoamError, match=r"partition bench has 9 nodes.*such as --hosts node0,node1"):
+        Slurm(None, []).hosts()
+
+
+def test_a_controller_that_is_away_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "slurm_load_partitions: Unable to contact slurm controller (connect failure)"
+    slurm_of(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    with pytest.raises(LoamError, match=r"Unable to contact slurm controller.*start slurmctld, or ask the cluster"):
+        Slurm(None, []).hosts()
+
+
+def test_without_slurm_the_message_says_what_else_there_is(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"  # all that measuring here needs, and nothing of Slurm's
+    tools.mkdir()
+    for name in ("g++", "cmake", "ninja", "addr2line", "git"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "loam_lab.cli.main", "--no-setup", "study", "run", str(written(tmp_path, 6)),
+         "--engine", "slurm"],
+        cwd=tmp_path, env={**os.environ, "PATH": str(tools), "PYTHONPATH": str(paths.root() / "lab")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: --engine=slurm: sbatch is not installed here (run this on a login node of the cluster, or install "
+        "slurm-client; --engine ssh needs no Slurm)\n"
+    )
+    assert not (tmp_path / "results").exists()

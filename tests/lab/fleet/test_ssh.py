@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tarfile
 import time
@@ -94,6 +95,13 @@ def until_ended(engine: Ssh, *jobs: Job) -> dict[str, Any]:
     raise AssertionError("the agents did not end")
 
 
+def until_torn(server: Server) -> None:
+    """Wait until an agent has written all of its lines, and a part of one."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not any("torn" in file.read_text() for file in server.home.rglob("alpha.jsonl")):
+        time.sleep(0.05)
+
+
 def test_a_host_answers_and_sources_are_sent_once(engine: Ssh, server: Server) -> None:
     answer = engine.ask("alpha", {"a": "it's; $(x)"})
     assert answer["question"] == {"a": "it's; $(x)"}
@@ -141,13 +149,29 @@ def test_a_new_start_ends_the_agent_that_is_left(
     engine._options = (*engine._options, "-oSendEnv=SLOW")
     job = opened(engine, tmp_path / "out")["alpha"]
     engine.submit(job)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not any("torn" in file.read_text() for file in server.home.rglob("alpha.jsonl")):
-        time.sleep(0.05)
+    until_torn(server)
     began = time.monotonic()
     engine.open(tmp_path / "out", ["alpha"])
     assert engine._agents[job.name].wait(10) != 0
     assert time.monotonic() - began < 50, "it would sleep for 60 seconds"
+    assert len((tmp_path / "out" / "journal" / "alpha.jsonl").read_text().splitlines()) == 3
+
+
+def test_an_agent_that_the_kernel_killed_is_a_lost_job_and_says_why(
+    engine: Ssh, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOW", "60")
+    engine._options = (*engine._options, "-oSendEnv=SLOW")
+    job = opened(engine, tmp_path / "out")["alpha"]
+    engine.submit(job)
+    until_torn(server)
+    (agent,) = (int(file.read_text()) for file in server.home.rglob("agent.pid"))
+    os.kill(agent, signal.SIGKILL)
+    engine._agents[job.name].wait(20)
+    found = engine.poll([job])[job.name]
+    assert found.state == "lost"
+    assert "the agent was killed there, as by a kernel that is out of memory" in found.reason
+    engine.fetch(job)
     assert len((tmp_path / "out" / "journal" / "alpha.jsonl").read_text().splitlines()) == 3
 
 

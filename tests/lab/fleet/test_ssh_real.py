@@ -1,7 +1,7 @@
 """A study by ssh from end to end: `./loam study run` here, and the real agent on two servers that share nothing with it.
 
-In the short form both hosts find the sources, which `test_ssh.py` sends, and our Python packages.  Each builds and measures.
-The long form begins with two empty homes.  Both build for minutes, so ./loam test --all alone runs them.
+First with hosts that find the sources, which `test_ssh.py` sends, and our Python packages: each builds and measures.
+Then with two empty homes, which take the tour.  Both build for minutes, so ./loam test --all alone runs them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import sshd
 from sshd import Server
-from two_hosts import written
+from two_hosts import check_tour, written
 
 from loam_lab import paths
 from loam_lab.fleet import archive
@@ -24,8 +24,8 @@ from loam_lab.store import journal
 
 LOAM = str(paths.root() / "loam")
 HOSTS = ("alpha", "beta")
-# A compiler's cache and the way to packages are the machine's; a home folder is each host's own.
-LENT = ("CCACHE_", "CMAKE_", "PIP_", "SSL_")
+# A compiler's cache, which knows languages apart, and the way to packages are the machine's; a home folder is each host's own.
+LENT = ("CCACHE_", "CMAKE_", "LANG", "LC_", "PIP_", "SSL_")
 
 
 @pytest.fixture
@@ -35,6 +35,8 @@ def hosts(tmp_path: Path) -> Iterator[dict[str, Server]]:
     environment = {
         name: value for name, value in os.environ.items() if name.startswith(LENT) or name.lower().endswith("_proxy")
     }
+    if "CCACHE_DIR" in environment:  # the cache knows a file again though its home lies elsewhere each time
+        environment |= {"CCACHE_BASEDIR": str(tmp_path), "CCACHE_NOHASHDIR": "1"}
     found = {}
     for name in HOSTS:
         (tmp_path / name).mkdir()
@@ -59,8 +61,10 @@ def furnish(hosts: dict[str, Server]) -> list[Path]:
     return trees
 
 
-def run(folder: Path, *words: str, seconds: float = 280) -> subprocess.CompletedProcess[str]:
-    command = [LOAM, "study", "run", str(folder / "two-hosts.toml"), "--engine", "ssh", "--hosts", ",".join(HOSTS),
+def run(
+    folder: Path, study: str, *words: str, hosts: Sequence[str] = HOSTS, seconds: float = 280
+) -> subprocess.CompletedProcess[str]:
+    command = [LOAM, "study", "run", study, "--engine", "ssh", "--hosts", ",".join(hosts),
                f"--engine-option=-F{folder}/ssh_config", "--out", "out", "--json", *words]  # fmt: skip
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
 
@@ -87,9 +91,9 @@ def check(folder: Path, done: subprocess.CompletedProcess[str]) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1500)
 def test_a_study_runs_on_two_hosts_by_ssh(hosts: dict[str, Server], tmp_path: Path) -> None:
-    written(tmp_path, 6)
+    study = str(written(tmp_path, 6))
     trees = furnish(hosts)
-    done = run(tmp_path, "--identical", "alpha,beta", seconds=1100)
+    done = run(tmp_path, study, "--identical", "alpha,beta", seconds=1100)
     check(tmp_path, done)
     for tree in trees:
         assert (tree / "build/release/loam-paths.json").is_file(), "what was measured was built there"
@@ -102,7 +106,7 @@ def test_a_study_runs_on_two_hosts_by_ssh(hosts: dict[str, Server], tmp_path: Pa
     # A host whose key changed is left out by name, and the other one is measured.
     hosts["beta"].new_key("other")
     hosts["beta"].known.write_text("beta " + (hosts["beta"].folder / "other.pub").read_text())
-    done = run(tmp_path, "--out", "again")
+    done = run(tmp_path, study, "--out", "again")
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(done.stdout)
     assert {cell["factors"]["machine"] for cell in result["cells"]} == {"alpha"}
@@ -113,9 +117,9 @@ def test_a_study_runs_on_two_hosts_by_ssh(hosts: dict[str, Server], tmp_path: Pa
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
-def test_two_empty_homes_are_set_up_and_measured(hosts: dict[str, Server], tmp_path: Path) -> None:
-    written(tmp_path, 6)
-    check(tmp_path, run(tmp_path, seconds=3500))
+def test_two_empty_homes_are_set_up_and_take_the_tour(hosts: dict[str, Server], tmp_path: Path) -> None:
+    named = ("alpha", "root@beta")
+    check_tour(tmp_path, run(tmp_path, "tour", hosts=named, seconds=3500), named)
     for server in hosts.values():
         (tree,) = (server.home / ".cache/loam/sources").iterdir()
         assert (tree / ".venv/bin/python").exists() and not (tree / ".venv").is_symlink()

@@ -1,8 +1,14 @@
-"""The study that tests of engines run: two allocators, one transactional workload, a few milliseconds per run."""
+"""What tests of engines run: a study of two allocators with a few milliseconds per run, and the tour."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+
+from loam_lab.store import journal
 
 STUDY = """
 schema = 2
@@ -30,3 +36,22 @@ def written(folder: Path, blocks: int) -> Path:
     file = folder / "two-hosts.toml"
     file.write_text(STUDY.format(blocks=blocks))
     return file
+
+
+def check_tour(folder: Path, done: subprocess.CompletedProcess[str], hosts: Sequence[str]) -> None:
+    """Whether the tour was measured on all hosts, into the folder "out", and its result is whole."""
+    assert done.returncode == 0, done.stderr[-3000:]
+    result = json.loads(done.stdout)
+    assert result["study"] == "tour"
+    counted = Counter(cell["factors"]["machine"] for cell in result["cells"])
+    assert set(counted) == set(hosts) and len(set(counted.values())) == 1, counted
+    assert {cell["state"] for cell in result["cells"]} == {"ok"}, result["failures"]
+    # A slow host stops before the last block, when the time that the tour may take is over.
+    assert min(cell["runs"] for cell in result["cells"]) >= 6
+    assert {one["name"] for one in result["allocators"]} >= {"glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "loam"}
+    assert {one["proof"] for one in result["allocators"]} == {"proven"}
+    assert {file.stem for file in journal.files(folder / "out")} == set(hosts)
+    assert set(Counter(line["id"] for line in journal.read(folder / "out")).values()) == {1}
+    (answer,) = result["across_machines"]
+    assert answer["machines"] == list(hosts)
+    assert (folder / "out/report.html").is_file()

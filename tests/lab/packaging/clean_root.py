@@ -10,6 +10,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from loam_lab.errors import LoamError
+from loam_lab.setup import debian
+
 # What running programs leave: results of the test, caches, logs, and what apt and dpkg note of themselves.
 _OWN = (
     "root/",
@@ -28,12 +31,15 @@ _MIRROR = "http://deb.debian.org/debian"
 
 
 def lacking() -> str:
-    """Why there can be no such root here; "" where there can."""
+    """Why packages cannot be built and tried here; "" where they can. Installs the tools, as set-up does its own packages."""
     if os.geteuid() != 0:
         return "chroot needs root"
-    if shutil.which("debootstrap") is None:
-        return "debootstrap is not installed; as root: apt-get install debootstrap"
-    return ""
+    try:
+        debian.ensure("packages")
+    except LoamError as problem:
+        return problem.line()
+    missing = [package.name for package in debian.missing("packages")]
+    return f"{missing[0]} could not be installed" if missing else ""
 
 
 def mirror() -> str:

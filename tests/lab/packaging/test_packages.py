@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaged import run
+from packaged import check_tour, run
 
 import loam_lab
 from loam_lab import paths
@@ -75,6 +75,7 @@ def test_the_installed_wheel_starts_and_finds_its_studies(installed: Path, tmp_p
 
 
 @pytest.mark.exhaustive
+@pytest.mark.timeout(2000)
 def test_the_installed_wheel_builds_and_measures(wheel: Path, installed: Path, tmp_path: Path) -> None:
     run(installed / "bin/pip", "install", "-q", "--no-deps", "--no-index", wheel, folder=tmp_path)
     words = ("run", "threadtest", "--allocator", "glibc,jemalloc", "--blocks", "6", "-p", "duration_ms=5")
@@ -85,8 +86,10 @@ def test_the_installed_wheel_builds_and_measures(wheel: Path, installed: Path, t
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(1200)
-def test_the_wheel_installs_from_the_index_into_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.timeout(3600)
+def test_the_wheel_installs_from_the_index_into_an_empty_environment_and_takes_the_tour(
+    wheel: Path, tmp_path: Path
+) -> None:
     """With what it depends on, as `pip install` finds it: nothing of this checkout takes part."""
     venv = tmp_path / "empty"
     run(sys.executable, "-m", "venv", venv, folder=tmp_path)
@@ -96,6 +99,8 @@ def test_the_wheel_installs_from_the_index_into_an_empty_environment(wheel: Path
     told = run(venv / "bin/loam", "list", "allocators", folder=tmp_path, **own)
     assert "glibc" in told and "jemalloc" in told
     assert run(venv / "bin/pip", "check", folder=tmp_path).strip() == "No broken requirements found."
+    run(venv / "bin/loam", "tour", "--out", "first", folder=tmp_path, seconds=2500, **own)
+    check_tour(tmp_path / "first")
     run(venv / "bin/pip", "uninstall", "-q", "-y", "loam-lab", folder=tmp_path)
     left = [file for file in venv.rglob("*loam*") if "__pycache__" not in file.parts]
     assert left == []

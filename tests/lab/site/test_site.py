@@ -18,6 +18,7 @@ from loam_lab import paths
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.model import studies
+from loam_lab.setup import debian
 from loam_lab.site import build, gallery, manual, reference, staging
 from loam_lab.site.described import commands
 
@@ -138,6 +139,48 @@ def test_a_shell_is_told_what_may_follow(shell: str, tmp_path: Path) -> None:
         [str(paths.root() / "loam")], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
     assert "study" in done.stdout
+
+
+def completion(shell: str, folder: Path) -> tuple[Path, dict[str, str]]:
+    """The file that a shell reads, and an environment in which `loam` is found."""
+    manual.write_completions(folder)
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin/loam").unlink(missing_ok=True)
+    (folder / "bin/loam").symlink_to(paths.root() / "loam")
+    return folder / manual.COMPLETIONS[shell], {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+
+
+def printed(environment: dict[str, str], *command: str) -> str:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_bash_completes_a_line_with_the_file_that_is_installed(tmp_path: Path) -> None:
+    file, environment = completion("bash", tmp_path)
+    steps = f". {file}; complete -p loam; COMP_WORDS=(loam study l); COMP_CWORD=2; _loam_completion loam; "
+    registered, words = printed(environment, "bash", "--norc", "-c", steps + 'echo "${COMPREPLY[@]}"').splitlines()
+    assert "-F _loam_completion" in registered and registered.endswith(" loam")
+    assert words == "list"
+
+
+@pytest.mark.exhaustive
+def test_zsh_and_fish_complete_a_line_with_the_files_that_are_installed(tmp_path: Path) -> None:
+    debian.ensure("shells")
+    for shell in ("zsh", "fish"):
+        if shutil.which(shell) is None:
+            pytest.skip(f"{shell} could not be installed")
+    file, environment = completion("fish", tmp_path)
+    told = printed(environment, "fish", "--no-config", "-c", f"source {file}; complete -C 'loam study l'")
+    assert [line.split("\t")[0] for line in told.splitlines()] == ["list"]
+    # zsh loads the file as a function when a line is first completed: that call must answer as well.
+    file, environment = completion("zsh", tmp_path)
+    steps = (
+        f"fpath=({file.parent} $fpath); autoload -Uz compinit; compinit -u -D; _arguments() {{ print -r -- $* }}; "
+        "words=(loam study l); CURRENT=3; $_comps[loam]"
+    )
+    told = printed(environment, "zsh", "-f", "-c", steps)
+    assert '"list"' in told and '"run"' not in told
 
 
 def test_the_gallery_tells_what_came_out_and_what_was_never_run(
