@@ -25,6 +25,8 @@
 //   static constexpr bool kExtends = false;               an attempt keeps the snapshot of its begin
 //   static constexpr bool kReadOnlyExtends = true;        a read-only attempt keeps a log, and extends as an update
 //                                                         does
+//   static constexpr bool kReadsAlike = true;             until its first write an update may read as a read-only attempt
+//                                                         does: both leave the same trace
 //   static constexpr bool kReadersBlockWriters = true;    nobody can write what an attempt has read until it ends
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
 //   static constexpr bool kPrivatizesSafely = true;       what a commit has unlinked may be used plainly at once:
