@@ -8,11 +8,15 @@ foreach(target IN LISTS LOAM_WORKLOAD_TARGETS)
   set(file "\"$<TARGET_FILE:${target}>\"")
   list(APPEND executables "    \"${name}\": { \"argv\": [${file}], \"files\": [${file}], \"environment\": {} }")
 endforeach()
-# Another library in the place of GCC's libitm, before the same executable.
+# Another library in the place of GCC's libitm, before the same executable. What is bound at its first call would abort
+# hardware transactions.
 if(TARGET loam-workload-libitm AND TARGET loam-itm)
   set(file "\"$<TARGET_FILE:loam-workload-libitm>\"")
   list(APPEND executables "    \"loam-itm\": { \"argv\": [${file}], \"files\": [${file}, \"$<TARGET_FILE:loam-itm>\"],
-      \"environment\": { \"LD_LIBRARY_PATH\": \"$<TARGET_FILE_DIR:loam-itm>\" } }")
+      \"environment\": { \"LD_LIBRARY_PATH\": \"$<TARGET_FILE_DIR:loam-itm>\", \"LOAM_ITM_ALGORITHM\": \"\" } }")
+  list(APPEND executables "    \"loam-itm-hybrid\": { \"argv\": [${file}], \"files\": [${file}, \"$<TARGET_FILE:loam-itm>\"],
+      \"environment\": { \"LD_LIBRARY_PATH\": \"$<TARGET_FILE_DIR:loam-itm>\", \"LOAM_ITM_ALGORITHM\": \"hybrid-norec\",
+        \"LD_BIND_NOW\": \"1\" } }")
 endif()
 # Real programs: a script starts them and writes their records.
 file(GLOB loam_program_files LIST_DIRECTORIES false CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/lab/loam_lab/programs/*.py"

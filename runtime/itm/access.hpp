@@ -77,14 +77,17 @@ template <class T>
   if constexpr (!std::is_void_v<Bits<T>>) {
     using U = Bits<T>;
     const bool in_frames = t.in_frames(address, frame);
+    // Copies where an address is needed: the value of the usual way stays in its register.
     if (in_frames || t.is_captured(address) || t.notes_all) {
-      write_private(t, to, &value, sizeof value, in_frames);
+      const T copy = value;
+      write_private(t, to, &copy, sizeof copy, in_frames);
     } else if (address % sizeof(U) == 0) [[likely]] {
       U bits;
       std::memcpy(&bits, &value, sizeof value);
       writes_of<U>(*t.operations)[t.d->mode](*t.d, to, bits);
     } else {
-      t.operations->write_bytes[t.d->mode](*t.d, to, &value, sizeof value);
+      const T copy = value;
+      t.operations->write_bytes[t.d->mode](*t.d, to, &copy, sizeof copy);
     }
   } else {
     write_object(t, to, &value, sizeof value, frame);

@@ -3,6 +3,7 @@
 #include "runtime/base/check.hpp"
 #include "runtime/base/format.hpp"
 #include "runtime/base/found.hpp"
+#include "runtime/itm/unwritten.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/owned_lock.hpp"
 #include "runtime/tm/algorithms.hpp"
@@ -97,6 +98,7 @@ Thread& attached() noexcept {
     current->undo.reserve();
     current->actions.reserve(std::size_t{1} << 16, 0, "log of commit actions");
     current->forget_captured();
+    current->unwritten = until_a_write(*current->in_software);
   }
   LOAM_CHECK(pthread_setspecific(exit_key, current) == 0, "libitm: no memory for a thread's transactions");
   alone::join(current->member);

@@ -53,9 +53,9 @@ struct Thread {
   static constexpr unsigned kLevelsMax = 128;
   static constexpr unsigned kCapturedMax = 16;
 
-  Descriptor* d = nullptr;  // null outside of transactions, and while plain code runs
-  const open::Operations* operations = nullptr;
-  const open::Operations* in_software = nullptr;  // what `operations` is but in a hardware attempt
+  Descriptor* d = nullptr;                        // null outside of transactions, and while plain code runs
+  const open::Operations* operations = nullptr;   // what accesses call: the next, `unwritten`, or a hardware attempt's
+  const open::Operations* in_software = nullptr;  // the algorithm's
   std::uintptr_t stack = 0;      // where the stack of the function with the outermost transaction ended
   std::uintptr_t frame_top = 0;  // the other end of that function's frame
   unsigned depth = 0;
@@ -90,15 +90,18 @@ struct Thread {
   std::array<Level, kLevelsMax> levels;
   hardware::Places places;
   FrameSizes frame_sizes;
+  open::Operations unwritten;  // the algorithm's until an update's first write (unwritten.hpp)
 
   Level& level() noexcept { return levels[depth - 1]; }
 
   bool in_frames(std::uintptr_t address, std::uintptr_t frame_address) const noexcept {
-    return address - frame_address < frame_top - frame_address;
+    // Most addresses lie below the stack: that one comparison says so.
+    return address >= frame_address && address < frame_top;
   }
   bool is_captured(std::uintptr_t address) const noexcept {
-    if (!all_captured.holds(address)) [[likely]]
+    if (captured_count == 0) [[likely]]
       return false;
+    if (!all_captured.holds(address)) return false;
     for (unsigned i = 0; i < captured_count; ++i)
       if (captured[i].holds(address)) return true;
     return false;

@@ -29,6 +29,7 @@ int again(platform::Caller*, int code) {
   t.depth = 0;
   t.undo.take_back(0, t.stack, true);
   forget_attempt(t);
+  t.operations = &t.unwritten;
   const int attempt = t.operations->again(&t.frame.caller, code);
   if (attempt == 0) {
     t.d = nullptr;
@@ -84,6 +85,7 @@ std::uint32_t begin_outermost(Thread& t, std::uint32_t properties, const platfor
   t.frame.caller = caller;
   t.stack = caller.stack_pointer;
   t.frame_top = t.stack + t.frame_sizes.at(caller.return_address, t.stack);
+  t.operations = &t.unwritten;
   t.operations->begin(t.frame, &t.d, kind, t.stack);
   t.frame.caller.resume = &again;
   t.id = next_id(t);
@@ -108,6 +110,7 @@ std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::
   level.caught = t.exceptions.caught;
   if (cancels) {
     level.caller = caller;
+    t.operations = t.in_software;  // what the part writes is there when it has ended
     t.operations->begin_part(*t.d, level.part);
     t.notes_private = true;
     if (is_irrevocable(t)) t.notes_all = true;

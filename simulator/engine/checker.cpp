@@ -125,6 +125,11 @@ void Checker::note(std::uint64_t value, bool changed) {
   if (exploration_) exploration_->after(step.pc, step.address, value, changed);
 }
 
+void Checker::fence(Order order, std::uintptr_t pc) {
+  step(kEverywhere, 'F', order, pc);
+  memory_.fence(thread_number(), order);
+}
+
 void Checker::barrier(std::uintptr_t pc) {
   if (simulated()) step(kEverywhere, 'B', Order::seq_cst, pc);
   memory_.membarrier();
@@ -169,6 +174,7 @@ void Checker::say_how() {
                                   : step.what == 'L' ? "loads"
                                   : step.what == 'S' ? "stores"
                                   : step.what == 'B' ? "shows everything to all:"
+                                  : step.what == 'F' ? "fences"
                                                      : "modifies";
     if (atomic)
       say("  thread {} {} {} {} = {}{} (code {})", step.thread, what, kOrders[static_cast<unsigned>(step.order)],

@@ -34,6 +34,7 @@ class Checker {
   void store(std::uintptr_t address, Order order, std::uint64_t before, std::uint64_t value);
   void modify(std::uintptr_t address, Order order, std::uint64_t before, std::uint64_t value);
   Memory& memory() noexcept { return memory_; }
+  void fence(Order order, std::uintptr_t pc);
   // Every thread sees what is the newest store of each address now.
   void barrier(std::uintptr_t pc);
   void spawned(unsigned thread, unsigned maker);

@@ -127,12 +127,9 @@ LOAM_ATOMICS(32)
 LOAM_ATOMICS(64)
 LOAM_ATOMICS(128)
 
-// The runtime has none; libstdc++ and programs may.
 LOAM_EXPORTED void __tsan_atomic_thread_fence(int order) {
   constexpr std::uint64_t kFenceCycles = 20;
   if (order == kSeqCst) loam::simulator::spend(kFenceCycles);
-  if (checker == nullptr || !simulated()) return;
-  if (order == kSeqCst) checker->barrier(number(LOAM_CALLER));
-  checker->memory().fence(loam::simulator::thread_number(), static_cast<Order>(order));
+  if (checker != nullptr && simulated()) checker->fence(static_cast<Order>(order), number(LOAM_CALLER));
 }
 LOAM_EXPORTED void __tsan_atomic_signal_fence(int) {}

@@ -43,7 +43,7 @@ std::size_t Memory::oldest(unsigned thread, const Atomic& atomic, Order order) c
     const Store& store = atomic.stores[at];
     const bool happened = store.epoch != 0 && store.epoch <= clocks_[thread][store.thread];
     const bool seen = store.number <= atomic.seen[thread];
-    const bool last = order == Order::seq_cst && store.number <= atomic.last_seq_cst;
+    const bool last = order == Order::seq_cst && store.number <= std::max(atomic.last_seq_cst, atomic.fenced);  // O4
     if (happened || seen || last || store.number <= barrier_) return at;
   }
   return 0;
@@ -89,13 +89,22 @@ void Memory::modify(unsigned thread, std::uintptr_t address, Order order, std::u
   append(thread, atomic, order, value, published);  // O2: a release sequence goes on
 }
 
+// O4, of the thread's fence.
+void Memory::meet_fences(unsigned thread) noexcept {
+  for (auto& [address, atomic] : atomics_) {
+    const Store& newest_known = atomic.stores[oldest(thread, atomic, Order::relaxed)];
+    atomic.fenced = std::max(atomic.fenced, newest_known.number);
+    atomic.seen[thread] = std::max({atomic.seen[thread], atomic.fenced, atomic.last_seq_cst});
+  }
+}
+
 void Memory::fence(unsigned thread, Order order) noexcept {
   if (acquires(order)) clocks_[thread].join(pending_[thread]);
+  if (order == Order::seq_cst) meet_fences(thread);
   if (releases(order)) {
     fenced_[thread] = clocks_[thread];
     ++clocks_[thread][thread];
   }
-  if (order == Order::seq_cst) membarrier();
 }
 
 Race Memory::plain(unsigned thread, std::uintptr_t address, unsigned bytes, bool writes) {

@@ -1,4 +1,4 @@
-# Instruction counts of the transactional memory's steps, of its C interface, of malloc and free, of delegation, of the managed heap; run by the tests here under valgrind.
+# Instruction counts of the transactional memory's steps, of its C interface, of the library behind -fgnu-tm, of malloc and free, of delegation, of the managed heap; run by the tests here under valgrind.
 include(CheckIncludeFile)
 check_include_file(valgrind/callgrind.h LOAM_HAVE_CALLGRIND)
 if(LOAM_HAVE_CALLGRIND)
@@ -27,4 +27,11 @@ if(LOAM_HAVE_CALLGRIND)
   add_executable(loam-golden-gc-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/gc_paths.cpp")
   target_link_libraries(loam-golden-gc-paths PRIVATE loam-gc)
   target_compile_options(loam-golden-gc-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
+endif()
+if(LOAM_HAVE_CALLGRIND AND TARGET loam-itm)
+  add_executable(loam-golden-itm-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/itm_paths.cpp")
+  target_link_libraries(loam-golden-itm-paths PRIVATE loam-itm loam-flags)
+  # As workloads/peers/executables.cmake has it.
+  target_compile_options(loam-golden-itm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS} -fgnu-tm -fno-tree-pre -fno-code-hoisting
+                         -Wno-clobbered)
 endif()

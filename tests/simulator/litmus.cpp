@@ -1,6 +1,6 @@
 // Litmus tests under the schedule checker (LOAM_SIM_CHECK=exhaustive): each prints what its threads saw, and the checker says
 // which of these it found in all executions. tests/lab/simulator/test_exhaustive.py knows which C++20 allows.
-//   litmus NAME ORDER      ORDER: relaxed, release (and acquire), seq_cst
+//   litmus NAME ORDER      ORDER: relaxed, release (and acquire), seq_cst; of fenced-store-buffering: of one of its two fences
 #include <atomic>
 #include <cstdio>
 #include <iterator>
@@ -34,6 +34,23 @@ template <std::memory_order kStore>
 void store_buffering() {
   together([] { x.store(1, kStore), seen[0] = y.load(kLoad<kStore>); },
            [] { y.store(1, kStore), seen[1] = x.load(kLoad<kStore>); });
+  print(seen[0], seen[1]);
+}
+
+// x = 1; fence; a = y   beside   y = 1; fence; b = x
+template <std::memory_order kFence>
+void fenced_store_buffering() {
+  together(
+      [] {
+        x.store(1, memory_order_relaxed);
+        std::atomic_thread_fence(kFence);
+        seen[0] = y.load(memory_order_relaxed);
+      },
+      [] {
+        y.store(1, memory_order_relaxed);
+        std::atomic_thread_fence(memory_order_seq_cst);
+        seen[1] = x.load(memory_order_relaxed);
+      });
   print(seen[0], seen[1]);
 }
 
@@ -104,6 +121,7 @@ constexpr std::string_view kOrders[] = {"relaxed", "release", "seq_cst"};
 #define LOAM_IN_ALL_ORDERS(test) {test<memory_order_relaxed>, test<memory_order_release>, test<memory_order_seq_cst>}
 constexpr Test kTests[] = {
     {"store-buffering", LOAM_IN_ALL_ORDERS(store_buffering)},
+    {"fenced-store-buffering", LOAM_IN_ALL_ORDERS(fenced_store_buffering)},
     {"message-passing", LOAM_IN_ALL_ORDERS(message_passing)},
     {"load-buffering", LOAM_IN_ALL_ORDERS(load_buffering)},
     {"coherence", LOAM_IN_ALL_ORDERS(coherence)},

@@ -7,7 +7,12 @@
 #include "runtime/delegation/schemes.hpp"
 #include "runtime/reclaim/epoch.hpp"
 #include "runtime/reclaim/hazard.hpp"
+#include "runtime/sync/barrier.hpp"
+#include "runtime/sync/elided_lock.hpp"
+#include "runtime/sync/owned_lock.hpp"
 #include "runtime/sync/spin_lock.hpp"
+#include "runtime/sync/thread_slots.hpp"
+#include "runtime/tm/hardware/fallback_lock.hpp"
 #include "tests/simulator/pieces.hpp"
 
 #include <array>
@@ -116,6 +121,40 @@ void spin_lock() {
   };
   repeated<kThreads>(body);
   check(counted == kThreads * kTimes, "a counter under a lock");
+}
+
+// Who passes a barrier finds what the others wrote before it, and they find nothing that it writes behind it.
+void barrier() {
+  constexpr unsigned kThreads = 3;
+  constexpr int kRounds = 6;
+  static loam::sync::Barrier meeting(kThreads);
+  static std::array<int, kThreads> written{};
+  const auto body = [](unsigned own) {
+    for (int round = 1; round <= kRounds; ++round) {
+      written[own] = round;
+      meeting.arrive_and_wait();
+      for (const int other : written) check(other == round, "what was written before a barrier");
+      meeting.arrive_and_wait();
+    }
+  };
+  together([=] { body(0); }, [=] { body(1); }, [=] { body(2); });
+}
+
+// A thread that gets a slot finds what the one before it has left there.
+void slots() {
+  constexpr unsigned kThreads = 3, kTimes = 8;
+  static loam::sync::ThreadSlots<64> all;
+  static std::array<unsigned, 64> used{};
+  repeated<kThreads>([] {
+    for (unsigned i = 0; i < kTimes; ++i) {
+      const unsigned slot = *all.acquire();
+      ++used[slot];
+      all.release(slot);
+    }
+  });
+  unsigned sum = 0;
+  for (const unsigned times : used) sum += times;
+  check(sum == kThreads * kTimes, "what the owners of slots have counted");
 }
 
 // Operations of a scheme run one at a time, and each sees all that were before it.
@@ -254,6 +293,18 @@ constexpr std::array kPieces{
     Piece{"cc-synch", "right", scheme<loam::delegation::CcSynch>},
     Piece{"flat-combining", "right", scheme<loam::delegation::FlatCombining>},
     Piece{"mcs", "right", scheme<loam::delegation::Mcs>},
+    Piece{"dsm-synch", "right", scheme<loam::delegation::DsmSynch>},
+    Piece{"h-synch", "right", scheme<loam::delegation::HSynch>},
+    Piece{"ffwd", "right", scheme<loam::delegation::Ffwd>},
+    Piece{"mp", "right", scheme<loam::delegation::Mp>},
+    Piece{"mp-2", "right", scheme<loam::delegation::Mp2>},
+    Piece{"ticket", "right", scheme<loam::delegation::Ticket>},
+    Piece{"ttas", "right", scheme<loam::delegation::Ttas>},
+    Piece{"owned-lock", "right", spin_lock<loam::sync::OwnedLock, 3, 8>},
+    Piece{"elided-lock", "right", spin_lock<loam::sync::ElidedLock, 3, 8>},
+    Piece{"fallback-lock", "right", spin_lock<loam::tm::hardware::FallbackLock, 3, 8>},
+    Piece{"barrier", "right", barrier},
+    Piece{"slots", "right", slots},
     Piece{"epochs", "right", epochs<true>},
     Piece{"epochs", "weak", epochs<false>},
     Piece{"remote-frees", "right", remote_frees},

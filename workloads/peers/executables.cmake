@@ -25,6 +25,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE)
     # the two -fno flags keep it where it is.
     target_compile_options(loam-workload-libitm PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting
                            -Wno-clobbered)
+    # Its transactions may run in hardware, where VZEROUPPER aborts each.
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+      target_compile_options(loam-workload-libitm PRIVATE -mno-vzeroupper)
+    endif()
     # A clone of an inline function for transactions stands in each object that calls it, all of them the same.
     target_link_options(loam-workload-libitm PRIVATE -fgnu-tm "LINKER:-z,muldefs")
   endif()

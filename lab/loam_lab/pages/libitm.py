@@ -20,8 +20,12 @@ from loam_lab.statistics import intervals
 from loam_lab.statistics.intervals import Interval
 
 METRIC = "ops_per_s"
-# By synchronisation: the parameter that chooses what runs, and how a row is called.
-PARTIES = {"libitm": ("method", "GCC"), "loam-itm": ("algorithm", "ours,")}
+# By synchronisation: the parameter that chooses what runs, None where it is one thing, and how a row is called.
+PARTIES = {
+    "libitm": ("method", "GCC"),
+    "loam-itm": ("algorithm", "ours,"),
+    "loam-itm-hybrid": (None, "ours, hybrid-norec"),
+}
 BASE = "GCC ml_wt"
 # What leaves a write of a cancelled transaction in place (docs/libitm.md): no limit holds ours against it.
 WRONG = ("serial", "serialirr", "serialirr_onwrite", "htm")
@@ -36,6 +40,8 @@ def _name(cell: Mapping[str, Any]) -> str | None:
     if sync not in PARTIES:
         return None
     parameter, who = PARTIES[sync]
+    if parameter is None:
+        return who
     chosen = cell["parameters"].get(parameter)
     return None if chosen is None else f"{who} {chosen}{MARK * (who == 'GCC' and chosen in WRONG)}"
 

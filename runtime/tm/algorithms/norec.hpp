@@ -59,6 +59,7 @@ struct Norec {
                                                      .guarantees = "opacity; publication safe; privatization safe"};
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
+  static constexpr bool kReadsAlike = true;
   static constexpr bool kPrivatizesSafely = true;
 
   struct WordRead {

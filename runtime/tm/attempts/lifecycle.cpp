@@ -1,8 +1,15 @@
+// Memory orders; in brackets the failure without the pair
+//   lifecycle.B  an attempt: published, full_fence(), its reads / an update: committed, full_fence(), the look at what
+//                others have published [an attempt that is not seen does not see the commit either]. A read-only
+//                transaction needs no fence: the update from which it has learnt has waited, or it waits for that one
+//   lifecycle.C  published stored with release / loaded with acquire by who looks [what the attempts before have written
+//                back or taken back, or have waited for, is not seen]
 #include "runtime/tm/attempts/lifecycle.hpp"
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/points.hpp"
 #include "runtime/platform/machine.hpp"
+#include "runtime/platform/machine_fence.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
@@ -80,12 +87,8 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) 
     const Descriptor* const other = Descriptor::of_slot(slot);
     if (other == nullptr || other == &self) return;
     sync::Backoff backoff;
-    for (;;) {
-      // lifecycle.B: seq_cst, with the exchange in enter_slowly(): either it is seen here, or that attempt sees what
-      // this one has committed. acquire pairs with the release stores of 0: what that attempt did is over.
-      if (!waits_for(other->published.load(std::memory_order_seq_cst), version, update)) return;
-      backoff.wait();
-    }
+    // lifecycle.B, lifecycle.C
+    while (waits_for(other->published.load(std::memory_order_acquire), version, update)) backoff.wait();
   });
 }
 
@@ -94,7 +97,8 @@ void enter_slowly(Descriptor& d, bool update) noexcept {
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
   // The clock is looked at before this is published: the attempt is held for older than it is, never for younger.
   const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
-  d.published.exchange(now * 2 + (update ? 1 : 0), std::memory_order_seq_cst);  // lifecycle.B
+  d.published.store(now * 2 + (update ? 1 : 0), std::memory_order_release);  // lifecycle.C
+  platform::full_fence();                                                    // lifecycle.B
   d.special = true;
 }
 
@@ -111,15 +115,12 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   committed(d);
   if (published != 0) {
     const bool update = published % 2 == 1;
-    // lifecycle.B: an exchange, so that what was committed is visible before others are looked at. There is no moment
-    // in between at which a read-only transaction that sees this commit would not wait for its wait.
-    if (update)
-      d.published.exchange(kWaits | version, std::memory_order_seq_cst);
-    else
-      d.published.store(0, std::memory_order_release);
+    // There is no moment in between at which a read-only transaction that sees this commit would not wait for its wait.
+    d.published.store(update ? kWaits | version : 0, std::memory_order_release);  // lifecycle.C
+    if (update) platform::full_fence();                                           // lifecycle.B
     LOAM_POINT("tm.privatizing");
     wait_for_older(d, version, update);
-    if (update) d.published.store(0, std::memory_order_release);  // lifecycle.B
+    if (update) d.published.store(0, std::memory_order_release);  // lifecycle.C
   }
   if (std::exchange(d.quiesces, false)) domain.wait_for_older(d.participant);
   if (releases) settle_limbo(d);
@@ -134,7 +135,7 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   d.special = d.quiesces = false;
   ++d.statistics.aborts[static_cast<std::size_t>(cause)];
   d.mode = Mode::idle;
-  if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.B
+  if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.C
   domain.leave(d.participant);
   keep_handlers(d, Handler::Of::abort);
   LOAM_POINT("tm.aborted");

@@ -182,6 +182,12 @@ constexpr Operations complaints() {
 }
 
 template <Algorithm A>
+consteval bool reads_alike() {
+  if constexpr (requires { A::kReadsAlike; }) return A::kReadsAlike;
+  return false;
+}
+
+template <Algorithm A>
 constexpr Operations operations() {
   Operations o = complaints();
   fill<A>(o.read_u8, LOAM_PICK(template read<std::uint8_t>));
@@ -200,6 +206,7 @@ constexpr Operations operations() {
   fill<A>(o.keep, LOAM_PICK(keep));
   using Driver = OpenDriver<A>;
   o.description = &A::kDescription;
+  o.reads_alike = reads_alike<A>();
   o.begin = &Driver::begin;
   o.again = &Driver::again;
   o.commit = &Driver::commit;

@@ -30,6 +30,8 @@ ALLOWED = [
     ("store-buffering", "relaxed", EVERYTHING),
     ("store-buffering", "release", EVERYTHING),
     ("store-buffering", "seq_cst", EVERYTHING - {"0 0"}),
+    ("fenced-store-buffering", "release", EVERYTHING),
+    ("fenced-store-buffering", "seq_cst", EVERYTHING - {"0 0"}),
     ("message-passing", "relaxed", EVERYTHING),
     ("message-passing", "release", EVERYTHING - {"1 0"}),
     ("message-passing", "seq_cst", EVERYTHING - {"1 0"}),

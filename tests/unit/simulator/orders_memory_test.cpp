@@ -93,6 +93,45 @@ TEST_F(Orders, AMembarrierShowsEverythingToEverybody) {
   EXPECT_EQ(choices(2, kData, Order::relaxed), 2u);
 }
 
+// Store buffering: each stores, fences, and looks at what the other stored.
+TEST_F(Orders, OfTwoThatFenceTheLaterOneSeesWhatTheEarlierOneStored) {
+  store(1, kData, Order::relaxed, 1);
+  memory.fence(1, Order::seq_cst);
+  EXPECT_EQ(choices(2, kData, Order::relaxed), 2u) << "it has not fenced";
+  store(2, kFlag, Order::relaxed, 1);
+  EXPECT_EQ(choices(1, kFlag, Order::relaxed), 2u) << "behind a fence that came before the store";
+  memory.fence(2, Order::seq_cst);
+  EXPECT_EQ(choices(2, kData, Order::relaxed), 1u);
+  EXPECT_EQ(choices(1, kFlag, Order::relaxed), 2u);
+}
+
+TEST_F(Orders, AStoreWithoutAFenceBehindItIsShownByNoFence) {
+  store(1, kData, Order::relaxed, 1);
+  memory.fence(2, Order::seq_cst);
+  EXPECT_EQ(choices(2, kData, Order::relaxed), 2u);
+  memory.fence(1, Order::acq_rel);
+  memory.fence(3, Order::seq_cst);
+  EXPECT_EQ(choices(3, kData, Order::relaxed), 2u) << "acq_rel is less";
+}
+
+TEST_F(Orders, AFenceShowsWhatItsThreadHasSeen) {
+  store(1, kData, Order::relaxed, 1);
+  EXPECT_EQ(load(2, kData, Order::relaxed), 1u);
+  memory.fence(2, Order::seq_cst);
+  EXPECT_EQ(choices(3, kData, Order::relaxed), 2u);
+  memory.fence(3, Order::seq_cst);
+  EXPECT_EQ(choices(3, kData, Order::relaxed), 1u);
+}
+
+TEST_F(Orders, FencesAndSeqCstAccessesMeet) {
+  store(1, kData, Order::relaxed, 1);
+  memory.fence(1, Order::seq_cst);
+  EXPECT_EQ(choices(2, kData, Order::seq_cst), 1u) << "the load comes behind the fence";
+  store(1, kFlag, Order::seq_cst, 1);
+  memory.fence(3, Order::seq_cst);
+  EXPECT_EQ(choices(3, kFlag, Order::relaxed), 1u) << "the store came before the fence";
+}
+
 TEST_F(Orders, UnorderedPlainAccessesRace) {
   EXPECT_FALSE(memory.plain(1, 0x3000, 4, true).found);
   EXPECT_FALSE(memory.plain(1, 0x3000, 4, true).found);

@@ -1,15 +1,18 @@
 // libitm: the same structures, compiled by g++ -fgnu-tm and run by whatever library serves that: GCC's own transactional
-//   memory, a peer to compare with, or ours in its place (runtime/itm), which is loam-itm. It is the same executable.
+//   memory, a peer to compare with, or ours in its place (runtime/itm), which is loam-itm, and loam-itm-hybrid where it is
+//   started with LOAM_ITM_ALGORITHM=hybrid-norec. It is the same executable (cmake/LoamPaths.cmake).
 //   Caveat: both libraries choose their algorithm by a variable that they read at the first transaction; configure()
 //   sets it. Their statistics cannot be read from outside, so commits and aborts are left out of the records.
 #pragma once
 
+#include "runtime/tm/hardware/availability.hpp"
 #include "workloads/harness/options.hpp"
 #include "workloads/harness/sync.hpp"
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -86,11 +89,20 @@ struct Sync {
                                            .kind = SyncKind::transactional,
                                            .guarantees = "opacity; publication and privatization safe",
                                            .parameters = kOurParameters};
-    return is_ours() ? kOurs : kDescription;
+    static constexpr SyncDescription kHybrid{
+        .name = "loam-itm-hybrid",
+        .summary = "the executable of libitm on our library, in hardware where a transaction fits",
+        .paper = "",
+        .kind = SyncKind::transactional,
+        .guarantees = "opacity; publication and privatization safe",
+        .needs = "hardware transactions",
+        .reason_against = tm::hardware::reason_against};
+    return is_hybrid() ? kHybrid : is_ours() ? kOurs : kDescription;
   }
 
   static void configure(const Options& options) {
     // setenv keeps a copy in a block of its own, once, before the workload's first.
+    if (is_hybrid()) return;
     if (is_ours())
       ::setenv("LOAM_ITM_ALGORITHM", options.parameters.choice("algorithm").data(), 1);
     else
@@ -123,6 +135,14 @@ struct Sync {
 
  private:
   static bool is_ours() noexcept { return std::string_view(_ITM_libraryVersion()).starts_with("Loam"); }
+  // Before configure(): it was started so.
+  static bool is_hybrid() noexcept {
+    static const bool hybrid = [] {
+      const char* const algorithm = std::getenv("LOAM_ITM_ALGORITHM");
+      return is_ours() && algorithm != nullptr && std::string_view(algorithm) == "hybrid-norec";
+    }();
+    return hybrid;
+  }
 
   inline static thread_local constinit std::int64_t live = 0;
   inline static constinit std::atomic<std::int64_t> live_of_exited{0};
