@@ -328,7 +328,7 @@ __attribute__((destructor)) static void probe_exit(void) {
   if (seen.libc != NULL && !libc_serves) {
     const ElfW(Sym)* symbol = find(seen.libc, "mallinfo2");
     if (symbol != NULL) {
-      struct mallinfo2 (*const own_mallinfo2)(void) = (struct mallinfo2(*)(void))(seen.libc->base + symbol->st_value);
+      struct mallinfo2 (*const own_mallinfo2)(void) = (struct mallinfo2 (*)(void))(seen.libc->base + symbol->st_value);
       const struct mallinfo2 heap = own_mallinfo2();
       put_key_number("libc_arena_bytes", (long long)heap.arena);
       put_key_number("libc_mapped_bytes", (long long)heap.hblkhd);
