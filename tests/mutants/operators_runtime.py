@@ -38,12 +38,13 @@ from places import Token, tokens
 MALLOC = {
     "c_api": ("report_test",),
     "c_interface": ("conformance_test", "report_test", "limits_test"),
-    "operators": ("operators_test", "hardened_test", "limits_test"),
+    "cpp_interface": ("operators_test", "hardened_test", "limits_test"),
     "entry": ("conformance_test", "hardened_test", "thread_ends_test", "guard_pages_test"),
     "fault": ("fault_test", "hardened_test"),
     "guard_pages": ("guard_pages_test",),
     "last_words": ("last_words_test",),
     "message": ("message_test", "fault_test"),
+    "operators": ("operators_test", "hardened_test", "limits_test"),
     "process": (
         "background_test",
         "thread_ends_test",
