@@ -83,7 +83,7 @@ def test_command_takes_the_newest_result(
     with pytest.raises(LoamError, match="is damaged"):
         commands.report()
     (folder / "result.json").write_text("[]")
-    with pytest.raises(LoamError, match="no JSON object"):
+    with pytest.raises(LoamError, match="not a JSON object"):
         commands.report()
     (folder / "result.json").write_text(json.dumps(synthetic_results.ad_hoc()))
     assert commands.report(json=True)["html"] == folder.resolve() / "report.html"

@@ -125,7 +125,7 @@ def test_results_of_another_version_and_damaged_ones_are_refused(tmp_path: Path)
         folders.read_result(tmp_path)
     with pytest.raises(LoamError, match="cannot be read"):
         folders.read_manifest(tmp_path)
-    for text, expected in (("{", "is damaged"), ("[]", "no JSON object"), ('{"schema": 7}', "has schema 7")):
+    for text, expected in (("{", "is damaged"), ("[]", "not a JSON object"), ('{"schema": 7}', "has schema 7")):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(LoamError, match=expected):
             folders.read_result(tmp_path)
