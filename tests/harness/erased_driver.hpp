@@ -11,6 +11,7 @@
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/attempts/driver.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,38 +88,43 @@ class ErasedDriver {
 
   template <class F>
   static auto read_only(F&& body) {
-    return run<ErasedReading>(calls.read_only, body);
+    return run<ErasedReading>(calls().read_only, body);
   }
   template <tm::OnThrow kOnThrow = tm::OnThrow::cancel, class F>
   static auto update(F&& body) {
-    return run<ErasedUpdate>(kOnThrow == tm::OnThrow::cancel ? calls.update : calls.update_that_commits_on_throw, body);
+    return run<ErasedUpdate>(kOnThrow == tm::OnThrow::cancel ? calls().update : calls().update_that_commits_on_throw,
+                             body);
   }
   template <class F>
   static auto irrevocable(F&& body) {
-    return run<ErasedUpdate>(calls.irrevocable, body);
+    return run<ErasedUpdate>(calls().irrevocable, body);
   }
   template <class F>
   static bool closed(F&& body) {
-    return calls.closed(erased(body));
+    return calls().closed(erased(body));
   }
   template <class F, class G>
   static void or_else(F&& first, G&& second) {
-    calls.or_else(erased(first), erased(second));
+    calls().or_else(erased(first), erased(second));
   }
   [[noreturn]] static void cancel() {
-    calls.cancel();
+    calls().cancel();
     __builtin_unreachable();
   }
   [[noreturn]] static void wait_for_change() {
-    calls.wait_for_change();
+    calls().wait_for_change();
     __builtin_unreachable();
   }
-  static void release_read(const void* object, std::size_t bytes) noexcept { calls.release_read(object, bytes); }
+  static void release_read(const void* object, std::size_t bytes) noexcept { calls().release_read(object, bytes); }
 
  private:
-  // Found before main(). Not a static local: its guard is a lock, and a child forked while another thread held it would
-  // wait for ever.
-  static inline const DriverCalls& calls = driver_calls(A::kDescription.name);
+  // Not a static local: its guard is a lock, and a child forked while another thread held it would wait for ever.
+  static const DriverCalls& calls() {
+    const DriverCalls* calls = found.load(std::memory_order_relaxed);  // relaxed: it points to constants
+    if (calls == nullptr) found.store(calls = &driver_calls(A::kDescription.name), std::memory_order_relaxed);
+    return *calls;
+  }
+  static inline constinit std::atomic<const DriverCalls*> found = nullptr;
 
   template <class F>
   static ErasedBody erased(F& body) {
