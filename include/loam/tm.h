@@ -125,7 +125,7 @@ void loam_tx_write_bytes(loam_tx* tx, void* address, const void* from, size_t by
 #endif
 #endif
 
-/* Inline functions for further types: loam_tx_read_i32(), loam_tx_write_i32(), and so on. */
+/* Inline functions for further types: loam_tx_read_i32, loam_tx_write_i32, and so on. */
 #define LOAM_TX_ACCESSES_AS(name, type, width)                                      \
   static inline type loam_tx_read_##name(loam_tx* tx, const void* address) {        \
     const uint##width##_t word = loam_tx_read_u##width(tx, address);                \

@@ -251,8 +251,8 @@ __attribute__((constructor)) static void probe_start(int argc, char** argv, char
   memset(providers.of_symbol, -1, sizeof providers.of_symbol);
   dl_iterate_phdr(note_providers, NULL);
   const char* const owner = providers.of_symbol[0] < 0 ? NULL : providers.objects[providers.of_symbol[0]].soname;
-  libc_serves = (owner != NULL && strcmp(owner, "libc.so.6") == 0) ||
-                environment(variables, "LOAM_PROBE_FORWARDS", strlen("LOAM_PROBE_FORWARDS")) != NULL;
+  const char* const forwards = environment(variables, "LOAM_PROBE_FORWARDS", strlen("LOAM_PROBE_FORWARDS"));
+  libc_serves = (owner != NULL && strcmp(owner, "libc.so.6") == 0) || (forwards != NULL && forwards[0] == '1');
   begin_line("start");
   put_key("exe");
   put_program_path();

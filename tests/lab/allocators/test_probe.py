@@ -259,7 +259,10 @@ def test_taking_memory_apart_belongs_to_the_process(proof_file: Path) -> None:
 def test_program_before_exec_counts_for_itself(proof_file: Path) -> None:
     chain = [start(7), start(7, cpu_us=500_000), end(7, 1_000_000)]
     proof = judge(proof_file, chain, 1.0)
-    assert proof.status == "unproven" and [p["status"] for p in proof.processes] == ["unproven", "proven"]
+    assert proof.status == "proven" and [p["status"] for p in proof.processes] == ["proven", "proven"]
+    assert [round(p["cpu_s"], 2) for p in proof.processes] == [0.50, 0.50]
+    silent = judge(proof_file, [start(7), start(7, cpu_us=500_000)], 1.0)  # nobody says how the second one ended
+    assert silent.status == "unproven" and [p["status"] for p in silent.processes] == ["unproven", "unproven"]
     assert judge(proof_file, [start(7), start(7, cpu_us=5000), end(7, 1_000_000)], 1.0).status == "proven"
     assert judge(proof_file, [start(7, cpu_us=500_000), end(7, 1_000_000)], 1.0).status == "unproven"  # unseen wrapper
 
