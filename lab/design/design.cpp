@@ -3,6 +3,7 @@
 
 #include "lab/design/exported.hpp"
 #include "lab/design/settings.hpp"
+#include "lab/design/start_once.hpp"
 #include "lab/design/thread_end.hpp"
 
 #include <unistd.h>
@@ -15,10 +16,8 @@ namespace {
 using heap::design::Design;
 using heap::design::Front;
 
-enum class Phase : std::uint32_t { before, starting, ready };
-
 constinit Design design;
-constinit std::atomic<Phase> phase{Phase::before};
+constinit StartOnce started;
 constinit ThreadEnd thread_end;
 thread_local constinit Front* mine = nullptr;
 
@@ -29,7 +28,7 @@ void end_of_thread(void* front) {
 void before_fork() { design.before_fork(); }
 void after_fork() { design.after_fork(); }
 
-void start_once() noexcept {
+void start() noexcept {
   const char* const given = variable_of_environment("LOAM_DESIGN");
   heap::design::Factors factors;
   char message[400];
@@ -44,20 +43,8 @@ void start_once() noexcept {
              "design: the system refuses 64 MiB of addresses");
 }
 
-void start() noexcept {
-  Phase expected = Phase::before;
-  // design.B: acquire, with the release below: who finds it ready finds the heaps.
-  if (phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acquire)) {
-    start_once();
-    phase.store(Phase::ready, std::memory_order_release);  // design.B
-    return;
-  }
-  sync::Backoff backoff;
-  while (phase.load(std::memory_order_acquire) != Phase::ready) backoff.wait();  // design.B
-}
-
 [[gnu::noinline, gnu::cold]] Front* begin_thread() noexcept {
-  if (phase.load(std::memory_order_acquire) != Phase::ready) start();  // design.B
+  started.ensure(start);
   Front* const front = design.begin_thread();
   if (front == nullptr) return nullptr;
   mine = front;  // before what follows, which may allocate

@@ -4,6 +4,7 @@
 
 #include "lab/design/exported.hpp"
 #include "lab/design/settings.hpp"
+#include "lab/design/start_once.hpp"
 #include "lab/design/thread_end.hpp"
 #include "runtime/platform/provision.hpp"
 
@@ -23,10 +24,8 @@ using heap::pool::Pool;
 using heap::pool::Provision;
 using heap::pool::Settings;
 
-enum class Phase : std::uint32_t { before, starting, ready };
-
 constinit Manager manager;
-constinit std::atomic<Phase> phase{Phase::before};
+constinit StartOnce started;
 constinit ThreadEnd thread_end;
 int (*in_software_attempt)() = nullptr;
 constinit bool has_transactions = false;  // the processor; set before any thread has a pool
@@ -71,23 +70,15 @@ void before_fork() { manager.before_fork(); }
 void after_fork() { manager.after_fork(); }
 
 void start() noexcept {
-  Phase expected = Phase::before;
-  // pool.A: acquire, with the release below: who finds it ready finds the region.
-  if (phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acquire)) {
-    if (!manager.start(settings_of_environment()))
-      LOAM_FATAL("pool: the system refuses {} bytes of addresses; lower LOAM_POOL_LIMIT_BYTES",
-                 manager.settings().limit_bytes);
-    phase.store(Phase::ready, std::memory_order_release);  // pool.A
-    return;
-  }
-  sync::Backoff backoff;
-  while (phase.load(std::memory_order_acquire) != Phase::ready) backoff.wait();  // pool.A
+  if (!manager.start(settings_of_environment()))
+    LOAM_FATAL("pool: the system refuses {} bytes of addresses; lower LOAM_POOL_LIMIT_BYTES",
+               manager.settings().limit_bytes);
 }
 
 // The thread's first call. A hardware attempt ends: what has to be done is no part of it.
 [[gnu::noinline, gnu::cold]] Pool* begin_thread(std::size_t bytes) noexcept {
   if (in_hardware_attempt()) platform::abort_for_provision(bytes);
-  if (phase.load(std::memory_order_acquire) != Phase::ready) start();  // pool.A
+  started.ensure(start);
   Pool* const pool = manager.begin_thread();
   if (pool == nullptr) return nullptr;
   mine = pool;  // before what follows, which may allocate
