@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from loam_lab.errors import LoamError
+from loam_lab.errors import LoamError, unknown
 
 # Of loam-paths.json.
 SCHEMA = 2
@@ -183,3 +185,17 @@ def load_paths(preset: str = "release") -> dict[str, Any]:
         what = f"has schema {content.get('schema')}, this lab reads {SCHEMA}"
         raise LoamError(str(file), None, what, "run ./loam setup, which writes it again")
     return content
+
+
+def unknown_sync(name: str, known: Iterable[str], preset: str) -> LoamError:
+    """The error for a synchronisation that a build does not have; one of the host may have no simulated build.
+
+    known: what that build has; preset: of that build
+    """
+    host: Iterable[str] = ()
+    with contextlib.suppress(LoamError):  # the host's build was never configured
+        host = load_paths()["executables"] if preset != "release" else ()
+    if name in host:
+        wrong = "has no build with the simulator's hooks, so simulated machines cannot run it"
+        return LoamError("--sync", name, wrong, "leave out --machine, or name another")
+    return unknown("--sync", name, known, "synchronisation")

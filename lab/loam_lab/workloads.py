@@ -147,7 +147,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
         else:
             known = known if known is not None else subjects_of(preset)
             if name not in known:
-                raise unknown("--sync", name, [*known, ALL], "synchronisation")
+                raise paths.unknown_sync(name, [*known, ALL], preset)
             subject = known[name]
             if missing := subject.missing():
                 raise LoamError("--sync", name, f"{missing} is missing", "run ./loam setup")
@@ -341,7 +341,7 @@ def check_instrumented(executables: Iterable[Executable], machine: Machine) -> N
         if SIMULATOR not in needed:
             raise LoamError(
                 "--sync", executable.label, f"{program} was compiled without the simulator's hooks, so {machine.words} cannot "
-                "run it", "build it with the preset sim, or leave out --machine",
+                "run it", "leave out --machine, or name another (an executable of yours: build it with the preset sim)",
             )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ set(peers "${CMAKE_SOURCE_DIR}/workloads/peers")
 file(GLOB loam_plain_sources CONFIGURE_DEPENDS "${peers}/plain/*.cpp")
 loam_workload_executable(plain "workloads/peers/plain/sync.hpp" ${loam_plain_sources})
 
-# GCC alone has -fgnu-tm; its library has no support for the sanitizers.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE)
+# GCC alone has -fgnu-tm; its library has no support for the sanitizers, and calls none of the simulator's hooks.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE AND NOT LOAM_SIMULATED)
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_FLAGS -fgnu-tm)
   set(CMAKE_REQUIRED_LINK_OPTIONS -fgnu-tm)

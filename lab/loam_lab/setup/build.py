@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from loam_lab import console, paths
-from loam_lab.errors import LoamError, unknown
+from loam_lab.errors import LoamError
 from loam_lab.setup import jvm
 
 # Everything a workload, a test or a library is made of; a change elsewhere rebuilds nothing.
@@ -124,7 +124,7 @@ def _files_of(content: dict[str, Any], targets: Sequence[str] | None, preset: st
         names += [name for name in known if name.startswith("program-")]
     for name in names:
         if name not in known:
-            raise unknown("--sync", name, content["executables"], "synchronisation")
+            raise paths.unknown_sync(name, content["executables"], preset)
     built = paths.build_folder(preset)
     return {name: known[name] for name in names if known[name].is_relative_to(built)}  # a script is not built
 

@@ -105,6 +105,15 @@ def test_a_program_without_hooks_is_refused() -> None:
         workloads.check_instrumented(workloads.resolve_syncs(["etl-wb"]), machines.find(MACHINE))
 
 
+@pytest.mark.parametrize("name", ["libitm", "loam-itm"])
+def test_a_synchronisation_without_a_simulated_build_is_refused(name: str) -> None:
+    assert name in workloads.subjects_of()
+    with pytest.raises(LoamError, match=f"{name}: has no build with the simulator's hooks"):
+        workloads.resolve_syncs([name], machines.find(MACHINE).preset)
+    with pytest.raises(LoamError, match="did you mean libitm"):
+        workloads.resolve_syncs(["libitn"])
+
+
 def test_more_threads_than_cores_are_refused() -> None:
     with pytest.raises(LoamError, match=f"machine {MACHINE} has 8 hardware threads"):
         workloads.check_threads([9], [], machines.find(MACHINE), oversubscribe=False)
