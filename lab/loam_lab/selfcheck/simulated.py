@@ -4,9 +4,9 @@
 
 Three questions that two cores can answer: counters of two threads in one line and apart; how much faster two threads allocate
 than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on sim:host,
-which has its cores and caches and assumed times.  A pair of variants counts if the host tells them apart: their intervals do not
-meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order.  Values are shown
-and not compared: the times are assumed.  Wants a quiet machine, some three minutes of it.
+which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
+do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order.  Values
+are shown and not compared: the times are assumed.  Wants a quiet machine, some two minutes of it.
 
 Exit status 1 if a pair comes out the other way, 3 if the host tells no pair of a question apart, 0 otherwise.
 """
@@ -60,17 +60,19 @@ def _cells(result: Result) -> Iterator[Mapping[str, Any]]:
     return (cell for cell in result["cells"] if cell["copy"] == 0)
 
 
+def _rate(result: Result, cell: Mapping[str, Any]) -> Value:
+    """Of the metric that the workload itself calls its primary one."""
+    return _of_metric(cell, result["primary_metrics"][cell["factors"]["workload"]])
+
+
 def patterns(result: Result) -> Values:
     """Operations per second, by where the counters lie."""
-    return {cell["parameters"]["pattern"]: _of_metric(cell, "ops_per_s") for cell in _cells(result)}
+    return {cell["parameters"]["pattern"]: _rate(result, cell) for cell in _cells(result)}
 
 
 def speed_ups(result: Result) -> Values:
     """How many times as fast two threads are as one, by allocator. Its interval is the widest that those of both allow."""
-    rates = {
-        (cell["factors"]["allocator"], cell["factors"]["threads"]): _of_metric(cell, "ops_per_s")
-        for cell in _cells(result)
-    }
+    rates = {(cell["factors"]["allocator"], cell["factors"]["threads"]): _rate(result, cell) for cell in _cells(result)}
     return {
         name: Value(two.estimate / one.estimate, two.low / one.high, two.high / one.low)
         for (name, threads), two in rates.items()
@@ -148,7 +150,7 @@ def ask(question: Question, machine: str, blocks: int) -> Values:
 
     raises: LoamError with what the command said if it failed
     """
-    duration, count = (HOST_MS, blocks) if machine == HOST else (SIMULATED_MS, SIMULATED_BLOCKS)
+    duration, count = (HOST_MS, blocks) if machine == HOST else (SIMULATED_MS, min(blocks, SIMULATED_BLOCKS))
     command = [str(paths.root() / "loam"), "run", *question.run, "-p", f"duration_ms={duration}", "--blocks", str(count),
                "--machine", machine, "--json"]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="loam-simulated-") as scratch:
@@ -178,7 +180,7 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     """Print a table for each question, as Markdown or with --json as JSON."""
     parser = subcommands.Parser("selfcheck", "simulated", __doc__)
     parser.add_argument(
-        "--blocks", type=int, default=BLOCKS, help="on the host; the simulated machine has its own number"
+        "--blocks", type=int, default=BLOCKS, help=f"on the host; at most {SIMULATED_BLOCKS} on the simulated machine"
     )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the tables")
     options = parser.parse_args(arguments)
@@ -204,6 +206,6 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
         print(json.dumps({"schema": 1, "clear": CLEAR, "questions": told}, indent=1))
     elif status == NOTHING_TOLD:
         console.note(
-            "the host tells no pair of a question apart; try again when the machine is quiet, or with more --blocks"
+            "on one question the host tells no two variants apart; try again when the machine is quiet, or with more --blocks"
         )
     return status

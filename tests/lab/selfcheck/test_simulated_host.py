@@ -18,8 +18,9 @@ def near(estimate: float, share: float = 0.01) -> Value:
 
 def cell(allocator: str, threads: int, rate: float, **parameters: str) -> dict[str, object]:
     interval = {"estimate": rate, "low": rate * 0.9, "high": rate * 1.1}
-    return {"copy": 0, "factors": {"allocator": allocator, "threads": threads}, "parameters": parameters,
-            "metrics": {"ops_per_s": interval, "aborts_per_attempt": {"estimate": rate, "low": None, "high": None}}}  # fmt: skip
+    metrics = {"pairs_per_s": interval, "aborts_per_attempt": {"estimate": rate, "low": None, "high": None}}
+    factors = {"workload": "w", "allocator": allocator, "threads": threads}
+    return {"copy": 0, "factors": factors, "parameters": parameters, "metrics": metrics}
 
 
 def test_a_pair_counts_if_the_host_tells_it_apart() -> None:
@@ -42,15 +43,20 @@ def test_a_rate_of_zero_is_the_smaller_one() -> None:
     assert not other.agrees
 
 
+def result(*cells: dict[str, object]) -> simulated.Result:
+    return {"primary_metrics": {"w": "pairs_per_s"}, "cells": cells}
+
+
 def test_what_is_compared_comes_from_the_cells_but_the_second_copy() -> None:
     second = {**cell("a", 1, 999.0), "copy": 1}
-    rates = {"cells": [cell("a", 1, 10.0), cell("a", 2, 15.0), cell("b", 1, 10.0), cell("b", 2, 20.0), second]}
-    found = simulated.speed_ups(rates)
+    found = simulated.speed_ups(
+        result(cell("a", 1, 10.0), cell("a", 2, 15.0), cell("b", 1, 10.0), cell("b", 2, 20.0), second)
+    )
     assert {name: value.estimate for name, value in found.items()} == {"a": 1.5, "b": 2.0}
     assert found["a"].low == pytest.approx(13.5 / 11) and found["a"].high == pytest.approx(16.5 / 9)
-    aborts = simulated.abort_rates({"cells": [cell("a", 2, 0.25), second]})
+    aborts = simulated.abort_rates(result(cell("a", 2, 0.25), second))
     assert aborts == {"a": Value(0.25, 0.25, 0.25)}
-    lines = simulated.patterns({"cells": [cell("a", 2, 1.0, pattern="same"), cell("a", 2, 9.0, pattern="apart")]})
+    lines = simulated.patterns(result(cell("a", 2, 1.0, pattern="same"), cell("a", 2, 9.0, pattern="apart")))
     assert {name: value.estimate for name, value in lines.items()} == {"same": 1.0, "apart": 9.0}
 
 
@@ -81,6 +87,15 @@ def test_the_status_says_whether_they_agree(
     content = json.loads(capsys.readouterr().out)
     assert [question["question"] for question in content["questions"]] == [q.what for q in simulated.QUESTIONS]
     assert content["questions"][0]["values"]["x"][HOST]["estimate"] == on_host
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", simulated.QUESTIONS, ids=lambda question: question.values.__name__)
+def test_each_question_has_an_answer_on_both_machines(question: Question) -> None:
+    host, made = (simulated.ask(question, machine, 1) for machine in (HOST, SIMULATED))
+    assert len(host) > 1 and host.keys() == made.keys()
+    assert all(value.estimate >= 0 for value in (*host.values(), *made.values()))
+    assert any(value.estimate > 0 for value in host.values()) and any(value.estimate > 0 for value in made.values())
 
 
 def test_no_block_is_refused() -> None:
