@@ -77,8 +77,9 @@ class Selection(_Given):
         return other.model_copy(update={**given, "parameters": {**other.parameters, **self.parameters}})
 
     def words(self) -> str:
-        """Allocators and levels in a few words."""
-        levels = [f"{name}={level}" for name, level in self.parameters.items()]
+        """Allocators, synchronisation and levels in a few words."""
+        levels = [self.sync] if self.sync else []
+        levels += [f"{name}={level}" for name, level in self.parameters.items()]
         levels += [f"{self.threads}T"] if self.threads is not None else []
         levels += [f"on {self.machine}"] if self.machine else []
         return " ".join([*([", ".join(self.allocator)] if self.allocator else []), *levels])
@@ -166,6 +167,8 @@ class Predicate(_Given):
             changed = {name: level for name, level in other.parameters.items() if self.of.parameters.get(name) != level}
             shown = Selection(
                 allocator=other.allocator if other.allocator != self.of.allocator else (),
+                sync=other.sync if other.sync != self.of.sync else "",
+                machine=other.machine if other.machine != self.of.machine else "",
                 threads=other.threads if other.threads != self.of.threads else None,
                 parameters=changed,
             )

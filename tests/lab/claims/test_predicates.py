@@ -12,7 +12,7 @@ from loam_lab.claims import evaluate, predicates, values
 from loam_lab.claims.predicates import FAILS, HOLDS, OPEN
 from loam_lab.claims.values import Evidence
 from loam_lab.model.cell import Cell
-from loam_lab.model.claim import Predicate
+from loam_lab.model.claim import Predicate, Selection
 from loam_lab.statistics import contrasts
 from loam_lab.statistics.intervals import Interval
 
@@ -296,3 +296,12 @@ def test_values_that_share_no_block_are_undecided() -> None:
     one, other = (values.Observed("x of " + name, {name: 1.0}, {}, "1") for name in "ab")
     with pytest.raises(values.Undecided, match=r"^x of a / b: no block has both$"):
         predicates._ratio(one, other, predicates._above(1.0))
+
+
+def test_both_sides_of_a_comparison_are_told_apart_in_words() -> None:
+    pools = Selection(group="g", allocator=("pool",), sync="htm-lock", machine="sim:mppa16", threads=2)
+    assert pools.words() == "pool htm-lock 2T on sim:mppa16"
+    by_lock = Predicate(kind="ratio_above", of=pools, to=Selection(sync="global-lock"), limit=1.2)
+    assert by_lock.words() == "ratio_above: first metric of pool htm-lock 2T on sim:mppa16 / global-lock > 1.2"
+    elsewhere = Predicate(kind="ratio_below", of=pools, to=Selection(machine="sim:host", threads=1))
+    assert elsewhere.words().endswith(" / 1T on sim:host < 1")
