@@ -162,9 +162,9 @@ def test_few_pages_are_touched_before_they_are_needed(library: Path, tmp_path: P
         )
 
     idle = faults(library)
-    # Variables, the heap for threads that have none yet, code, constants: 5. With one such heap per composition it was 8.
+    # Variables, the heap for threads that have none, code, constants: 5. With one such heap per composition: 8.
     assert idle - faults(nothing) <= 7, "a process that never allocates"
-    # The page map and other tables, two pages of the thread's heap, the block: 9. It was 15 when the whole heap was cleared.
+    # The page map and other tables, two pages of the heap, the block: 9. When the whole heap was cleared: 15.
     assert faults(library, "block") - idle <= 12, "the first block"
 
 
