@@ -173,7 +173,7 @@ class Stocks {
       if (stock.next < begins_[c] || stock.next > ends_[c] || *ends_[c] != nullptr)
         return "K1: a stock ends with a null";
       if (stock.low < begins_[c] || stock.low > ends_[c] || stock.first < begins_[c] || stock.first > stock.low)
-        return "K5: a stock has room for what its low-water mark asks for";
+        return "K5: a stock's array is as long as its low-water mark needs";
       for (void* const block : blocks(c))
         if (block == nullptr || !is_block(c, static_cast<const FreeBlock*>(block)))
           return "K1: a stock holds blocks of its class";

@@ -80,8 +80,7 @@ void* noted(void* block, unsigned number) noexcept {
 // Returns the newest block that the attempt has taken from a stock.
 void put_newest_back(Descriptor& d, void* entry) noexcept {
   platform::Stock& stock = lent_stocks(d).all[number_above(entry) - 1];
-  LOAM_ASSERT(stock.next[-1] == block_of(entry),
-              "T5: a part gives a block back that is not the newest one of its stock");
+  LOAM_ASSERT(stock.next[-1] == block_of(entry), "T5: a part returns a block that is not the newest one of its stock");
   --stock.next;
   ++d.statistics.blocks_freed;
 }
