@@ -24,7 +24,7 @@ add_executable(loam-corruption "${CMAKE_SOURCE_DIR}/lab/probe/corruption.c")
 target_compile_options(loam-corruption PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin -Wno-use-after-free
                        -Wno-free-nonheap-object)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE INTERNAL "")
-# Frees memory and rests, to see what stays.
+# Frees its memory, then sleeps: how much stays resident?
 add_executable(loam-idle "${CMAKE_SOURCE_DIR}/lab/probe/idle.c")
 target_compile_options(loam-idle PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} idle=loam-idle CACHE INTERNAL "")

@@ -70,7 +70,7 @@ class PlainAccess {
     --live_;
   }
 
-  // Counts blocks that others have created, less those destroyed, for an access policy with an allocation of its own.
+  // Adds to the count of live blocks, for an access policy that allocates in its own way.
   static void count(std::int64_t blocks) noexcept { live_ += blocks; }
 
   // Adds this thread's count to the process's: call at thread exit.

@@ -1,8 +1,8 @@
-// What a process keeps of the memory that it freed while it rests, with whatever allocator serves it.
-//   idle BYTES MIB SECOND...   allocates so many MiB in blocks of one size, writes each of them, frees all, and from then on
-//                              only sleeps; prints the resident KiB so many seconds after the last free, less those
-//                              before the first block
-// Between the last free and the last look it calls no function that allocates: many an allocator gives memory back in a call.
+// How much memory an idle process keeps after it freed everything, under the allocator that serves it.
+//   idle BYTES MIB SECOND...   allocates MIB in blocks of BYTES, writes each block, frees all, and then only sleeps.
+//                              Prints the resident KiB at each SECOND after the last free, less those before the first
+//                              block.
+// After the last free it calls no function that allocates, because many allocators return memory in a later call.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const size_t bytes = (size_t)atol(argv[1]), count = ((size_t)atol(argv[2]) << 20) / bytes;
-  // Not from the allocator: a table of pointers would be a long block beside the short ones.
+  // The table of pointers does not come from the allocator: it would be a long block beside the short ones.
   const size_t table_bytes = count * sizeof(char*);
   char** const blocks = mmap(NULL, table_bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (blocks == MAP_FAILED) return 3;

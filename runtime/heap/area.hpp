@@ -1,5 +1,5 @@
-// Area: 256 MiB of addresses of which spans are made, and what is known of each span. All of it lies apart from the
-// blocks: nothing of the heap's own is in a user's pages but words of free blocks.
+// Area: 256 MiB of addresses that are divided into spans, with the metadata of each span. The metadata lies outside of
+// the area: in users' pages the heap writes only words of free blocks.
 #pragma once
 
 #include "runtime/heap/geometry.hpp"
@@ -40,7 +40,7 @@ struct Area {
   std::byte* base = nullptr;  // a multiple of kAreaBytes
   std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
   std::uint32_t hint = 0;     // no unit before it is free
-  Area* next = nullptr;       // the one that was made after it
+  Area* next = nullptr;       // the area that was made after this one
   UnitBits<kUnitsOfArea> used;
   UnitBits<kUnitsOfArea> once_used;  // so far
   // Of units that are not used: backed by memory; and so already when the decay looked last.

@@ -1,22 +1,24 @@
-// Arrivals: a heap's own blocks that other threads freed, until they serve again or go to their slabs.
-//   A class that runs out takes its inbox in one exchange; what came in *waits*, and serves a batch at a time. Of a batch
-//   that waits the first block alone is touched: the lines lie in the caches of the threads that freed it, and to walk
-//   many thousand such blocks takes as long as to hand them out. The batch that came first serves first: its lines are
-//   the ones most likely to have left those caches for one that threads share.
+// Arrivals: a heap's own blocks that other threads freed, until malloc uses them again or they go to their slabs.
+//   When the list of a class is empty, the owner takes all batches out of the class's inbox in one exchange. These
+//   batches *wait*: malloc uses one after the other as a list. The owner touches only the first block of a waiting
+//   batch. The other blocks' lines lie in the caches of the threads that freed them, and reading through thousands of
+//   such blocks takes as long as handing them out. The batch that came first is used first, because its lines are most
+//   likely to have moved from those caches into one that threads share.
 //
-//   An inbox that held few blocks is passed by once: the class takes from its slabs, and more may come meanwhile. A thread
-//   that looked each time would take its inbox's line from the senders for a batch or two, and get blocks whose lines the
-//   senders still have.
+//   If an inbox held few blocks (less than kFew), the owner does not look there the next time: the class takes blocks
+//   from its shelf or slabs, and more may come meanwhile. If the owner looked each time, it would take the inbox's line
+//   from the senders for a batch or two, and get blocks whose lines the senders still have.
 //
-//   What waits serves nobody else, so it is bounded. Where more came than kWaitingBytesMax, all of it goes to the slabs.
-//   So does what lies in an inbox or waits while nobody asks for its class: give_unclaimed() gives what it has seen
-//   before.
+//   Waiting blocks are of use to no other class or thread, so their number is bounded. If more than kWaitingBytesMax
+//   came at once, all of them go to the slabs. Blocks of a class that the thread does not allocate also go there, from
+//   the inbox and from the waiting batches: give_unclaimed() gives those that it saw at its last look.
 //
-//   Cost: a batch is some stores; a look at all classes once in kEmptiedUntilLook inboxes, and before a slab is made.
+//   Cost: some stores for each batch; a look at all classes for each kEmptiedUntilLook emptied inboxes, and when slabs
+//   of new memory are made.
 //
-//   When not: a thread that makes no call at all keeps everything, until it ends.
+//   When not: a thread that makes no call at all keeps all these blocks until it ends.
 //
-//   A1 a class is unclaimed if something of it had arrived when give_unclaimed() looked last, and none has served since.
+//   A1 a class is unclaimed if it had arrivals when give_unclaimed() looked last, and none of them was used since.
 #pragma once
 
 #include "runtime/heap/remote.hpp"
@@ -30,7 +32,7 @@
 
 namespace loam::heap {
 
-// Here and below: give(c, first) gives a list of blocks of a class to their slabs.
+// In this class, give(c, first) gives a list of blocks of class c to their slabs.
 template <SizeClasses Classes>
 class Arrivals {
  public:
@@ -39,7 +41,7 @@ class Arrivals {
   static constexpr std::uint64_t kFew = 256;
 
   Inbox& inbox(unsigned c) noexcept { return inboxes_[c]; }
-  // The same by the word of the page map. Inboxes are as long as the steps in which it counts classes.
+  // The same inbox, found by a word of the page map. An inbox is as long as the distance of two classes' words.
   Inbox& inbox_of(PageMap::Word word) noexcept {
     static_assert(sizeof(Inbox) == kWordStep);
     return *reinterpret_cast<Inbox*>(reinterpret_cast<std::byte*>(inboxes_.data()) + word % kHeapAlignment);
@@ -48,7 +50,7 @@ class Arrivals {
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
 
-  // Whether to ask take(): once not, where the inbox held few blocks the last time.
+  // Whether to call take(). If the inbox held few blocks the last time, the answer is no once.
   bool wanted(unsigned c) noexcept {
     if (!waiting_[c].empty()) return true;
     if ((few_ & bit_of(c)) == 0) return !inboxes_[c].empty();
@@ -56,7 +58,7 @@ class Arrivals {
     return false;
   }
 
-  // A batch of the class, if there are any. most: bytes that may wait. none: more came, and went to the slabs
+  // Takes a batch of the class. most: bytes that may wait. returns no blocks where more came, which went to the slabs
   template <class Give>
   [[gnu::noinline]] BlockList take(unsigned c, Key key, std::size_t most, Give give) noexcept {
     unclaimed_ &= ~bit_of(c);
@@ -93,14 +95,14 @@ class Arrivals {
     }
   }
 
-  // Blocks that came so far.
+  // The number of blocks that came so far.
   std::uint64_t blocks() const noexcept {
     std::uint64_t sum = 0;
     for (const Inbox& inbox : inboxes_) sum += inbox.blocks();
     return sum;
   }
 
-  // The batches that wait of a class, as Chain::for_each().
+  // Visits the waiting batches of a class, as Chain::for_each() does.
   template <class Visit>
   const char* for_each_waiting(unsigned c, Visit visit) const noexcept {
     return waiting_[c].for_each(place_of(c), visit);
@@ -121,7 +123,7 @@ class Arrivals {
   std::array<Chain, Classes::kClasses> waiting_{};
   std::uint64_t unclaimed_ = 0;  // A1: a bit for each class
   std::uint64_t few_ = 0;        // a bit for each class whose inbox held few blocks the last time
-  unsigned emptied_ = 0;         // inboxes, so far
+  unsigned emptied_ = 0;         // inboxes emptied so far
   alignas(platform::kApartBytes) std::array<Inbox, Classes::kClasses> inboxes_{};
 };
 

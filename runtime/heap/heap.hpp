@@ -28,7 +28,8 @@ namespace loam::heap {
 template <class C>
 class Lending;
 
-// The heap of threads that have none yet, one for all compositions: the linker's work on it touches its page.
+// The heap for threads that have none yet. All compositions share one, because the dynamic linker writes to it and so
+// touches its page.
 template <class ThreadHeap>
 inline constinit ThreadHeap nobodys_heap{};
 

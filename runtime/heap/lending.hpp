@@ -1,8 +1,9 @@
-// Lending: what a heap does for its threads' transactions (platform/stock.hpp says what these do with it).
-//   Cost: what comes back after a commit is about as long as a free; a lot of blocks is taken out of a list by reading
-//   their links, which a malloc of each would do as well. For hardware attempts the first byte of each page of a block is
-//   written once more, as it comes.
-//   When not: hardened heaps and those with samples watch every call. They lend nothing, and transactions call malloc.
+// Lending: lends a thread's stocks to its transactions (platform/stock.hpp has the interface).
+//   Cost: a block that returns after a commit takes about as many instructions as a free. A lot of blocks is taken from
+//   a list by reading their links, as a malloc of each would do. If a stock has a low-water mark, one byte of each page
+//   of a block is written when the block is added.
+//   When not: hardened heaps, and those with samples, check every call. They lend nothing, and transactions call
+//   malloc.
 #pragma once
 
 #include "runtime/heap/heap.hpp"
@@ -44,9 +45,9 @@ class Lending {
     return add_lot(c, Stocks::lot_of(c));
   }
 
-  // Between attempts: fills a stock that was lent up to its low-water mark; raises that first if a hardware attempt has found
-  // the stock empty although it was full to the mark. returns false where there is no memory, or the mark is as high as it
-  // gets
+  // Between attempts: fills a lent stock up to its low-water mark. If a hardware attempt has found the stock empty
+  // although it was full up to the mark, raises the mark first. returns false where there is no memory, or the mark
+  // cannot rise further
   [[gnu::noinline]] static bool refill(const platform::Stock& stock, bool was_short) noexcept {
     Stocks& stocks = *own().stocks();
     const unsigned c = stocks.class_of(stock);
@@ -73,7 +74,7 @@ class Lending {
     std::array<void*, Stocks::kLotMax> lot;
     std::uint32_t count = own().take_listed(c, lot.data(), most);
     if (count == 0) {
-      // Its list is filled on the way.
+      // Heap::take() also fills the list of the class.
       lot[0] = Heap::take(c);
       if (lot[0] == nullptr) return false;
       count = 1 + own().take_listed(c, &lot[1], most - 1);

@@ -1,21 +1,21 @@
 // Remote free: blocks that a thread frees and another thread's heap owns.
-//   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019); ours are of one class and serve as
-//   they come: the owner walks none of them.
+//   Source batches to the owner's queue, as in snmalloc (Lietar et al., ISMM 2019). Ours have blocks of one class, so a
+//   batch is a free list for the owner, which does not read through it.
 //
 //   Outbox: the freeing thread collects blocks by owner and class in 64 slots; a batch is 32 blocks or at most 16 KiB.
 //   All but the first block of a batch are added in few instructions. The freeing thread waits for cache lines that
 //   other threads have written; with fewer instructions per block, it waits for more lines at the same time (ADR 0020).
 //
-//   Inbox: a stack of batches for each class, pushed by anyone, emptied by the owner in one exchange.
+//   Inbox: a stack of batches for each class. Any thread pushes; the owner empties it in one exchange.
 //
-//   Chain: what the owner took. Of a batch it touches the first block alone.
+//   Chain: the batches that the owner took out of an inbox. It touches only the first block of each batch.
 //
 //   Cost: a free is 43 instructions, a batch one compare-and-swap and one addition.
 //   When not: a sender that stops keeps at most 31 blocks a slot until it ends.
 //
-//   R1 blocks of a batch are of one owner and class, linked with the owner's key up to an end, and count as out in
-//   their slab.
-//   R2 a slot that collects for a word has one block or more, and room for another.
+//   R1 blocks of a batch are of one owner and class, linked with the owner's key; the last link is the end of the list.
+//   They count as out in their slab.
+//   R2 a slot that collects for a word of the page map has one block or more, and room for another.
 //   R3 in a sent batch the chain word of the first block holds the next batch and the length.
 #pragma once
 
@@ -33,11 +33,11 @@ namespace loam::heap {
 
 using Batch = BlockList;
 
-// The word of a sent batch's first block that holds the next batch and the length: the third one, so that the block's
-// mark goes on saying that it is free. Blocks of 16 bytes, which have two words, lose their mark for it.
+// The word of a sent batch's first block that holds the next batch and the length. It is the third word, so the mark in
+// the second word still says that the block is free. Blocks of 16 bytes have only two words and lose their mark.
 enum class ChainWord : unsigned { mark = 1, third = 2 };
 
-// Batches of one class that were sent: as they come out of an inbox the last one first.
+// Sent batches of one class. When they come out of an inbox, the batch that was sent last is the first one.
 class Chain {
  public:
   Chain() noexcept = default;
@@ -45,7 +45,7 @@ class Chain {
 
   bool empty() const noexcept { return first_ == nullptr; }
 
-  // Takes out the first batch. Its first block's mark is right again, and the next batch's first block is on its way.
+  // Takes out the first batch. Restores the mark of its first block, and prefetches the next batch's first block.
   Batch pop(Key owner, ChainWord place) noexcept {
     const Batch batch = batch_at(first_, place);
     first_ = below(first_, place);
@@ -54,7 +54,7 @@ class Chain {
     return batch;
   }
 
-  // The other way round. returns how many blocks there are; of each batch the first one is touched
+  // Reverses the order of the batches. returns the number of blocks. Touches only the first block of each batch
   std::uint64_t turn(ChainWord place) noexcept {
     FreeBlock* turned = nullptr;
     std::uint64_t blocks = 0;
@@ -96,7 +96,7 @@ class Chain {
   FreeBlock* first_ = nullptr;
 };
 
-// What was sent to a heap of one class.
+// The batches of one class that were sent to a heap.
 class Inbox {
  public:
   bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }  // a hint
@@ -112,7 +112,7 @@ class Inbox {
     blocks_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
   }
 
-  // All that was sent so far. For the owner.
+  // Takes all batches that were sent so far. For the owner.
   Chain take_all() noexcept {
     if (empty()) return {};
     LOAM_POINT("heap.taking");
@@ -126,12 +126,12 @@ class Inbox {
 
  private:
   std::atomic<FreeBlock*> top_{nullptr};
-  std::atomic<std::uint64_t> blocks_{0};  // beside top_: who adds has the line
+  std::atomic<std::uint64_t> blocks_{0};  // beside top_: a thread that adds has just written this line
 };
 static_assert(kAddressBits + 16 < 64, "an address and a length fit into one word");
 
-// Batches that a thread collects for other heaps. Send: send(word, batch), which pushes the batch into the inbox that
-// the word names.
+// Batches that a thread collects for other heaps. Send is called as send(word, batch): it pushes the batch into the
+// inbox that the word names.
 template <class Owner>
 class Outbox {
  public:
@@ -177,14 +177,14 @@ class Outbox {
   }
 
  private:
-  static constexpr PageMap::Word kNone = 1;  // no slab's word, nor what the map has where nothing of ours is
+  static constexpr PageMap::Word kNone = 1;  // not the word of a slab, and not the word of a unit that is not ours
 
   struct alignas(32) Slot {
     PageMap::Word word;
     FreeBlock* first;            // nullptr: the slot collects nothing
-    std::uint32_t room, length;  // blocks that are still missing, and that it will have
+    std::uint32_t room, length;  // blocks that are still missing; blocks of the full batch
   };
-  // A slot of zeros collects nothing either, but the one in which the word 0 is looked for.
+  // A slot of zeroes collects nothing either, except the slot that the word 0 leads to.
 
   // Classes of one owner get slots of their own.
   static constexpr unsigned index_of(PageMap::Word word) noexcept {

@@ -128,7 +128,7 @@ class Shelf {
   }
 
   std::array<Row, Classes::kClasses> rows_;
-  std::array<std::size_t, 2> bytes_;  // of middling blocks the second
+  std::array<std::size_t, 2> bytes_;  // [0]: of all other blocks, [1]: of middling blocks
   std::array<BlockList, kBegins[Classes::kClasses]> lists_;
 };
 

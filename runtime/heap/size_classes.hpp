@@ -43,8 +43,9 @@ struct FourPerDoubling {
 
   static constexpr std::size_t bytes_of(unsigned c) noexcept { return kBytes[c]; }
 
-  // Units of a slab: at least seven blocks, so that little is lost at its end. Of 4160 bytes two: the beginnings of the blocks
-  // of one would lie in less than half of the first level's sets, and a hardware transaction could write 150 of them, not 250.
+  // Units of a slab. It has at least seven blocks, so that little is lost at its end. Slabs of blocks of 4160 bytes
+  // have two units: in slabs of one unit the blocks would begin in less than half of the first-level cache's sets, and
+  // a hardware transaction could write 150 of them instead of 250.
   static constexpr unsigned units_of(unsigned c) noexcept {
     const std::size_t bytes = kBytes[c];
     return bytes < 4160 ? 1 : bytes <= 8256 ? 2 : bytes <= 16448 ? 4 : 8;

@@ -40,7 +40,7 @@ class Slabs {
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
-  // grown(): slabs of new memory were made; may give blocks back
+  // grown(): called after slabs of new memory were made; it may give blocks back.
   template <class Grown>
   BlockList take(unsigned c, Key owner, Grown grown) noexcept {
     Class& own = classes_[c];
@@ -156,7 +156,7 @@ class Slabs {
       next = slab->next;
       make_slab(*slab, c, owner);
     }
-    if (is_new) grown();  // a slab that is whole stays, whatever comes back
+    if (is_new) grown();  // whatever it gives back, the class keeps a whole slab
     return made;
   }
 

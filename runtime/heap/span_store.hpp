@@ -328,7 +328,7 @@ class BitmapSpans {
       of_address_[address_of(found.base) >> kAreaShift] = area;
       Area** end = &first_;
       while (*end != nullptr) end = &(*end)->next;
-      platform::compiler_barrier();  // S4: the child of a fork finds areas that are there
+      platform::compiler_barrier();  // S4: the child of a fork finds only areas that are complete
       *end = area;
       return area;
     }
@@ -386,7 +386,7 @@ class BitmapSpans {
 
   static inline constinit sync::OwnedLock lock_{};
   static inline constinit Purge purging_{};
-  static inline constinit Area* first_ = nullptr;        // the others by next, in the order in which they were made
+  static inline constinit Area* first_ = nullptr;        // the others follow by `next`, in the order of their making
   static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes
   static inline constinit std::uint64_t purged_units_ = 0;
   static inline constinit std::atomic<std::uint64_t> ticked_ns_{0};

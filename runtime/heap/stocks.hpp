@@ -1,20 +1,21 @@
-// Stocks: blocks of a heap's own that lie ready for its thread's transactions (platform/stock.hpp says what these do).
-//   For each plain class an array of pointers. Blocks come from the heap's lists, a lot at a time, and from frees after
-//   commits, one at a time. They serve transactions alone; malloc gets them when memory is short, and other threads when the
-//   thread ends.
+// Stocks: free blocks of a heap that are reserved for its thread's transactions (platform/stock.hpp has the interface).
+//   A stock is an array of pointers, for each class up to 32 KiB. Blocks come from the heap's lists, a lot at a time,
+//   and from frees after commits, one at a time. Only transactions use them. malloc gets them when memory is short, and
+//   other threads when the thread ends.
 //
 //   The end of the array is fixed. A lot is added at the end: the pointers before it move down, those of the running
 //   attempt's blocks included. So after an abort these blocks lie in front of the remaining ones.
 //
-//   A hardware attempt can fetch nothing. For it a stock has a low-water mark, so many blocks before the array's end, and is
-//   filled up to it between attempts. The mark is 0 until an attempt has found the stock empty, and doubles each time that
-//   this happens to a stock that was full to it. All pages of blocks that come to such a stock are touched first.
+//   A hardware attempt cannot add blocks to a stock. So a stock has a low-water mark, a number of blocks, and is filled
+//   up to it between attempts. The mark is 0 until a hardware attempt has found the stock empty. It doubles each time
+//   that an attempt empties a stock that was full up to the mark. All pages of blocks that are added to a stock with a
+//   mark are touched first.
 //
-//   Cost: a block that comes back is two stores and the comparison with `first`; a lot moves as many pointers as the
-//   running attempt has taken, and the array doubles where that is more than it holds.
+//   Cost: a freed block is two stores and the comparison with `first`. A lot moves as many pointers as the running
+//   attempt has taken; if this is more than the array holds, the array doubles.
 //
-//   When not: an attempt that takes a million blocks and aborts leaves them in the stock until malloc_trim(). So does a
-//   hardware transaction with its mark.
+//   When not: after an aborted attempt of a million blocks, the stock holds a million blocks until malloc_trim(). After
+//   a large hardware transaction, it holds as many blocks as its mark says.
 //
 //   K1 and K5 as in platform/stock.hpp; [next, end) are blocks of the class that were carved, begin <= kept.
 #pragma once
@@ -37,10 +38,10 @@ template <SizeClasses Classes>
 class Stocks {
  public:
   static constexpr unsigned kStocked = platform::kStocks;
-  // Of the word of a unit with blocks of the first class without a stock, xor the owner.
+  // The lowest offset without a stock. An offset is the word of a block's unit, xor the owner's address.
   static constexpr PageMap::Word kOffsetsEnd = kStocked * kWordStep;
 
-  // Blocks that frees fill a class up to, and as many as come at once.
+  // Frees put a block onto the stock only while it has fewer blocks than most_of(c). lot_of(c): blocks of one lot.
   static constexpr std::uint32_t most_of(unsigned c) noexcept {
     const std::size_t bytes = Classes::bytes_of(c), least = std::clamp<std::size_t>(kLongBytesMax / bytes, 4, 16);
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytesMax / bytes, least, kMost));
@@ -48,7 +49,7 @@ class Stocks {
   static constexpr std::uint32_t kLotMax = 64;
   static constexpr std::uint32_t lot_of(unsigned c) noexcept { return most_of(c) / 2; }
 
-  // The highest low-water mark: no processor keeps track of more lines in a transaction, and a block is one at least.
+  // The highest low-water mark. No processor can track more lines in a transaction, and a block is at least one line.
   static constexpr std::uint32_t ready_max_of(unsigned c) noexcept {
     return static_cast<std::uint32_t>(
         std::clamp<std::size_t>(kReadyBytesMax / Classes::bytes_of(c), kMost, kReadyMost));
@@ -93,7 +94,7 @@ class Stocks {
     return true;
   }
 
-  // Adds blocks behind all others; memory(bytes): for a longer array. returns false where there is none
+  // Adds blocks behind all others. memory(bytes): gets memory for a longer array. returns false where there is none
   template <class Memory>
   bool add(unsigned c, std::span<void* const> blocks, Memory memory) noexcept {
     platform::Stock& stock = table_.all[c];
@@ -112,21 +113,21 @@ class Stocks {
 
   // ---- for hardware attempts, between them ----
 
-  // What the last attempt took stays taken.
+  // From here on the blocks that the last attempt took are no longer put back.
   void forget_attempt(unsigned c) noexcept {
     platform::Stock& stock = table_.all[c];
     stock.kept = stock.next;
     stock.attempt = platform::kNoAttempt;
   }
 
-  // Blocks that the stock lacks to its low-water mark.
+  // The number of blocks by which the stock is below its low-water mark.
   std::size_t missing(unsigned c) const noexcept {
     const platform::Stock& stock = table_.all[c];
     return stock.next > stock.low ? static_cast<std::size_t>(stock.next - stock.low) : 0;
   }
 
-  // Raises the mark, after an attempt has found the stock empty, if it was full to the mark when that began. returns false
-  // where the mark is as high as it gets, or there is no memory
+  // Call after an attempt has found the stock empty. Raises the mark if the stock was full up to it when the attempt
+  // began. returns false where the mark cannot rise further, or there is no memory
   template <class Memory>
   bool raise(unsigned c, Memory memory) noexcept {
     platform::Stock& stock = table_.all[c];
@@ -142,7 +143,8 @@ class Stocks {
     return true;
   }
 
-  // Empties all of them: take(class, block). What the running attempt has taken stays the attempt's. Low-water marks are 0.
+  // Empties all stocks, and sets their marks to 0: calls take(class, block). Blocks that the running attempt has taken
+  // stay with the attempt.
   template <class Take>
   void empty(Take take) noexcept {
     for (unsigned c = 0; c < kStocked; ++c) {
@@ -171,7 +173,7 @@ class Stocks {
       if (stock.next < begins_[c] || stock.next > ends_[c] || *ends_[c] != nullptr)
         return "K1: a stock ends with a null";
       if (stock.low < begins_[c] || stock.low > ends_[c] || stock.first < begins_[c] || stock.first > stock.low)
-        return "K5: a stock has room for what its low-water mark asks for";
+        return "K5: a stock's array is as long as its low-water mark needs";
       for (void* const block : blocks(c))
         if (block == nullptr || !is_block(c, static_cast<const FreeBlock*>(block)))
           return "K1: a stock holds blocks of its class";
@@ -206,14 +208,15 @@ class Stocks {
 
   bool has_mark(unsigned c) const noexcept { return table_.all[c].low != ends_[c]; }
 
-  // Has the system back all pages of a free block. The heap's two words at its beginning are written already.
+  // Touches all pages of a free block, so that the system backs them. The first page is backed already: the heap has
+  // written the block's first two words.
   static void touch(unsigned c, void* block) noexcept {
     const std::uintptr_t begin = address_of(block), end = begin + Classes::bytes_of(c);
     for (std::uintptr_t page = (begin | (platform::kPageBytes - 1)) + 1; page < end; page += platform::kPageBytes)
       *reinterpret_cast<volatile std::byte*>(page) = std::byte{0};
   }
 
-  // An array twice as long. The old one is lost: all of them together are shorter than the new one.
+  // Makes the array twice as long. The old array is lost: all old arrays together are shorter than the new one.
   template <class Memory>
   bool lengthen(unsigned c, Memory memory) noexcept {
     platform::Stock& stock = table_.all[c];

@@ -1,8 +1,9 @@
-// ThreadHeap: what one thread allocates from, without locks and without atomic instructions.
-//   A list of free blocks per class, popped by malloc and pushed by free; behind it blocks borrowed from other heaps,
-//   own blocks that others freed (arrivals), a shelf of full lists, and the slabs. Blocks of other heaps that are not
-//   borrowed leave by the outbox.
-//   Cost: malloc 16 and free 21 instructions. What malloc hands out was fetched when the block before was handed out.
+// ThreadHeap: the heap of one thread, without locks and without atomic instructions.
+//   It has a list of free blocks per class: malloc pops, free pushes. When a list is empty, blocks come from those
+//   borrowed from other heaps, from the arrivals (own blocks that other threads freed), from the shelf of full lists,
+//   and from the slabs. Freed blocks of other heaps are borrowed, or leave by the outbox.
+//   Cost: malloc 16 and free 21 instructions. malloc prefetches the next block, so a block is in the cache when it is
+//   handed out.
 //
 //   When not: a thread that frees far more than it ever allocates keeps a full shelf until it ends.
 //
@@ -63,7 +64,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::always_inline]] void* pop_class(unsigned c) noexcept { return pop(lists_[c]); }
 
   // Takes a block back, of the unit with this word. returns false where the block is not this heap's or marked as free
-  // Here and below: send(word, batch) pushes a batch into the inbox that the word of its units names.
+  // Here and below: send(word, batch) pushes a batch into an inbox. The word of the batch's units names this inbox.
   template <class Send>
   [[gnu::always_inline]] bool push(FreeBlock* block, PageMap::Word word, Send send) noexcept {
     return (word ^ key()) < sizeof lists_ && block->mark != key() && push_unmarked(block, word, send);
@@ -121,7 +122,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give_here(list.first, c, send);
   }
 
-  // Gives what other threads have freed to the slabs.
+  // Gives all blocks that other threads have freed to the slabs.
   template <class Send>
   void receive(Send send) noexcept {
     arrivals_.give_all(key(), to_slabs(send));
@@ -151,7 +152,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   Inbox& inbox(unsigned c) noexcept { return arrivals_.inbox(c); }
-  // Pushes a batch of units with this word, of this heap.
+  // Pushes a batch into this heap's inbox. word: of the units in which the batch's blocks lie.
   void arrive(PageMap::Word word, Batch batch) noexcept {
     arrivals_.inbox_of(word).push(batch, Arrivals<Classes>::place_of(class_of(word)));
   }
@@ -303,18 +304,18 @@ class alignas(kHeapAlignment) ThreadHeap {
     return *reinterpret_cast<List*>(reinterpret_cast<std::byte*>(lists_.data()) + offset);
   }
 
-  // What may wait of what others freed, in bytes. Blocks that serve by address wait as far as a list is long.
+  // How many bytes of blocks that other threads freed may wait in a chain. Blocks that serve by address: one full list.
   std::size_t waiting_max(unsigned c) const noexcept {
     return slabs_.is_by_address(c) ? static_cast<std::size_t>(batch_of(c)) * Classes::bytes_of(c)
                                    : Arrivals<Classes>::kWaitingBytesMax;
   }
 
-  // To their slabs, and what is borrowed to its owners.
+  // Gives own blocks to their slabs, and borrowed ones to their owners.
   template <class Send>
   [[gnu::noinline]] void give(FreeBlock* first, unsigned c, Send send) noexcept {
     give_here(first, c, send);
   }
-  // The same where long blocks come every few frees.
+  // The same, inlined: a free of long blocks calls it often.
   template <class Send>
   [[gnu::always_inline]] void give_here(FreeBlock* first, unsigned c, Send send) noexcept {
     slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
@@ -368,7 +369,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   unsigned cpu = 0;  // the processor on which it was left, while it is idle
 
  private:
-  // The last member and the longest: what is not used of it is in pages that nobody touches (zeroed.hpp).
+  // The last member and the longest. Unused rows lie in pages that nobody touches (zeroed.hpp).
   alignas(platform::kApartBytes) Shelf<Classes> shelf_;
 };
 

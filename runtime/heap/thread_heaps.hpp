@@ -63,7 +63,7 @@ class ThreadHeaps {
     heap->thread.store(0, std::memory_order_relaxed);
   }
 
-  // Into the inbox that the word of the blocks' units names.
+  // Pushes a batch into the inbox that the word of its blocks' units names.
   static void send(PageMap::Word word, Batch batch) noexcept {
     Heap* const owner = Heap::owner_of(word);
     owner->arrive(word, batch);

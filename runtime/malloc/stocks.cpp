@@ -8,7 +8,7 @@ using loam::malloc::Lending;
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Also 0 where another library stands in front of this one, which would miss what never comes to it.
+// Also returns 0 if another library's malloc is in front of this one: that library would not see these allocations.
 int loam_malloc_lend(loam::platform::Stocks** user) {
   if (user == nullptr) {
     Lending::end();

@@ -1,15 +1,15 @@
-// provision: how an allocator with private pools and the one who runs transactions agree on what happens where a pool
-// cannot serve a transaction: the attempt aborts, the pool is provided outside of it, the transaction begins again.
-//   The allocator defines the three functions; they are missing in a process whose allocator knows nothing of them.
-//   hardware attempt  the allocator aborts it with code_of(bytes); who began it sees the code, calls
-//                     loam_provision(bytes_of(code)) and begins again
-//   software attempt  malloc returns null, and loam_provision_wanted() says how much; who runs the attempt rolls it back,
-//                     calls loam_provision() and begins again. Before that it has told the allocator how to ask whether
-//                     the calling thread is in such an attempt: loam_provision_watch().
-//   Where another thread holds the pool (a thief, heap/pool/manager.hpp), a hardware attempt ends with kPoolHeld: it begins
-//   again, in hardware.
-//   Where nothing is left, loam_provision() leaves a note, and malloc of the next attempt fails for good: out of memory
-//   reaches the program once, as an error of the transaction.
+// provision: the protocol between an allocator with private pools and the transactional memory. If a pool cannot serve
+// an attempt, the attempt aborts, the pool is refilled outside of it, and the transaction begins again.
+//   The allocator defines the three functions; they are missing in a process with another allocator.
+//   hardware attempt  the allocator aborts it with provision_code(bytes). The transactional memory sees the code, calls
+//                     loam_provision(provision_bytes(code)) and begins again.
+//   software attempt  malloc returns null, and loam_provision_wanted() returns the bytes. The transactional memory
+//                     rolls the attempt back, calls loam_provision() and begins again. By loam_provision_watch() it has
+//                     told the allocator before how to ask whether the calling thread is in such an attempt.
+//   If another thread holds the pool because it steals from it (heap/pool/manager.hpp), the allocator aborts a hardware
+//   attempt with kPoolHeld. The transaction then begins again, in hardware.
+//   If no memory is left, loam_provision() notes this, and malloc in the next attempt fails: so the program gets the
+//   error once, as an error of the transaction.
 //   Source  Carle, Papagiannopoulou, Bahar, Herlihy, Moreshet: the memory manager of paper 003, section 2.1.
 #pragma once
 
@@ -46,7 +46,7 @@ constexpr unsigned provision_code(std::size_t bytes) noexcept {
 constexpr std::size_t provision_bytes(unsigned code) noexcept { return std::size_t{1} << (code - kProvisionCode); }
 static_assert(provision_bytes(provision_code(4096)) == 4096 && provision_bytes(provision_code(4097)) == 8192);
 
-// Ends the hardware attempt that the caller is in. A processor takes the code from the instruction: one for each.
+// Aborts the hardware attempt that the caller is in. The code is part of the instruction, so each code has its own one.
 inline void abort_for_provision(std::size_t bytes) noexcept {
   const unsigned code = provision_code(bytes);
   [code]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {

@@ -37,7 +37,7 @@ void Limbo::make_room(std::size_t wanted) noexcept {
   while (capacity_ - blocks() - proposed_ < wanted && can_grow()) {
     const std::size_t had = capacity_;
     grow_or_die();
-    // Entries may lie there already: what is written is what was read.
+    // Touches the new pages. They may hold entries already, so each byte is written with the value that was read.
     const auto begin = reinterpret_cast<std::uintptr_t>(ring_ + had),
                end = reinterpret_cast<std::uintptr_t>(ring_ + capacity_);
     for (std::uintptr_t at = begin; at < end; at = (at | (platform::kPageBytes - 1)) + 1) {

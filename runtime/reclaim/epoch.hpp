@@ -178,8 +178,8 @@ class Domain {
   void accept(Limbo& limbo) noexcept { limbo.accept(); }
   void withdraw(Limbo& limbo) noexcept { limbo.withdraw(); }
   void withdraw_to(Limbo& limbo, std::size_t kept) noexcept { limbo.withdraw_to(kept); }
-  // Before a hardware transaction, which can neither ask the system nor touch a page for the first time: so many proposals
-  // need neither, as far as the list can grow.
+  // Before a hardware transaction, which can neither call the system nor touch a page for the first time: makes room
+  // for this number of proposals, as far as the list can grow.
   void make_room(Limbo& limbo, std::size_t wanted) noexcept { limbo.make_room(wanted); }
 
   // Call after retiring, outside any read section, holding nothing that a reader may wait for: frees a few ripe blocks,

@@ -112,11 +112,11 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // -- logs -----------------------------------------------------------------------------------------------------------
   Log<Orec*> reads;  // entries are records' addresses: 8 bytes each
   Log<WriteEntry> writes;
-  Log<void*> allocated;             // the attempt's new blocks that came from no stock, or of parts (memory.hpp)
+  Log<void*> allocated;             // the attempt's new blocks that came from no stock, and its parts' (memory.hpp)
   Log<const Word*> read_addresses;  // blame only: the word behind each entry of `reads`
 
-  std::uint64_t stocks_taken = 0;  // a bit for each stock that an attempt since the last abort has taken from
-  std::uint64_t stocks_used = 0;   // the same of hardware attempts that committed since these stocks were last filled
+  std::uint64_t stocks_taken = 0;  // a bit for each stock from which attempts have taken blocks since the last abort
+  std::uint64_t stocks_used = 0;   // the same for hardware attempts that committed since these stocks were last filled
 
   Contention contention;
   Part* part = nullptr;                   // the innermost part that can be undone

@@ -1,4 +1,4 @@
-"""What libloam-malloc.so keeps while a process rests, and what it gets out of a tight limit of addresses."""
+"""How much freed memory libloam-malloc.so keeps in an idle process, and how much it gets under a limit of addresses."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def idle() -> Path:
 
 
 def rests(program: Path, library: Path, size: int, seconds: int, **settings: str) -> tuple[float, float]:
-    """Resident MiB above those at the start, right after the last free of 100 MiB, and some seconds later."""
+    """Resident MiB right after the last free of 100 MiB, and some seconds later, less those at the start."""
     at_once, later = malloc_idle.rest(program, [library], settings, size, 100, [0, seconds])
     return at_once, later
 

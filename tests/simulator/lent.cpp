@@ -1,9 +1,10 @@
-// Allocation in hardware transactions on a simulated machine, where the process's malloc lends its blocks or does not.
-//   hybrid|elided made|held BYTES COUNT TIMES THREADS   TIMES times each thread runs a transaction that writes the first word of
-//       COUNT blocks of BYTES. made: the transaction makes them, and a second one frees them. held: they are the thread's
-//       own and were there before: the same transaction without allocation.
-//       prints commits= hardware= provided= (aborts to have a stock filled) of the first transactions, aborts= of all,
-//       wrong= (blocks that do not hold what was written), lends= (whether malloc does)
+// Allocation in hardware transactions on a simulated machine, with a malloc that lends stocks or does not.
+//   hybrid|elided made|held BYTES COUNT TIMES THREADS
+//       Each thread runs TIMES transactions that write the first word of COUNT blocks of BYTES. made: the transaction
+//       allocates the blocks, and a second one frees them. held: the thread allocated them before, so the transaction
+//       does the same without allocation.
+//       Prints, of the first kind of transaction: commits=, hardware=, provided= (aborts so that a stock is filled); of
+//       all: aborts=, wrong= (blocks that do not hold what was written), lends= (whether malloc lends stocks).
 #include "runtime/platform/affinity.hpp"
 #include "runtime/platform/machine_simulated.hpp"
 #include "runtime/platform/stock.hpp"
@@ -76,7 +77,7 @@ void work(const Plan& plan, Counts& counts) {
   std::vector<std::int64_t*> blocks(plan.count);
   if (!plan.makes)
     for (auto& block : blocks) block = static_cast<std::int64_t*>(std::malloc(plan.bytes));
-  Way::run([](auto) {});  // the thread is known from now on
+  Way::run([](auto) {});  // attaches the thread
   for (std::uint64_t time = 1; time <= plan.times; ++time) {
     const auto value = [time](std::size_t i) { return static_cast<std::int64_t>(time << 20 | i); };
     const tm::Statistics begun = Way::counted();

@@ -11,7 +11,7 @@
 
 namespace loam::workloads {
 
-// The accesses of a section: plain ones, and memory that an aborted attempt gives back by itself.
+// The accesses of a section: plain reads and writes, and allocations that an abort undoes by itself.
 class ElidedAccess : public structures::PlainAccess {
  public:
   explicit ElidedAccess(tm::hardware::Section& section) noexcept : section_(&section) {}

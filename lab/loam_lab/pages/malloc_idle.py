@@ -1,9 +1,9 @@
-"""docs/performance/malloc-idle.md: what each allocator keeps of freed memory while the process rests.
+"""docs/performance/malloc-idle.md: how much freed memory each allocator keeps while the process is idle.
 
     ./loam page malloc-idle [--allocator NAME,...] [--size BYTES,...] [--mib N] [--jobs N] [--page FILE]
 
-Runs lab/probe/idle.c once for each size of block and each allocator, several at a time: they sleep.  Where loam is among
-the allocators it has a second row, with the thread that LOAM_MALLOC_BACKGROUND=1 starts.
+Runs lab/probe/idle.c once for each size of block and each allocator, several processes at a time, because they mostly
+sleep.  loam has a second row, with the helper thread that LOAM_MALLOC_BACKGROUND=1 starts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from loam_lab.setup import build
 SIZES = (64, 1024, 16384, 100_000, 1_000_000, 10_000_000, 100_000_000)
 MOMENTS_S = (0, 1, 3, 10, 30)
 MIB = 400
-# So many processes at a time, each with MIB of memory at first.
+# Processes at a time; each has MIB of memory at first.
 JOBS = 8
-# Those of them that are installed, or were built before.
+# Measured by default, as far as they are installed or were built before.
 DEFAULT = (
     "loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc",
 )  # fmt: skip
@@ -37,7 +37,7 @@ Rests = dict[int, dict[str, Sequence[float]]]
 
 
 def program() -> Path:
-    """The program that frees and rests, built."""
+    """Builds the program that frees its memory and sleeps."""
     return Path(build.ensure_built(["idle"])["libraries"]["idle"])
 
 
@@ -45,7 +45,7 @@ def rest(
     executable: Path, libraries: Sequence[str | Path], environment: Mapping[str, str], size: int,
     mib: int, moments_s: Sequence[int],
 ) -> list[float]:  # fmt: skip
-    """Resident MiB above those before the first block, so many seconds after the last block was freed.
+    """Resident MiB at each of these seconds after the last free, less those before the first block.
 
     libraries: what is preloaded; environment: variables on top of this process's
     raises: LoamError if the program fails
@@ -62,7 +62,7 @@ def rest(
 
 
 def installed() -> list[str]:
-    """Those of DEFAULT that can be loaded on this machine; ours is built."""
+    """The allocators of DEFAULT that can be loaded on this machine. Builds ours first."""
     building.ensure_own(["loam"])
     found = []
     for name in DEFAULT:
@@ -76,7 +76,7 @@ def installed() -> list[str]:
 
 
 def measure(allocators: Sequence[str], sizes: Sequence[int], mib: int, jobs: int) -> Rests:
-    """Every size under every allocator.
+    """Measures every size under every allocator.
 
     raises: LoamError if one cannot be loaded, or the program fails under it
     """
@@ -89,7 +89,7 @@ def measure(allocators: Sequence[str], sizes: Sequence[int], mib: int, jobs: int
         rows[name] = (loaded.libraries, loaded.environment)
         if name == "loam":
             rows[HELPED] = (loaded.libraries, {**loaded.environment, **HELP})
-    console.note(f"{len(rows) * len(sizes)} processes rest for {max(MOMENTS_S)} s, {jobs} at a time ...")
+    console.note(f"{len(rows) * len(sizes)} processes sleep for {max(MOMENTS_S)} s, {jobs} at a time ...")
     with ThreadPoolExecutor(jobs) as pool:
         waiting = {
             (size, row): pool.submit(rest, executable, libraries, environment, size, mib, MOMENTS_S)
@@ -102,13 +102,13 @@ def measure(allocators: Sequence[str], sizes: Sequence[int], mib: int, jobs: int
 def page(rests: Rests, mib: int) -> str:
     """A table for each size of block."""
     lines = [
-        "# Memory of a process that rests", "",
+        "# Memory of an idle process", "",
         "```", "./loam page malloc-idle     measures and writes this page", "```", "",
-        f"A process allocates {mib} MiB in blocks of one size, writes all of them, frees all of them in the same order, and",
-        "from then on only sleeps (`lab/probe/idle.c`). The columns are seconds after the last free. The cells are resident MiB",
-        "above those before the first block. One process each; **bold**: the least of a column.", "",
-        f"*{HELPED}*: `LOAM_MALLOC_BACKGROUND=1`. Without it, loam gives blocks over 32 KiB back at once, and shorter ones",
-        "in a later call, which this process does not make ([when](../internals/heap.md#memory)).", "",
+        f"A process allocates {mib} MiB in blocks of one size, writes all blocks, frees them in the same order, and then only",
+        "sleeps (`lab/probe/idle.c`). The cells are resident MiB at some times after the last free, in seconds. The resident",
+        "memory before the first block is subtracted. Each row is one process; **bold** is the least of a column.", "",
+        f"*{HELPED}* has `LOAM_MALLOC_BACKGROUND=1`. Without it, loam returns blocks over 32 KiB to the system at once,",
+        "and shorter blocks in a later call, which this process does not make ([details](../internals/heap.md#memory)).", "",
     ]  # fmt: skip
     for size, rows in rests.items():
         least = [min(row[moment] for row in rows.values()) for moment in range(len(MOMENTS_S))]
@@ -117,7 +117,7 @@ def page(rests: Rests, mib: int) -> str:
             "| --- |" + " ---: |" * len(MOMENTS_S),
         ]
         for name, row in rows.items():
-            # Half a MiB apart is the same: code that ran for the first time is in it.
+            # A difference below half a MiB counts as none: code that ran for the first time can explain it.
             cells = [
                 f"**{kept:.0f}**" if kept < best + 0.5 else f"{kept:.0f}" for kept, best in zip(row, least, strict=True)
             ]

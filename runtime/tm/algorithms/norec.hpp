@@ -208,7 +208,7 @@ struct Norec {
     RedoLog redo;
     Log<WordRead> words;
     Log<PartRead> parts;
-    Log<void*> abandoned;  // entries of Descriptor::allocated, of parts that were taken back
+    Log<void*> abandoned;  // entries of Descriptor::allocated, of parts that were undone
     std::size_t abandoned_count;
   };
 

@@ -70,7 +70,7 @@ void run_handlers_aside(Descriptor& d) noexcept;
 // The start of a closed part in the logs of allocated blocks, released blocks and handlers.
 struct Mark {
   std::uint64_t allocated;
-  platform::Stocks* stocks;  // of whom it is a part: a part takes from them by another way (it may be taken back alone)
+  platform::Stocks* stocks;  // of the surrounding attempt: a part, which can be undone alone, takes blocks another way
   std::size_t proposals;
   std::size_t handlers;
 };

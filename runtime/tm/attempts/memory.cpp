@@ -60,7 +60,7 @@ void provide(Descriptor&) noexcept { loam_provision(loam_provision_wanted()); }
 
 namespace {
 
-// Those that are lent, also while a part runs.
+// The stocks that are lent to the thread, even while a part runs.
 platform::Stocks& lent_stocks(const Descriptor& d) noexcept {
   platform::Stocks* stocks = d.stocks;
   for (const Part* part = d.part; part != nullptr; part = part->around) stocks = part->mark.stocks;
@@ -77,21 +77,20 @@ void* noted(void* block, unsigned number) noexcept {
   return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(block) | std::uintptr_t{number + 1} << kAddressBits);
 }
 
-// The newest block that the attempt has taken from a stock goes back to it.
+// Returns the newest block that the attempt has taken from a stock.
 void put_newest_back(Descriptor& d, void* entry) noexcept {
   platform::Stock& stock = lent_stocks(d).all[number_above(entry) - 1];
-  LOAM_ASSERT(stock.next[-1] == block_of(entry),
-              "T5: a part gives a block back that is not the newest one of its stock");
+  LOAM_ASSERT(stock.next[-1] == block_of(entry), "T5: a part returns a block that is not the newest one of its stock");
   --stock.next;
   ++d.statistics.blocks_freed;
 }
 
-// Stocks that the attempt has taken from go back to where it began.
+// Resets each stock from which the attempt has taken blocks to its position at the start of the attempt.
 void put_back(Descriptor& d) noexcept {
   platform::Stocks* const stocks = &lent_stocks(d);
   for (; d.stocks_taken != 0; d.stocks_taken &= d.stocks_taken - 1) {
     platform::Stock& stock = stocks->all[static_cast<std::size_t>(std::countr_zero(d.stocks_taken))];
-    if (stock.attempt != d.statistics.commits) continue;  // by attempts that have committed since
+    if (stock.attempt != d.statistics.commits) continue;  // its bit is of an attempt that has committed
     d.statistics.blocks_freed += static_cast<std::uint64_t>(stock.next - stock.kept);
     stock.next = stock.kept;
     stock.attempt = platform::kNoAttempt;

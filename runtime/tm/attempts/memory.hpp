@@ -1,12 +1,12 @@
 // Transactional malloc and free on top of the process's allocator.
 //   allocate  returns a new block, which an abort takes back. Sizes are rounded up to 16 bytes, the granule of shadow
 //             records.
-//   Stocks    Where the process's malloc lends its blocks (platform/stock.hpp), those up to 32 KiB are taken from there: an
-//             abort moves one pointer back for each size that the attempt has taken, however many blocks that were. Other
-//             blocks come from malloc and are kept in a log: an abort frees them one by one, the newest first. What is
-//             released goes to the stock, once it is quiescent.
-//   Parts     Blocks of a part that can be taken back alone are in that log as well, with the number of their stock. They go
-//             back one by one, the newest first, each into the place from which it was taken.
+//   Stocks    If the process's malloc has stocks of free blocks (platform/stock.hpp), blocks up to 32 KiB come from
+//             these. An abort moves one pointer back for each size, however many blocks the attempt has taken. Other
+//             blocks come from malloc and are kept in a log: an abort frees them one by one, the newest first. A
+//             released block goes to its stock once it is quiescent.
+//   Parts     A closed part can be undone alone. So its blocks are in this log, too, with the numbers of their stocks.
+//             They return one by one, the newest first, each to the place from which it was taken.
 //   release   takes effect only if the attempt commits, and then after quiescence: the block stays readable and is not
 //             reused until every attempt that was running at the commit has ended.
 //   Pools     An allocator with private pools may refuse a block to an attempt: the attempt then aborts, the pool is
@@ -55,7 +55,7 @@ void watch_attempts() noexcept;
 
 static_assert(platform::kStocks <= 64, "Descriptor::stocks_taken has a bit for each");
 
-// From here on an abort takes back what the attempt takes of this stock.
+// Notes the position of this stock: an abort resets it to this position.
 [[gnu::always_inline]] inline void begin_taking(Descriptor& d, platform::Stock& stock, unsigned number) noexcept {
   if (stock.attempt == d.statistics.commits) return;
   stock.attempt = d.statistics.commits;  // no commit has been since: the attempt, or one before it that aborted
@@ -63,7 +63,7 @@ static_assert(platform::kStocks <= 64, "Descriptor::stocks_taken has a bit for e
   d.stocks_taken |= std::uint64_t{1} << number;
 }
 
-// Of the stock with this number (platform::stock_of). nullptr: it is empty
+// Takes a block from the stock with this number (platform::stock_of). nullptr: the stock is empty
 [[gnu::always_inline]] inline void* take(Descriptor& d, unsigned number) noexcept {
   platform::Stock& stock = d.stocks->all[number];
   void* const block = *stock.next;
@@ -75,33 +75,35 @@ static_assert(platform::kStocks <= 64, "Descriptor::stocks_taken has a bit for e
   return block;
 }
 
-// The stock is empty, or a part runs: fills it if need be, and takes. nullptr: there is no memory for it
+// For an empty stock, and for parts: fills the stock if it is empty, and takes a block. nullptr: there is no memory
 void* restock_and_take(Descriptor& d, unsigned number);
 
-// What the stocks of a part are to its allocations: empty, so that each comes by restock_and_take(), which notes the block.
+// Stocks that are always empty. A part uses them, so each of its allocations calls restock_and_take(), which notes the
+// block in the log.
 inline constinit platform::Stocks stocks_of_parts = platform::empty_stocks(1);
 inline platform::Stocks* stocks_within(platform::Stocks* around) noexcept {
   return around->units == 0 ? around : &stocks_of_parts;
 }
 
-// An entry of Descriptor::allocated: a block, and above its address 0, or 1 and the number of the stock that a part took it
-// from.
+// An entry of Descriptor::allocated is a block's address. The bits above it are 0, or one more than the number of the
+// stock from which a part took the block.
 inline constexpr unsigned kAddressBits = 48;
 inline bool is_of_stock(const void* entry) noexcept {
   return reinterpret_cast<std::uintptr_t>(entry) >> kAddressBits != 0;
 }
 
-// An entry of a part that was taken back, at the end of the attempt: where that aborts, what came from stocks is back already.
+// Frees an entry at the end of the attempt: one of a part that was undone, or any entry of an aborted attempt. If the
+// attempt aborts, blocks from stocks are not freed, because they are back already.
 void free_entry(void* entry, bool committed);
 
-// Keeps an entry of Descriptor::allocated.
+// Adds an entry to Descriptor::allocated.
 [[gnu::always_inline]] inline void note(Descriptor& d, void* entry) noexcept {
   d.allocated.begin()[d.allocated_count] = entry;
   if (++d.allocated_count == d.allocated.capacity()) [[unlikely]]
     d.allocated.full();
 }
 
-// From malloc, to be freed by an abort.
+// Takes a block from malloc. An abort frees it.
 [[gnu::always_inline]] inline void* allocate_logged(Descriptor& d, std::size_t bytes) {
   void* const block = rounded(bytes) < bytes ? nullptr : std::malloc(rounded(bytes));
   if (block == nullptr) [[unlikely]]
@@ -116,7 +118,7 @@ void* allocate_beside(Descriptor& d, std::size_t bytes);
 template <bool kBlame>
 [[gnu::always_inline]] inline void* allocate(Descriptor& d, std::size_t bytes) {
   void* block;
-  // Asked first, so that this costs transactions over another malloc three instructions and no call.
+  // Checked first, so that transactions over another malloc pay three instructions for this, and no call.
   if (bytes <= platform::kStockBytesMax && d.stocks->units != 0) {
     const unsigned number = platform::stock_of(bytes);
     block = take(d, number);
@@ -143,7 +145,7 @@ void free_to_stock(void* block) {
   if (!platform::put(*d.stocks, kStock, block)) give_back.load(std::memory_order_relaxed)(block);  // relaxed: see there
 }
 
-// Of long blocks the heap itself looks at the pages, where hardware attempts need them backed.
+// Longer blocks go to their stock by the heap's own function, which touches their pages if hardware attempts need that.
 inline constexpr std::size_t kShortBytesMax = 1024;
 
 template <std::size_t kBytes>

@@ -5,8 +5,8 @@
 
 namespace loam::tm::hardware {
 
-// Empty if they work; otherwise the reason in words. The variable LOAM_HTM=off switches them off. Tries transactions
-// the first time that it is asked: firmware and hypervisors list them and abort them all.
+// Empty if they work; otherwise the reason in words. The variable LOAM_HTM=off switches them off. The first call tries
+// some transactions, because some firmware and hypervisors announce them and then abort all of them.
 std::string_view reason_against() noexcept;
 
 inline bool available() noexcept { return reason_against().empty(); }

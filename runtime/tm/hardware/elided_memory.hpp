@@ -1,11 +1,14 @@
-// elided_memory: malloc and free of elided sections (elision.hpp), with blocks that malloc lends where it does (lent.hpp).
-//   allocate  takes from a stock: an abort leaves no trace. Under the lock malloc serves where the stock is empty.
-//   release   is done after the section: its free writes into no list that others look at, and takes no lock. There is nobody
-//             to wait for: an attempt that may still read the block has read what the section has written, and aborts.
-//   Where malloc lends nothing both are the process's malloc and free, within the section.
-//   Cost      an entry of a log for each block that is freed, and a look at one word before each section.
-//   When not  sections that free more than kFreedMax blocks: the rest is freed within. A section within another one would take
-//             its log: they need two of these.
+// elided_memory: malloc and free of elided sections (elision.hpp). Blocks come from the stocks that malloc lends
+// (lent.hpp).
+//   allocate  takes a block from a stock, and the hardware undoes this at an abort. If the stock is empty and the
+//             section runs under the lock, the block comes from malloc.
+//   release   frees the block after the section. So the section takes no lock for it, and writes to no list that other
+//             threads read. It need not wait for quiescence: an attempt that may still read the block has also read
+//             what the section has written, and aborts.
+//   If malloc lends nothing, both call the process's malloc and free within the section.
+//   Cost      a log entry for each freed block, and a load and a comparison before each section.
+//   When not  sections that free more than kFreedMax blocks: they free the others within the section. Nested sections
+//             need an object of this class each, because they would overwrite each other's log.
 #pragma once
 
 #include "runtime/platform/cache_line.hpp"
@@ -22,7 +25,7 @@ namespace loam::tm::hardware {
 
 class Section;
 
-// Of a thread: make it thread_local. end_thread() before the thread ends.
+// Each thread needs its own: make it thread_local. Call end_thread() before the thread ends.
 class alignas(platform::kApartBytes) ElidedMemory {
  public:
   static constexpr std::uint32_t kFreedMax = 512;
@@ -37,7 +40,7 @@ class alignas(platform::kApartBytes) ElidedMemory {
   // After it.
   inline void end(const Section& section) noexcept;
 
-  // Blocks that the thread's sections have made, less those that they freed.
+  // The number of blocks that the thread's sections have allocated, less those that they have freed.
   std::int64_t live() const noexcept { return live_; }
   std::int64_t take_live() noexcept { return std::exchange(live_, 0); }
 
@@ -56,27 +59,27 @@ class alignas(platform::kApartBytes) ElidedMemory {
     attached_ = true;
     if (loam_malloc_lend == nullptr || loam_malloc_lend(&stocks_) == 0) return;
     abort_for_stock(platform::kStocks);
-    // An attempt that meets a page for the first time aborts.
+    // Touches the log's pages, because an attempt that touches a page for the first time aborts.
     for (void*& block : freed_) const_cast<void* volatile&>(block) = nullptr;
   }
 
   platform::Stocks* stocks_ = &platform::no_stocks;
-  std::uint64_t used_ = 0;  // stocks that sections have taken from since these were last filled
+  std::uint64_t used_ = 0;  // a bit for each stock from which sections have taken blocks since it was last filled
   bool attached_ = false;
   std::int64_t live_ = 0;
-  std::array<void*, kFreedMax> freed_{};  // by the running section
+  std::array<void*, kFreedMax> freed_{};  // the log: blocks that the running section has freed
 };
 
-// What a section allocates and frees by. Lies on the stack of who runs it.
+// By this a section allocates and frees. It lies on the stack of the thread, so an abort resets it.
 class Section {
  public:
   explicit Section(ElidedMemory& memory) noexcept
       : memory_(&memory), stocks_(memory.lends() ? &memory.stocks() : nullptr) {}
 
-  // The section begins, or begins once more.
+  // Call at each start of the section.
   void begin(bool in_hardware) noexcept { in_hardware_ = in_hardware; }
 
-  // nullptr: malloc has none
+  // nullptr: malloc has no memory
   [[gnu::always_inline]] void* allocate(std::size_t bytes) noexcept {
     ++live_;
     if (stocks_ == nullptr || bytes > platform::kStockBytesMax) return std::malloc(bytes);
@@ -96,14 +99,14 @@ class Section {
  private:
   friend class ElidedMemory;
 
-  // The stock is empty.
+  // For an empty stock.
   void* allocate_without(unsigned number, std::size_t bytes) const noexcept {
     if (in_hardware_) abort_for_stock(number);
     return std::malloc(bytes);
   }
 
   ElidedMemory* memory_;
-  platform::Stocks* const stocks_;  // nullptr: malloc lends nothing. Here, so that an attempt touches no line to ask
+  platform::Stocks* const stocks_;  // nullptr: malloc lends nothing. A copy, so that an attempt need not load memory_'s
   bool in_hardware_ = false;
   std::uint32_t freed_ = 0;
   std::int64_t live_ = 0;

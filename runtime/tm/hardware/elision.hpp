@@ -1,15 +1,17 @@
 // elision: a critical section as a hardware transaction, under a lock where that does not work.
 //   Source      Rajwar and Goodman, "Speculative lock elision", MICRO 2001; the retry policy: policy.hpp.
 //   Guarantees  mutual exclusion as if the lock were held; no attempt ever sees a torn state, because the processor
-//               aborts it first. Publication and privatization safe. A body that runs under the lock is not taken back.
-//   Cost        begin, one load of the lock's line, commit: about three times an uncontended lock, and disjoint sections
-//               share no line that is written.
-//   When not    sections longer than a tenth of a millisecond or larger than the first-level cache: each costs a failed
-//               attempt, and then it is a lock. Sections within sections of the same lock: the inner one would wait for it.
-//   The body    plain code. It may run several times, of which one takes effect. Its callers' locals that it changes go
-//               back on an abort. malloc and free are the process's: blocks of an aborted attempt never existed. An allocator
-//               with private pools may end the attempt, and is asked to provide before the next one.
-//   Memory      A body that takes a Section allocates from the stocks that malloc lends (lent.hpp), where it does.
+//               aborts it first. Publication and privatization safe. A body that runs under the lock cannot be undone.
+//   Cost        begin, one load of the lock's line, commit: about three times an uncontended lock. Disjoint sections
+//               write no common line.
+//   When not    sections longer than a tenth of a millisecond, or larger than the first-level cache: each costs a
+//               failed attempt and then takes the lock. Nested sections of the same lock: under the lock the inner one
+//               would wait for itself.
+//   The body    is plain code. It may run several times, but takes effect once. An abort also restores the local
+//               variables of its callers. It calls the process's malloc and free: after an abort, the blocks of the
+//               attempt were never allocated. An allocator with private pools may abort the attempt; it is then asked
+//               to provide memory before the next attempt.
+//   Memory      If malloc lends stocks, a body that takes a Section allocates from them (lent.hpp).
 #pragma once
 
 #include "runtime/tm/hardware/elided_memory.hpp"
@@ -23,7 +25,7 @@
 
 namespace loam::tm::hardware {
 
-// The method: f(in_hardware) is the section, provide(code) as provide() of lent.hpp.
+// Runs f(in_hardware) as an elided section. provide(code): as provide() of lent.hpp.
 template <class F, class Provide>
 [[gnu::always_inline]] inline auto elide_with(FallbackLock& lock, Statistics& statistics, Provide&& provide, F&& f) {
   using Result = std::invoke_result_t<F&, bool>;
@@ -67,7 +69,7 @@ template <class F>
   return elide_with(lock, statistics, provide, [&f](bool) { return f(); });
 }
 
-// The same of f(section), which allocates and frees by a Section. `memory`: of the calling thread
+// The same for f(section), which allocates and frees by a Section. `memory`: of the calling thread
 template <class F>
 [[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, ElidedMemory& memory, F&& f) {
   memory.begin();

@@ -18,7 +18,7 @@ namespace loam::tm::hardware {
 class alignas(platform::kApartBytes) FallbackLock {
  public:
   void lock() noexcept {
-    // An exchange writes, and would abort every attempt even if it fails: a look first.
+    // An exchange writes, and would abort every attempt even if it fails. So the lock is read first.
     do wait_until_free();
     while (state_.exchange(1, std::memory_order_acquire) != 0);  // fallback.A
   }
@@ -26,8 +26,8 @@ class alignas(platform::kApartBytes) FallbackLock {
 
   bool held() const noexcept { return state_.load(std::memory_order_acquire) != 0; }  // fallback.A
 
-  // Outside of an attempt: who tries again while the lock is held only aborts again, and falls back like the one before
-  // it (the lemming effect).
+  // Call outside of an attempt: an attempt that begins while the lock is held only aborts again, and its transaction
+  // falls back like the one before it (the lemming effect).
   void wait_until_free() const noexcept {
     sync::Backoff backoff;
     while (held()) backoff.wait();

@@ -1,8 +1,10 @@
 // Fit: whether the transactions of one place of a program fit into the hardware, as one thread has seen it.
-//   One that does not fit costs an attempt, which is lost, and then the whole transaction once more. Where that happened to
-//   the last ones, the next ones do not try: two of them, then six, then fourteen, at most kSkipMax. One that fits ends it.
+//   If a transaction does not fit, its hardware attempt is lost, and the whole transaction runs once more. If the last
+//   transactions did not fit, some of the next ones do not try hardware: two after two misses in a row, then six, then
+//   fourteen, at most kSkipMax. A transaction that fits ends this.
 //   Cost      a load and a comparison before an attempt.
-//   When not  a place of which every other transaction fits: it never gets that far, and loses an attempt each time.
+//   When not  a place where every other transaction fits: it never has two misses in a row, so each miss costs an
+//             attempt.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +27,14 @@ class Fit {
     if (misses_ != 0) [[unlikely]]
       misses_ = 0;
   }
-  // An attempt has ended for lack of room.
+  // An attempt has aborted because the hardware could not track its memory.
   void did_not_fit() noexcept {
     if ((std::uint32_t{2} << misses_) - 2 <= kSkipMax) ++misses_;
     skips_ = (std::uint32_t{1} << misses_) - 2;
   }
 
  private:
-  std::uint32_t misses_ = 0;  // in a row, as far as they count
+  std::uint32_t misses_ = 0;  // in a row; counted until skips_ reaches kSkipMax
   std::uint32_t skips_ = 0;   // transactions that will not try
 };
 

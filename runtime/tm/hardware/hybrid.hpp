@@ -3,12 +3,14 @@
 //   aborts it before anything is written back. A hardware commit that wrote changes the sequence number itself, but
 //   only while a software transaction runs, whose reads then validate. Without software transactions, disjoint hardware
 //   transactions write no common cache line.
-//   Source      Dalessandro et al., ASPLOS 2011; Riegel et al., SPAA 2011. The counter of software transactions: docs/adr.
+//   Source      Dalessandro et al., ASPLOS 2011; Riegel et al., SPAA 2011. The counter of software transactions:
+//               docs/adr.
 //   Guarantees  those of norec: opacity, publication and privatization safe. A hardware attempt never acts on a torn
 //               state, because the processor aborts it first.
-//   Memory      of an attempt: from the stocks that malloc lends, where it does (lent.hpp); else malloc is called.
-//   Cost        beside the hardware's: four loads for each attempt, one more where it wrote.
-//   Too large   Where the transactions of a place do not fit into the hardware, most of them do not try (fit.hpp).
+//   Memory      If malloc lends stocks, hardware attempts take blocks from them (lent.hpp); otherwise they call malloc.
+//   Cost        besides the hardware's: four loads for each attempt, one more if it wrote.
+//   Too large   If the transactions at a place of the program do not fit into the hardware, most of them do not try it
+//               (fit.hpp).
 //   When not    transactions that mostly fall back: each software commit aborts all hardware attempts.
 // Why software sees no inconsistent state
 //   H1  An attempt that committed while `software` was 0 had this word in its read set. So every software transaction
@@ -45,7 +47,7 @@
 
 namespace loam::tm::hardware {
 
-// What a hardware attempt has done, on the stack of who runs it.
+// The state of a hardware attempt. It lies on the stack of the thread, so an abort resets it.
 struct Attempt {
   platform::Stocks* stocks;  // nullptr: malloc lends nothing
   Taken taken{};
@@ -78,7 +80,8 @@ class PlainTx {
     static_assert(std::is_trivially_destructible_v<T>);
     memory::release(*d_, object, sizeof(T), memory::kDeleterOf<sizeof(T)>);  // H4
   }
-  // Where there is no memory, the software transaction says so: an exception could not leave the attempt.
+  // If there is no memory, the attempt aborts, and the software transaction reports it: an exception cannot leave a
+  // hardware attempt.
   [[gnu::always_inline]] void* allocate(std::size_t bytes) const noexcept {
     ++attempt_->taken.blocks;
     if (attempt_->stocks == nullptr || bytes > platform::kStockBytesMax) return call_malloc(bytes);
@@ -104,7 +107,7 @@ class PlainTx {
   Attempt* attempt_;
 };
 
-// Software transactions that run, alone on their lines.
+// The number of running software transactions, alone on its lines.
 struct alignas(platform::kApartBytes) SoftwareCount {
   std::atomic<std::uint64_t> value{0};
 };
@@ -134,16 +137,16 @@ class Hybrid {
       return Software::read_only(body);
   }
 
-  // What an attempt is made of, for who begins one by other means (runtime/itm).
+  // The parts of an attempt, for code that begins attempts in another way (runtime/itm).
 
   // Whether a software commit writes back, or a transaction runs alone. An attempt reads it first (H3).
   static bool must_wait() noexcept {
     return norec_sequence.now.load(std::memory_order_acquire) % 2 != 0 || serial::closed();
   }
-  // Whether a software transaction runs. Where an attempt has read it, it holds until that has committed.
+  // Whether a software transaction runs. If an attempt reads it, the answer holds until the attempt has committed.
   // relaxed: hybrid.A
   static bool beside_software() noexcept { return software.value.load(std::memory_order_relaxed) != 0; }
-  // The end of an attempt that wrote: software transactions have to look again (H2). returns whether there are any
+  // The end of an attempt that wrote: makes software transactions validate (H2). returns whether there are any
   [[gnu::always_inline]] static bool tell() noexcept {
     if (!beside_software()) return false;
     // relaxed: H2, the processor makes all of it visible at once
@@ -151,7 +154,7 @@ class Hybrid {
     norec_sequence.now.store(now + 2, std::memory_order_relaxed);
     return true;
   }
-  // An attempt has committed. told: what tell() said
+  // An attempt has committed. told: what tell() returned
   [[gnu::always_inline]] static void committed(Descriptor& d, bool told) noexcept {
     ++d.statistics.commits;
     ++d.statistics.hardware;
@@ -170,9 +173,9 @@ class Hybrid {
     Counted& operator=(const Counted&) = delete;
   };
 
-  static constexpr std::size_t kReleasedAtFirst = 64;  // by a thread's first transactions
+  static constexpr std::size_t kReleasedAtFirst = 64;  // room for the blocks that a thread's first transactions release
 
-  // Of the calling thread, for the place whose bodies are of this type.
+  // The Fit of the calling thread for the place in the program whose bodies have this type.
   template <class F>
   static Fit& fit_of() noexcept {
     static thread_local constinit Fit fit;

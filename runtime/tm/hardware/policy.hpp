@@ -1,8 +1,9 @@
 // policy: what a hardware attempt's abort means, and what to do next.
 //   Source     the counts by abort code that docs/hardware-transactions.md gives; Intel's manual, volume 1, chapter 16.
-//   A conflict may pass, so it is tried again at once. Too much memory never passes. A status of zero is an interrupt,
-//   a page fault, a system call, an instruction that cannot be in a transaction: one run outside touches the page or
-//   binds the symbol, so that is the cure for all of them.
+//   After a conflict the transaction tries again at once, because the conflict may be over. If it needs more memory
+//   than the hardware can track, no further try will help. A status of zero means an interrupt, a page fault, a system
+//   call, or an instruction that is not allowed in a transaction. In all these cases the transaction falls back once,
+//   because a run outside of the hardware touches the page or binds the symbol.
 #pragma once
 
 #include "runtime/platform/machine.hpp"
@@ -12,14 +13,14 @@
 
 namespace loam::tm::hardware {
 
-// Hardware attempts of one transaction before it falls back: of eight the last hardly ever aborts, and with one or two
-// a transaction falls back that a third try would commit.
+// Hardware attempts of one transaction before it falls back. The eighth attempt hardly ever aborts. With only one or
+// two, transactions would fall back that a third attempt would commit.
 inline constexpr unsigned kTriesMax = 8;
 
-// The code with which an attempt ends itself that finds the fallback taken.
+// The code with which an attempt aborts itself if another transaction holds the lock or writes back.
 inline constexpr std::uint8_t kFallbackTaken = 0x4c;
 
-// Codes below those of platform/provision.hpp: 0x80 + n asks that stock n be filled (lent.hpp).
+// Codes below those of platform/provision.hpp: 0x80 + n asks for stock n to be filled (lent.hpp).
 inline constexpr unsigned kRestockCode = 0x80;
 static_assert(kRestockCode + platform::kStocks <= platform::kProvisionCode && kFallbackTaken < kRestockCode &&
               platform::kPoolHeld < kRestockCode && platform::kPoolHeld != kFallbackTaken);
@@ -27,7 +28,7 @@ constexpr bool is_restock(unsigned code) noexcept {
   return code >= kRestockCode && code < kRestockCode + platform::kStocks;
 }
 
-// provide: have the allocator provide memory outside of the attempt (provide() in lent.hpp), then try again.
+// provide: let the allocator provide memory outside of the attempt (provide() in lent.hpp), then try again.
 enum class Next { try_again, wait_and_try_again, provide, fall_back };
 
 constexpr AbortCause cause_of(unsigned status) noexcept {

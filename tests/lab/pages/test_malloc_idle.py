@@ -1,4 +1,4 @@
-"""The page that says what allocators keep while a process rests."""
+"""The page that says how much freed memory each allocator keeps while a process is idle."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ LONG_MIB = (63, 64, 65, 200, 900)
 LONG_BLOCKS = f"print(sum(len(bytearray(m << 20)) for m in {LONG_MIB} for _ in range(20)))"
 
 
-# Prints its page faults so far, after one small block for each argument.
+# Allocates one small block for each argument, then prints the number of its page faults.
 FAULTS = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,9 +162,9 @@ def test_few_pages_are_touched_before_they_are_needed(library: Path, tmp_path: P
         )
 
     idle = faults(library)
-    # Variables, the heap of threads that have none, code, constants: 5; before there was one such heap, 8.
+    # Variables, the heap for threads that have none, code, constants: 5. With one such heap per composition: 8.
     assert idle - faults(nothing) <= 7, "a process that never allocates"
-    # The page map and its like, two pages of the thread's heap, the block: 9; with a heap that is cleared whole, 15.
+    # The page map and other tables, two pages of the heap, the block: 9. When the whole heap was cleared: 15.
     assert faults(library, "block") - idle <= 12, "the first block"
 
 

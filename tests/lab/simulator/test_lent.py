@@ -1,4 +1,4 @@
-"""Allocation in hardware transactions of a simulated machine: where malloc lends its blocks it adds hardly an abort, and two
+"""Allocation in hardware transactions of a simulated machine.  If malloc lends stocks, it adds few aborts and two cache
 lines."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_allocation_adds_hardly_an_abort(way: str, size: int) -> None:
 
 
 def least_lines(way: str, kind: str) -> int:
-    """Lines of the smallest first level, of one set, in which a transaction on one block commits."""
+    """Lines of the smallest first-level cache, of one set, in which a transaction on one block commits."""
     low, high = 1, 64  # it fits into `high`, and does not into `low`
     while high - low > 1:
         lines = (low + high) // 2

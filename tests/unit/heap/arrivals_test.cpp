@@ -1,4 +1,4 @@
-// Blocks that others freed: in which order they serve, and what becomes of those that nobody asks for.
+// Blocks that other threads freed: in which order malloc uses them, and where those go that the thread does not use.
 #include "runtime/heap/arrivals.hpp"
 
 #include "runtime/heap/compositions/loam.hpp"
@@ -22,7 +22,7 @@ constexpr auto free_all = tests::free_all<TestHeap>;
 constexpr auto verified = tests::verified<TestHeap>;
 std::uint64_t committed() { return TestHeap::statistics().committed_bytes; }
 
-// Whole batches, in this order.
+// Another thread frees the blocks in this order, and then ends, so that all its batches are sent.
 void free_elsewhere(const Blocks& blocks) {
   tests::in_a_thread<TestHeap>([&] { free_all(blocks); });
 }
@@ -36,7 +36,7 @@ std::size_t allocate_until(const std::byte* wanted, std::size_t bytes, Blocks& h
   return ~std::size_t{0};
 }
 
-// Blocks that were freed elsewhere in this order, in the order in which they serve.
+// returns the blocks in the order in which malloc uses them after another thread has freed them in this order
 Blocks as_they_serve(const Blocks& freed, std::size_t bytes) {
   const std::size_t all = (16u << 10) / FourPerDoubling::bytes_of(FourPerDoubling::class_of(bytes));
   const std::size_t batch = std::clamp<std::size_t>(all, 1, 32);
@@ -83,7 +83,7 @@ TEST(Arrivals, WhatIsMoreThanMayWaitGoesToItsSlabs) {
   const std::uint64_t before = committed();
   free_elsewhere(allocated(kBlocks, kBytes));
   EXPECT_GT(committed(), before + kBlocks * kBytes * 9 / 10) << "it lies in the inbox";
-  // What is left of the list that was carved last, and then the arrivals.
+  // First the rest of the list that was carved last is used, then the arrivals.
   const Blocks more = allocated(200, kBytes);
   EXPECT_LT(committed(), before + TestArrivals::kWaitingBytesMax);
   EXPECT_EQ(verified(), "");
@@ -108,7 +108,7 @@ TEST(Arrivals, WhatNobodyAsksForGoesBackWhileOthersServe) {
   Blocks others = allocated(4096, kOther);
   const std::uint64_t before = committed();
   free_elsewhere(allocated(kBlocks, kBytes));
-  // No slab is made: what serves is what came back.
+  // No slab is made: malloc uses the blocks that came back.
   for (unsigned round = 0; round < 3 * TestArrivals::kEmptiedUntilLook; ++round) {
     free_elsewhere(others);
     others = allocated(others.size(), kOther);

@@ -370,7 +370,7 @@ TEST(HeapDeathTest, MisusesOfOthersBlocksAreNamed) {
   EXPECT_DEATH(free_there({first, second, second}), "double free");
   EXPECT_DEATH(free_there({first, second + 8}), "interior in a block of 112 bytes");
   EXPECT_DEATH(free_there({first, &local}), "foreign");
-  // The first block of a batch that was sent, freed once more by its owner.
+  // The owner frees the first block of a sent batch once more.
   EXPECT_DEATH(
       {
         free_there({first, second});

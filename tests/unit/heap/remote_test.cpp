@@ -43,13 +43,13 @@ class Remote : public ::testing::Test {
   }
 
   std::vector<Sent> sent;
-  std::vector<PageMap::Word> words;  // what each was sent with
+  std::vector<PageMap::Word> words;  // the words with which the batches were sent
   std::function<void(PageMap::Word, const Batch&)> keep = [this](PageMap::Word word, const Batch& batch) {
     sent.push_back({Owner::owner_of(word), batch});
     words.push_back(word);
   };
   std::vector<FreeBlock> blocks{TestOutbox::kSlots * 32};
-  std::size_t used = 0, stride = 1;  // of blocks; 2: each has the length of two
+  std::size_t used = 0, stride = 1;  // in entries of `blocks`; stride 2: each block is two entries long
   Owner owners[2];
   TestOutbox outbox;
 };

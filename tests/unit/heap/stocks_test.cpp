@@ -1,4 +1,4 @@
-// Blocks that lie ready for a thread's transactions (stocks.hpp, lending.hpp), as who runs transactions uses them.
+// Blocks that are ready for a thread's transactions (stocks.hpp, lending.hpp), used as the transactional memory does.
 #include "runtime/heap/compositions/loam.hpp"
 #include "runtime/heap/lending.hpp"
 #include "tests/harness/child.hpp"
@@ -350,7 +350,7 @@ TEST(Stocks, ALotForWhichThereIsNoRoomGoesBack) {
   });
 }
 
-// Bytes of a block in pages that no memory is behind.
+// The number of bytes of a block that lie in pages without memory.
 std::size_t unbacked_bytes(const void* block, std::size_t bytes) {
   std::size_t sum = 0;
   for (std::uintptr_t at = address_of(block), end = at + bytes; at < end;) {
@@ -363,7 +363,7 @@ std::size_t unbacked_bytes(const void* block, std::size_t bytes) {
   return sum;
 }
 
-// In a child, whose heap has used no memory yet: what a stock without a mark holds shows that the test can fail.
+// In a child process, whose heap has used no memory yet. Blocks of a stock without a mark show that the test can fail.
 TEST(Stocks, WhatAMarkAsksForHasAllItsPagesBacked) {
   using RefusingLending = Lending<RefusingComposition>;
   tests::in_child([] {
@@ -384,7 +384,7 @@ TEST(Stocks, WhatAMarkAsksForHasAllItsPagesBacked) {
         ASSERT_TRUE(RefusingLending::refill(stock, true));
         EXPECT_EQ(unbacked(), 0u) << bytes;
       }
-      // A block that its user has not touched comes back.
+      // A block is freed whose user has not touched it.
       ASSERT_NE(*stock.next, nullptr);
       static_cast<FreeBlock*>(*stock.next)->mark = 0;
       ++stock.next;

@@ -1,5 +1,5 @@
-// Transactions of a process whose malloc lends its blocks (platform/stock.hpp). Sanitizers bring a malloc of their own, so
-// this process has a heap beside it that does: what is created comes from there, what is long from malloc.
+// Transactions of a process whose malloc lends stocks (platform/stock.hpp). Sanitizers have a malloc of their own. So
+// this process has a second heap, which lends stocks: created blocks come from there, and long blocks from malloc.
 #include "runtime/base/random.hpp"
 #include "runtime/heap/compositions/loam.hpp"
 #include "runtime/heap/lending.hpp"
@@ -24,7 +24,7 @@ using LentComposition = heap::LoamComposition<NoThreadsHook, DyingFaults>;
 using LentHeap = heap::Heap<LentComposition>;
 using Lends = heap::Lending<LentComposition>;
 
-// Restocks that are served before all others find no memory.
+// The number of restocks that succeed; all later ones find no memory.
 constinit std::atomic<int> restocks_served{1 << 30};
 
 }  // namespace
@@ -58,11 +58,11 @@ INSTANTIATE_TEST_SUITE_P(All, LentBlocksTest,
 
 std::string verified() { return tests::verified<LentHeap>(); }
 
-// Of blocks of different sizes, some of one class.
+// Sizes of blocks; some of them share a class.
 constexpr std::size_t kSizes[] = {0, 16, 24, 48, 100, 112, 130, 1000, 1024, 1025, 5000};
 std::size_t size_of(std::size_t i) { return kSizes[i % std::size(kSizes)]; }
 
-// Runs an attempt that allocates `count` blocks, fills them and is taken back. returns the blocks
+// Runs an attempt that allocates `count` blocks, fills them and aborts. returns the blocks
 template <class Driver>
 std::vector<void*> aborted_attempt(std::size_t count) {
   std::vector<void*> blocks(count);
@@ -150,7 +150,7 @@ TEST_P(LentBlocksTest, WhatIsDestroyedIsCreatedAgain) {
       seen.insert(node);
       Driver::update([&](auto& tx) { tx.destroy(node); });
     }
-    // As many as wait for quiescence at a time, and a lot or two.
+    // Only as many blocks are used as wait for quiescence at a time, and a lot or two.
     EXPECT_LT(seen.size(), 1000u);
     EXPECT_EQ(LentHeap::statistics().committed_bytes, committed);
     quiesce();
@@ -190,7 +190,7 @@ TEST_P(LentBlocksTest, ACancelledPartTakesItsOwnBlocksBackAlone) {
   });
 }
 
-// Kept and cancelled, one in another, in attempts that commit and that do not: each block is in one place, and none is lost.
+// Nested parts are kept or cancelled, in attempts that commit or abort: each block is in one place, and none is lost.
 TEST_P(LentBlocksTest, PartsAtRandomLoseNoBlockAndServeNoneTwice) {
   tests::in_variant(GetParam(), []<class Driver>() {
     base::Random random(11, 3);
@@ -365,7 +365,7 @@ TEST_P(LentBlocksTest, WhereNothingCanBeRestockedMallocServes) {
   });
 }
 
-// Threads that come and go, whose heap leaves before their transactions' descriptor does, and the other way.
+// Threads start and end. For some the heap is detached before the transactions' descriptor, for others after it.
 TEST_P(LentBlocksTest, ThreadsThatEndHandTheirStocksOver) {
   tests::in_variant(GetParam(), []<class Driver>() {
     static NodeLists lists;

@@ -1,5 +1,5 @@
-// Blocks of hardware attempts (lent.hpp, elided_memory.hpp), as plain code: an abort is the stock put back as it was. What
-// attempts themselves do is in tests/simulator/lent.cpp.
+// Blocks of hardware attempts (lent.hpp, elided_memory.hpp), in plain code: the tests restore a stock as an abort
+// would. tests/simulator/lent.cpp runs real attempts.
 #include "runtime/tm/hardware/lent.hpp"
 #include "runtime/heap/compositions/loam.hpp"
 #include "runtime/heap/lending.hpp"
@@ -55,7 +55,7 @@ struct LentBlocks : ::testing::Test {
   LentBlocks(const LentBlocks&) = delete;
   LentBlocks& operator=(const LentBlocks&) = delete;
 
-  // As an attempt that found it empty.
+  // Does what follows an attempt that found the stock empty.
   void fill(std::size_t bytes) { ASSERT_TRUE(provide(*stocks, kRestockCode + platform::stock_of(bytes))); }
 
   platform::Stocks* stocks = &platform::no_stocks;
@@ -146,7 +146,7 @@ void in_section(ElidedMemory& memory, F f) {
 TEST(ElidedMemoryTest, WhatASectionFreesComesBackOnceItHasEnded) {
   static thread_local ElidedMemory memory;
   void* first = nullptr;
-  in_section(memory, [&](Section& section) { first = section.allocate(100); });  // of malloc: the stock is empty
+  in_section(memory, [&](Section& section) { first = section.allocate(100); });  // from malloc: the stock is empty
   EXPECT_FALSE(LentHeap::covers(first));
   ASSERT_TRUE(memory.lends());
   ASSERT_TRUE(provide(memory.stocks(), kRestockCode + platform::stock_of(100)));
@@ -192,7 +192,7 @@ TEST(ElidedMemoryTest, TheNextSectionFindsItsStocksFilled) {
   memory.end_thread();
 }
 
-// More frees than the section keeps a log of, of blocks that malloc and other threads have made as well.
+// A section frees more blocks than its log holds. They come from malloc.
 TEST(ElidedMemoryTest, EveryBlockIsFreedOnceHoweverManyThereAre) {
   static thread_local ElidedMemory memory;
   constexpr std::size_t kBlocks = 3 * ElidedMemory::kFreedMax;
