@@ -170,7 +170,7 @@ void Heap::collect(Mutator& mutator, bool full, bool last) {
     if (full) {
       statistics_.log_bytes_at_full_max = std::max<std::uint64_t>(statistics_.log_bytes_at_full_max, log_bytes_);
       Collector(*this, true).run(last);
-      give_back_logs();  // also what held duplicates
+      give_back_logs();  // once more: the collection may have removed duplicates
     }
   }
   statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
@@ -179,7 +179,7 @@ void Heap::collect(Mutator& mutator, bool full, bool last) {
   world_.resume();
 }
 
-// While the world is stopped: no thread is about to take what is free.
+// Only while all other threads are stopped, so that none is about to take a free chunk.
 void Heap::give_back_logs() noexcept {
   for (Mutator* const mutator : world_.mutators()) {
     if (mutator->logs() == nullptr) continue;

@@ -28,8 +28,8 @@ class LogStore {
   // While the world is stopped: chunks that the collector moves, or a backend keeps.
   virtual void visit_chunks(LogBase&, Collector&) {}
   virtual void keep_chunks(LogBase&, const Backend&) {}
-  // While the world is stopped: memory outside of the heap in which no entry of this log lies, or of any log, goes to the
-  // system. returns the bytes that are still charged for it
+  // While the world is stopped: gives memory outside of the heap that contains no entry back to the system: memory of
+  // this log, or free memory of all logs. returns its size, which is still charged to the heap
   virtual std::size_t give_back(LogBase&) noexcept { return 0; }
 
  protected:

@@ -11,7 +11,7 @@ constexpr unsigned kInnerTries = 8;  // of nested transactions, before the outer
 constexpr unsigned kPollsPerValidation = 1024;
 constexpr unsigned kWaitRoundsMax = 1000;  // for an owner: it may not be running
 constexpr unsigned kBackoffLog2Max = 12;   // of the rounds
-// Of the addresses of a heap that has short reads: what 32 bits count.
+// The most steps of 8 bytes that a heap with short reads can have: a place has 32 bits.
 constexpr std::size_t kShortPlacesMost = std::size_t{1} << 32;
 
 std::size_t short_places_of(const Heap& heap, const TxSettings& settings) noexcept {
@@ -84,7 +84,7 @@ std::uint64_t Transaction::readable(const LocalBase& local) {
   }
 }
 
-// Of an object outside of the heap's own addresses, or where no read is short.
+// Enlists a read of an object that is not in the heap's own addresses, or of any object if no read is short.
 void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
   if (short_places_ != 0) return enlist_read_slow(local);
   reads_.next() = {local.object(), word};
@@ -92,7 +92,7 @@ void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
     grow(free_store_, reads_);
 }
 
-// Of an object of another attempt, a large one, or, without opacity, one that is newer than this attempt.
+// The object is owned by another attempt, or large, or, without opacity, newer than this attempt.
 void Transaction::enlist_read_slow(const LocalBase& local) {
   const std::uint64_t word = readable(local);
   if ((word & ~kEntryMask) == mine_) return;

@@ -196,7 +196,8 @@ class Transaction : private LogVisitor {
   // A word of a free object that is not newer than the snapshot; extends the snapshot or leaves the attempt otherwise.
   std::uint64_t readable(const LocalBase& local);
   Object* enlist_new(Object* object);
-  // In the heap's own addresses, if it is below short_places_.
+  // The object's distance from the start of the heap, in steps. It is in the heap's own addresses if this is less than
+  // short_places_.
   std::uintptr_t place_of(const Object* object) const noexcept {
     return DuplicateFilter::steps_of(object) - heap_steps_;
   }
@@ -260,9 +261,9 @@ class Transaction : private LogVisitor {
   // What fast paths use comes first.
   std::uint64_t known_ = 0;            // with opacity the snapshot; without it the clock's value when the attempt began
   std::uint64_t snapshot_ = 0;         // with opacity no value of a newer object is used; without it ~0
-  const bool filters_;                 // by table_
+  const bool filters_;                 // whether table_ is used
   const std::uintptr_t heap_steps_;    // where the heap begins, in the steps of the filter and of ShortRead::place
-  const std::uintptr_t short_places_;  // of the heap's: objects in them get short reads; 0: none does
+  const std::uintptr_t short_places_;  // objects at smaller places in the heap get short reads; 0: no object does
   Log<ShortRead> short_reads_;
   Log<ReadEntry> reads_;  // open where short_places_ is 0, or once such a read comes
   Log<UndoEntry> undos_;
