@@ -77,7 +77,7 @@ template <class T>
   if constexpr (!std::is_void_v<Bits<T>>) {
     using U = Bits<T>;
     const bool in_frames = t.in_frames(address, frame);
-    // Copies where an address is needed: the value of the usual way stays in its register.
+    // The paths that need an address take it of a copy, so that on the usual path the value stays in a register.
     if (in_frames || t.is_captured(address) || t.notes_all) {
       const T copy = value;
       write_private(t, to, &copy, sizeof copy, in_frames);

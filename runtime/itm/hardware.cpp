@@ -122,7 +122,7 @@ bool chosen(std::string_view algorithm) noexcept {
   const std::string_view reason = tm::hardware::reason_against();
   if (reason.empty()) return true;
   static constinit std::atomic<bool> said{false};
-  // relaxed: of threads that come together one says it
+  // relaxed: it only decides which thread prints the line
   if (said.exchange(true, std::memory_order_relaxed)) return false;
   char line[200];
   const auto text = base::format_to(line, "loam libitm: {}: {}; transactions run in software (norec)\n", kName, reason);

@@ -54,8 +54,8 @@ struct Thread {
   static constexpr unsigned kCapturedMax = 16;
 
   Descriptor* d = nullptr;                        // null outside of transactions, and while plain code runs
-  const open::Operations* operations = nullptr;   // what accesses call: the next, `unwritten`, or a hardware attempt's
-  const open::Operations* in_software = nullptr;  // the algorithm's
+  const open::Operations* operations = nullptr;   // used by accesses: in_software, &unwritten, or a hardware attempt's
+  const open::Operations* in_software = nullptr;  // the algorithm's functions
   std::uintptr_t stack = 0;      // where the stack of the function with the outermost transaction ended
   std::uintptr_t frame_top = 0;  // the other end of that function's frame
   unsigned depth = 0;
@@ -90,12 +90,12 @@ struct Thread {
   std::array<Level, kLevelsMax> levels;
   hardware::Places places;
   FrameSizes frame_sizes;
-  open::Operations unwritten;  // the algorithm's until an update's first write (unwritten.hpp)
+  open::Operations unwritten;  // the functions of an update before its first write (unwritten.hpp)
 
   Level& level() noexcept { return levels[depth - 1]; }
 
   bool in_frames(std::uintptr_t address, std::uintptr_t frame_address) const noexcept {
-    // Most addresses lie below the stack: that one comparison says so.
+    // Most addresses lie below the stack, so the first comparison decides for them.
     return address >= frame_address && address < frame_top;
   }
   bool is_captured(std::uintptr_t address) const noexcept {
@@ -117,10 +117,10 @@ struct Thread {
 // The calling thread's, null before its first transaction.
 extern thread_local constinit Thread* current;
 
-// The same, made where there is none yet.
+// The same; makes it if the thread has none yet.
 Thread& attached() noexcept;
 
-// In the child of a fork.
+// Called in the child of a fork: releases the lock of this file if a thread of the parent held it.
 void mend_threads_in_child() noexcept;
 
 // The calling thread's while a transaction runs, else null.

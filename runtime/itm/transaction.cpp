@@ -110,7 +110,7 @@ std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::
   level.caught = t.exceptions.caught;
   if (cancels) {
     level.caller = caller;
-    t.operations = t.in_software;  // what the part writes is there when it has ended
+    t.operations = t.in_software;  // reads must find what the part wrote, also after it
     t.operations->begin_part(*t.d, level.part);
     t.notes_private = true;
     if (is_irrevocable(t)) t.notes_all = true;
