@@ -1,4 +1,4 @@
-"""What Slurm says of a job and of its nodes, from its commands' output as it is: no cluster takes part."""
+"""What the engine reads from the real output of Slurm's commands about a job and its nodes. No cluster is needed."""
 
 from __future__ import annotations
 
