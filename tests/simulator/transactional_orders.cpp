@@ -5,7 +5,7 @@
 //   skew        each of two transactions reads the word that the other one writes; at least one sees the other's write
 //   published   a thread writes data plainly, then publishes it in a transaction; every thread that finds it sees it
 //   privatized  after a transaction has unlinked data and returned, plain code may use the data
-//   alone       a transaction that runs alone, in place, meets whole transactions and leaves a whole one
+//   alone       a transaction that runs alone, in place, sees other transactions as a whole, and no update is lost
 // LOAM_TEST_ALGORITHMS: the classes of some algorithms. A mutant concerns one algorithm, and is compiled for that one.
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/algorithms.hpp"
