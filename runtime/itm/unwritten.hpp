@@ -2,8 +2,8 @@
 //   A read of an update must first check whether the update has written the word. Before the first write this check is
 //   not needed. So the update reads with the functions of a read-only transaction, and its first write changes to the
 //   algorithm's functions. Updates of lists and trees read most of their words before the first write.
-//   When not    algorithms that log a read of an update otherwise than a read of a read-only transaction (kReadsAlike,
-//               tm/algorithm.hpp): these use the algorithm's functions from the start.
+//   When not    algorithms whose updates log a read otherwise than their read-only transactions do (kReadsAlike,
+//               tm/algorithm.hpp): their updates use the algorithm's functions from the start.
 #pragma once
 
 #include "runtime/tm/c/dispatch.hpp"
