@@ -9,7 +9,7 @@
 namespace loam::gc {
 namespace {
 
-// Collections for one allocation: other threads may take what one of them frees.
+// Collections that one allocation may cause: other threads may take the memory that a collection frees.
 constexpr unsigned kTries = 4;
 // Room is kept for logs that are longer than all before, by 1/kLogsMayGrow of the longest.
 constexpr std::size_t kLogsMayGrow = 8;
@@ -31,7 +31,7 @@ Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descrip
       bytes_elsewhere_ += bytes;
       return object;
     }
-    // One that collects when it likes has done so.
+    // A backend that decides itself when to collect has collected already.
     if (!backend.serves_transactions() || tries == kTries) heap_.refuse(bytes);
     heap_.collect(*this, true, tries != 0);
   }
