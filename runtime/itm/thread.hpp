@@ -61,8 +61,8 @@ struct Thread {
   unsigned depth = 0;
   bool is_alone = false;  // no other transaction runs until this one has committed (alone.hpp)
   unsigned captured_count = 0;
-  bool notes_all = false;      // a level that can be cancelled runs where nothing else is taken back
-  bool notes_private = false;  // there is a level inside that can be cancelled
+  bool notes_all = false;      // log all old values: an irrevocable transaction has a level that can be cancelled
+  bool notes_private = false;  // an inner level can be cancelled
 
   struct Range {
     std::uintptr_t begin, bytes;
@@ -106,7 +106,7 @@ struct Thread {
       if (captured[i].holds(address)) return true;
     return false;
   }
-  // What is beyond the room is accessed through the algorithm, which is as right and slower.
+  // If `captured` is full, later blocks are accessed through the algorithm, which is correct but slower.
   void capture(const void* block, std::size_t bytes) noexcept;
   void forget_captured() noexcept {
     captured_count = 0;
@@ -114,7 +114,7 @@ struct Thread {
   }
 };
 
-// The calling thread's, null before its first transaction.
+// The calling thread's; null before its first transaction.
 extern thread_local constinit Thread* current;
 
 // The same; makes it if the thread has none yet.
@@ -129,13 +129,13 @@ inline Thread* running() noexcept {
   return t != nullptr && t->depth != 0 ? t : nullptr;
 }
 
-// The same while it runs code with barriers: where plain code runs, nothing is kept of what it does.
+// The same, but null while plain code runs: its accesses are not recorded.
 inline Thread* running_with_barriers() noexcept {
   Thread* const t = running();
   return t != nullptr && t->d != nullptr ? t : nullptr;
 }
 
-// Fatal outside of transactions.
+// Ends the program outside of transactions.
 Thread& running_or_die(const char* call) noexcept;
 
 }  // namespace loam::itm
