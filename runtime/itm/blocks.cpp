@@ -1,5 +1,5 @@
-// blocks: memcpy, memmove and memset of transactions. In the names, Rn and Wn stand for a side with plain accesses, Rt and
-// Wt for one with transactional accesses. aR and aW say that the side was read or written before; this is ignored.
+// blocks: memcpy, memmove and memset of transactions. In the names, Rn and Wn stand for a side with plain accesses, Rt
+// and Wt for one with transactional accesses. aR and aW say that the side was read or written before; this is ignored.
 #include "runtime/itm/access.hpp"
 
 #include <algorithm>
