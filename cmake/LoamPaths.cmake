@@ -8,8 +8,8 @@ foreach(target IN LISTS LOAM_WORKLOAD_TARGETS)
   set(file "\"$<TARGET_FILE:${target}>\"")
   list(APPEND executables "    \"${name}\": { \"argv\": [${file}], \"files\": [${file}], \"environment\": {} }")
 endforeach()
-# Another library in the place of GCC's libitm, before the same executable. What is bound at its first call would abort
-# hardware transactions.
+# The same executable with our library in place of GCC's libitm. LD_BIND_NOW, because lazy binding at a first call would
+# abort a hardware transaction.
 if(TARGET loam-workload-libitm AND TARGET loam-itm)
   set(file "\"$<TARGET_FILE:loam-workload-libitm>\"")
   list(APPEND executables "    \"loam-itm\": { \"argv\": [${file}], \"files\": [${file}, \"$<TARGET_FILE:loam-itm>\"],

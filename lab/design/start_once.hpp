@@ -1,5 +1,5 @@
-// StartOnce: what the first call of a process has to do, done once; others wait for it.
-//   Not a static local: the C++ library's guard would be called, and these libraries are linked without that library.
+// StartOnce: runs a function once in a process, at the first call that needs it. Other threads wait until it has run.
+//   Why not a local static: its guard calls the C++ library, and these libraries are linked without it.
 #pragma once
 
 #include "runtime/sync/backoff.hpp"
@@ -16,7 +16,7 @@ class StartOnce {
   void ensure(Start start) noexcept {
     if (phase_.load(std::memory_order_acquire) == Phase::ready) return;  // start_once.A
     Phase expected = Phase::before;
-    // start_once.A: acquire, with the release below: who finds it ready finds what start() has made.
+    // start_once.A: a thread that acquires `ready` sees what start() wrote before the release below.
     if (phase_.compare_exchange_strong(expected, Phase::starting, std::memory_order_acquire)) {
       start();
       phase_.store(Phase::ready, std::memory_order_release);  // start_once.A

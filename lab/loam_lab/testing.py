@@ -37,7 +37,7 @@ from loam_lab.setup import build, debian
 
 _TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 _TAIL_LINES = 60
-_PYTHON = ".venv/bin/python"  # of the tree: where commands that are shown begin
+_PYTHON = ".venv/bin/python"  # the tree's own, for the commands that are shown
 # What GoogleTest says of tests that pass, and around all of them.
 _NO_COMPLAINT = re.compile(r"\[( RUN  *|  *OK |-+|=+|  PASSED  )\]|Running main\(\) from|Note: |\s*$")
 _COMPLAINT_LINES = 25

@@ -23,12 +23,12 @@ struct Pool {
 };
 constinit Pool pool;
 
-// A thread of the parent may have held the lock. What it guards is in order at any moment but for a cell that is lost.
+// Another thread of the parent may have held the lock. The pool is consistent at every moment; at worst a cell is lost.
 void after_fork_in_child() {
   if (pool.lock.is_orphaned()) pool.lock.unlock();
 }
 
-// When the program is loaded, not at the first cell: a fork meanwhile would leave its child without the handler.
+// Runs when the program is loaded, not at the first cell: a fork during the first cell would run without the handler.
 [[gnu::constructor]] void watch_forks() noexcept {
   LOAM_CHECK(::pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0,
              "delegation: no memory for the handler of fork()");

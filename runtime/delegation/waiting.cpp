@@ -5,7 +5,7 @@
 namespace loam::delegation {
 
 double pause_ns() noexcept {
-  // The least of some rounds: an interrupt makes one longer, nothing makes one shorter.
+  // The shortest of several rounds: an interrupt makes a round longer, nothing makes one shorter.
   static constinit base::Found<double> ns;
   return ns.get([] {
     constexpr int kRounds = 5, kPauses = 500;

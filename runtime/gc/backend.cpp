@@ -9,9 +9,9 @@
 namespace loam::gc {
 namespace {
 
-// Collections for one allocation: other threads may take what one of them frees.
+// Collections that one allocation may cause: other threads may take the memory that a collection frees.
 constexpr unsigned kTries = 4;
-// Logs may become longer than ever by one part in so many, whatever the backend has taken.
+// Room is kept for logs that are longer than all before, by 1/kLogsMayGrow of the longest.
 constexpr std::size_t kLogsMayGrow = 8;
 
 }  // namespace
@@ -31,7 +31,7 @@ Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descrip
       bytes_elsewhere_ += bytes;
       return object;
     }
-    // One that collects when it likes has done so.
+    // A backend that decides itself when to collect has collected already.
     if (!backend.serves_transactions() || tries == kTries) heap_.refuse(bytes);
     heap_.collect(*this, true, tries != 0);
   }
@@ -68,8 +68,8 @@ bool Heap::fits_elsewhere(std::size_t more) const noexcept {
   return settings_.backend->in_use() + log_bytes_ + more <= settings_.memory_bytes;
 }
 
-// Logs outside of its memory leave it less. What it has taken it does not give back, so it is never left what logs have had
-// once, and an eighth more: transactions of the same kind differ in what they log.
+// Logs outside of the backend's memory lower its limit. The backend never returns memory, so its limit leaves room for
+// the largest size that logs have had, and an eighth more: transactions of the same kind log different amounts.
 void Heap::limit_elsewhere() noexcept {
   if (!settings_.backend->serves_transactions()) return;
   const std::size_t most = settings_.charge_logs ? statistics_.log_bytes_max : 0;

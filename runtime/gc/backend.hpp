@@ -30,10 +30,10 @@ struct Backend {
   void (*detach)();
   void (*count)(Statistics& counts);  // adds its collections and pauses so far
 
-  // Null in one that collects when it likes.
+  // Null in a backend that decides itself when to collect.
   void (*keep)(Object* object) = nullptr;
   bool (*is_live)(const Object* object) = nullptr;
-  void (*set_limit)(std::size_t memory_bytes) = nullptr;  // what it has already stays
+  void (*set_limit)(std::size_t memory_bytes) = nullptr;  // memory that it has taken already stays
   std::size_t (*in_use)() = nullptr;                      // bytes of its memory, without blocks that are free
 
   bool serves_transactions() const noexcept { return keep != nullptr; }

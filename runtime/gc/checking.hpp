@@ -1,7 +1,7 @@
 // An allocator for objects and logs that checks at each allocation which of the two it serves: a control, to measure
 // the cost of this check.
 //   Source  paper 002, section 4.4: a flag that is set around the allocation of a log, and asked by the bump allocator.
-//           Elsewhere here who logs asks the store of logs itself, so there is nothing to ask.
+//           Loam's other code that logs calls the store of logs directly, so it needs no such check.
 //   Use     TxSettings::checked_allocation, with Placement::dedicated; all threads of the heap have a CheckingMutator and
 //           a CheckingTransaction, and allocate through these.
 //   Cost    a load, a compare and a branch for each allocation.

@@ -104,7 +104,7 @@ Object* Collector::surviving(Object* object) const noexcept {
 }
 
 void Collector::visit_roots() {
-  // First all bits: what is copied must not take one along.
+  // Clears all bits first, so that no copy has one.
   for (Mutator* const mutator : heap_.world_.mutators())
     for (Object* const object : mutator->remembered_)
       object->word().fetch_and(~Object::kRemembered, std::memory_order_relaxed);
@@ -136,8 +136,8 @@ void Collector::scan() {
   }
 }
 
-// A weak reference that is old already refers to what is old (its target is set when it is made), so a minor collection
-// meets all that matter.
+// A weak reference in the old generation refers to an old object, because its target is set when it is made. So a minor
+// collection need not visit it.
 void Collector::clear_weak() {
   for (WeakReference* const reference : weak_) {
     Object*& target = reference->target_slot();

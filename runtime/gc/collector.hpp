@@ -30,7 +30,7 @@ class Collector {
     if (is_moving(object)) return forwarded(*object);
     return full_ ? surviving(object) : object;
   }
-  // The same of an object that moves if it lives.
+  // The same, for an object that moves if it is live.
   static Object* forwarded(const Object& object) noexcept {
     const std::uintptr_t word = object.word().load(std::memory_order_relaxed);  // relaxed: the world is stopped
     return (word & Object::kForwarded) != 0 ? reinterpret_cast<Object*>(word & ~Object::kForwarded) : nullptr;
@@ -46,7 +46,7 @@ class Collector {
     const auto at = reinterpret_cast<std::uintptr_t>(object);
     return at - nursery_ < nursery_bytes_ || at - from_ < from_bytes_;
   }
-  // Of what does not move in a full collection: large objects, and what was copied already.
+  // The same, in a full collection, for an object that does not move: a large one, or one that was copied already.
   Object* surviving(Object* object) const noexcept;
   bool is_in_old_half(const Object* object) const noexcept;
   void visit_roots();
@@ -56,7 +56,7 @@ class Collector {
 
   Heap& heap_;
   const bool full_;
-  // What moves: the nursery as it is used, and in a full collection the old half.
+  // The addresses of objects that move: the used part of the nursery, and in a full collection the old half.
   const std::uintptr_t nursery_, nursery_bytes_, from_, from_bytes_;
   std::byte *top_, *scanned_;
   std::byte* limit_;

@@ -20,7 +20,7 @@ constexpr std::size_t in_pages(std::size_t bytes) noexcept {
   return (bytes + platform::kPageBytes - 1) / platform::kPageBytes * platform::kPageBytes;
 }
 
-// Of addresses: no huge page of the system has parts of two spaces.
+// Rounds the addresses of a space up, so that no huge page of the system contains parts of two spaces.
 constexpr std::size_t in_pieces(std::size_t bytes) noexcept {
   constexpr std::size_t kPieceBytes = std::size_t{2} << 20;
   return (bytes + kPieceBytes - 1) / kPieceBytes * kPieceBytes;
@@ -48,7 +48,7 @@ Heap::Heap(const Settings& settings) : settings_(settings) {
   buffer_bytes_ = std::min(settings.buffer_bytes, settings_.nursery_bytes / 4) & ~std::size_t{7};
   LOAM_CHECK(buffer_bytes_ >= 1024, "buffer_bytes={}: from 1024 to a quarter of the nursery", settings.buffer_bytes);
   reserved_half_ = in_pages((settings_.memory_bytes - settings_.nursery_bytes) / 2);
-  // One range, the nursery first: an object's place in it is a short read (logs/entries.hpp).
+  // One range of addresses, the nursery first: a short read is an object's place in it (logs/entries.hpp).
   const std::size_t nursery = in_pieces(settings_.nursery_bytes), half = in_pieces(reserved_half_);
   span_bytes_ = nursery + 2 * half;
   nursery_start_ = nursery_top_ = static_cast<std::byte*>(platform::map_lazy_or_die(span_bytes_, "the managed heap"));
@@ -78,7 +78,7 @@ void Heap::cut_nursery() noexcept {
 }
 
 void Heap::refuse(std::size_t bytes) {
-  // A backend does not say how much is live: what it could not free is all of its memory.
+  // A backend does not report live bytes. All of its memory counts as live, because it could not free any.
   const std::size_t live = settings_.backend != nullptr ? settings_.memory_bytes : live_bytes();
   throw OutOfMemory(bytes, live, log_bytes_, settings_.memory_bytes);
 }
@@ -99,7 +99,7 @@ bool Heap::refill(Mutator& mutator, std::size_t bytes) {
     const auto room = static_cast<std::size_t>(nursery_end_ - nursery_top_);
     if (room < bytes) return false;
     start = nursery_top_;
-    // Where allocations are counted, none finds room in a buffer.
+    // With collect_every each allocation must come here to be counted, so a buffer has room for one object only.
     const std::size_t wanted = settings_.collect_every != 0 ? bytes : std::max(bytes, buffer_bytes_);
     end = nursery_top_ += std::min(room, wanted);
   }
@@ -170,7 +170,7 @@ void Heap::collect(Mutator& mutator, bool full, bool last) {
     if (full) {
       statistics_.log_bytes_at_full_max = std::max<std::uint64_t>(statistics_.log_bytes_at_full_max, log_bytes_);
       Collector(*this, true).run(last);
-      give_back_logs();  // also what held duplicates
+      give_back_logs();  // once more: the collection may have removed duplicates
     }
   }
   statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
@@ -179,7 +179,7 @@ void Heap::collect(Mutator& mutator, bool full, bool last) {
   world_.resume();
 }
 
-// While the world is stopped: no thread is about to take what is free.
+// Only while all other threads are stopped, so that none is about to take a free chunk.
 void Heap::give_back_logs() noexcept {
   for (Mutator* const mutator : world_.mutators()) {
     if (mutator->logs() == nullptr) continue;

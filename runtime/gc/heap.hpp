@@ -5,10 +5,11 @@
 //   Growth policy  memory = nursery + 2 halves + large objects + charged logs, never more. So a half has what large
 //                  objects and logs leave, and the nursery is cut to what the half has free:
 //   H1 old in use + nursery in use <= half: a collection always has room for what lives.
-//                  Where a minor collection leaves room for less than half of a nursery, logs give back the memory in
-//                  which no entry lies; if that is not enough, a full one follows. If that leaves too little for what
-//                  was asked, OutOfMemory is thrown.
-//   Locks          mutex_ guards all of it while threads run; the collector has the world to itself.
+//                  If a minor collection leaves room for less than half of a nursery, logs return the memory that
+//                  contains no entry. If that is not enough, a full collection follows. If that leaves too little for
+//                  what was asked, OutOfMemory is thrown.
+//   Locks          mutex_ guards all of it while threads run. A collection holds it too, and needs no other lock,
+//                  because all other threads are stopped.
 #pragma once
 
 #include "runtime/gc/large.hpp"
@@ -77,7 +78,7 @@ class Heap {
   std::size_t half_bytes(std::size_t more = 0) const noexcept;
   std::size_t charged_log_bytes() const noexcept { return settings_.charge_logs ? log_bytes_ : 0; }
   void cut_nursery() noexcept;
-  // Too little is left for a nursery that is worth its name.
+  // The nursery was cut to less than half of its usual size.
   bool is_nursery_short() const noexcept {
     return static_cast<std::size_t>(nursery_end_ - nursery_start_) < settings_.nursery_bytes / 2;
   }

@@ -20,7 +20,7 @@ class LargeObjects {
   Object* add(std::size_t bytes, const Descriptor& descriptor) noexcept;
   static std::size_t mapped_bytes_of(std::size_t bytes) noexcept;
 
-  // A full collection: what is marked (the object's own bit) and not yet scanned; then the rest goes.
+  // For a full collection: marks an object by its own bit; gives a marked one that was not scanned yet; frees the rest.
   void mark(Object* object) noexcept;
   bool scan_one(Object*& object) noexcept;
   void sweep() noexcept;

@@ -24,7 +24,7 @@ Mutator::~Mutator() {
     const std::lock_guard lock(heap_.mutex_);
     give_up_buffer();
   }
-  // What it remembered is lost with it: all that is young becomes old.
+  // Its list of remembered objects ends with it. After this collection no object is young, so the list is not needed.
   if (!remembered_.empty()) heap_.collect(*this, false);
   world_.detach(*this);
   if (heap_.settings_.backend != nullptr) heap_.settings_.backend->detach();
@@ -78,7 +78,7 @@ Object* Mutator::allocate_chunk(std::size_t bytes, const Descriptor& descriptor)
 
 void Mutator::collect(bool full) { heap_.collect(*this, full); }
 
-// The bit decides who of several threads puts the object into its list.
+// The bit decides which of several threads puts the object into its list.
 void Mutator::remember(Object* holder) {
   // relaxed: only the bit counts; the collector sees it by the stop.
   if ((holder->word().fetch_or(Object::kRemembered, std::memory_order_relaxed) & Object::kRemembered) == 0)

@@ -33,7 +33,8 @@ class LogVisitor {
   // The same two of a backend, which moves nothing.
   virtual void keep_strong(const Backend& backend) = 0;
   virtual void drop_dead(const Backend& backend) = 0;
-  // Memory outside of the heap in which no entry lies goes to the system. returns the bytes that are still charged for it
+  // Gives memory of logs outside of the heap that contains no entry back to the system. returns its size, which is
+  // still charged to the heap
   virtual std::size_t give_back() noexcept = 0;
   virtual void verify() const = 0;
 

@@ -68,9 +68,9 @@ struct Statistics {
   std::uint64_t finalized = 0, weak_cleared = 0;
   std::uint64_t allocated_bytes = 0, allocated_chunk_bytes = 0;  // from the nursery and as large ones; of these chunks
   std::uint64_t live_bytes_max = 0;                              // after a full collection
-  std::uint64_t log_bytes_max = 0;                               // outside of the heap, charged at a time
-  std::uint64_t log_bytes_at_full_max = 0;                       // of these, when a full collection began
-  std::uint64_t returned_log_bytes = 0;                          // of these, given back around full collections
+  std::uint64_t log_bytes_max = 0;                               // of logs outside of the heap, charged at one time
+  std::uint64_t log_bytes_at_full_max = 0;                       // the same, at the start of a full collection
+  std::uint64_t returned_log_bytes = 0;                          // what collections returned to the system, in total
 };
 
 }  // namespace loam::gc

@@ -11,7 +11,7 @@ void read_object(Thread& t, void* to, const void* from, std::size_t bytes, std::
 }
 
 void write_private(Thread& t, void* to, const void* from, std::size_t bytes, bool in_frames) {
-  // The frame of the function that began outlives an abort.
+  // The frame of the function that began the transaction still exists after an abort.
   if (t.notes_private || (in_frames && reinterpret_cast<std::uintptr_t>(to) >= t.stack)) [[unlikely]]
     t.undo.note_value(to, bytes, in_frames);
   std::memcpy(to, from, bytes);

@@ -14,11 +14,11 @@ namespace loam::itm {
 void read_object(Thread& t, void* to, const void* from, std::size_t bytes, std::uintptr_t frame);
 void write_object(Thread& t, void* to, const void* from, std::size_t bytes, std::uintptr_t frame);
 
-// A private object is written in place; what may have to be put back is noted before.
+// Writes a private object in place. Logs its old value first, if an abort must restore it.
 void write_private(Thread& t, void* to, const void* from, std::size_t bytes, bool in_frames);
 
-// The frames of those who called the barrier lie above. The stack pointer costs one instruction; asking for the barrier's
-// frame would make it set one up, on every access.
+// An address below the frames of the barrier's callers. The stack pointer takes one instruction. With the address of
+// its own frame the barrier would have to set up a frame at every access.
 [[gnu::always_inline]] inline std::uintptr_t own_frame() noexcept { return platform::stack_pointer(); }
 
 template <class T>
@@ -77,7 +77,7 @@ template <class T>
   if constexpr (!std::is_void_v<Bits<T>>) {
     using U = Bits<T>;
     const bool in_frames = t.in_frames(address, frame);
-    // Copies where an address is needed: the value of the usual way stays in its register.
+    // The paths that need an address take it of a copy, so that on the usual path the value stays in a register.
     if (in_frames || t.is_captured(address) || t.notes_all) {
       const T copy = value;
       write_private(t, to, &copy, sizeof copy, in_frames);

@@ -20,7 +20,7 @@ constinit std::atomic<const Member*> owner{nullptr};
 
 namespace {
 
-// Guards the rest. Nobody waits for a transaction while holding it: that may be forking.
+// Guards the variables below. No thread waits for a transaction while it holds the lock: that transaction may fork.
 constinit sync::SpinLock lock;
 constinit Member* members = nullptr;
 constinit const Member* expelled = nullptr;  // the last owner, whose transaction may still run
@@ -42,7 +42,7 @@ void find_owner() noexcept {
   owner.store(members, std::memory_order_release);  // alone.C
 }
 
-// Nobody is alone from now on. Call with the lock. returns whom to wait for, or null
+// Ends the ownership. Call with the lock. returns the owner whose transaction may still run, or null
 const Member* expel() noexcept {
   if (const Member* const last = owner.load(std::memory_order_relaxed)) {  // relaxed: own lock
     expelled = last;
@@ -60,8 +60,9 @@ void wait_for(const Member* last) noexcept {
 
 Member* own() noexcept { return current != nullptr ? &current->member : nullptr; }
 
-// The memory of a child is as it is between transactions, or within the one that forks. Registered after the handlers of
-// runtime/tm, this one comes first: an owner may need their gate to end its transaction.
+// Waits until no other thread runs plain code. So the child's memory is as it is between transactions, or inside the
+// transaction that forks. This handler is registered after those of runtime/tm, so it runs before them: they close the
+// gate, which an owner may need to end its transaction.
 void before_fork() noexcept {
   for (;;) {
     lock.lock();
@@ -88,7 +89,7 @@ void in_child() noexcept {
   after_fork();
 }
 
-// As those of runtime/tm: when the library is loaded, or earlier.
+// Installs the handlers, as runtime/tm does: when the library is loaded, or earlier, in join().
 [[gnu::constructor]] void watch_forks() noexcept {
   static constinit std::atomic<bool> done{false};
   if (done.exchange(true, std::memory_order_relaxed)) return;  // relaxed: the loader calls it, in one thread

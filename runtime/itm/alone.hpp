@@ -5,15 +5,16 @@
 //   transaction.
 //   Guarantees  such a transaction runs while no other does. It cannot be undone.
 //   Cost        begin two loads and a store, commit a store. To become the second member: a membarrier, and that wait.
-//   When not    a transaction that waits for a thread whose first transaction begins meanwhile: that one waits for it, as
-//               it would for any irrevocable transaction.
+//   When not    a transaction that waits for a thread whose first transaction begins meanwhile: that thread waits for
+//               the transaction, as it would for any irrevocable one. Neither continues.
 //   Off         by LOAM_ITM_ALONE=off: every transaction runs through the algorithm.
 // Memory orders; in brackets the failure without the pair
-//   alone.A  enter(): the announcement, then the look at the owner / the owner taken, announce_heavy(), then the look at the
-//            announcement [both run]
-//   alone.B  leave()'s store(release) / load(acquire) of who waits for it [it reads what was there before]
-//   alone.C  the owner's store(release), by who leaves last but one / load(acquire) in enter() [what others have committed
-//            is not seen]
+//   alone.A  enter() stores `inside`, then loads the owner / a new member clears the owner, announce_heavy(), then
+//            loads `inside` [both transactions run]
+//   alone.B  leave()'s store(release) / the load(acquire) of the thread that waits [it reads values from before the
+//            owner's transaction]
+//   alone.C  the store(release) of a new owner, by the last but one member when it leaves / load(acquire) in enter()
+//            [the owner does not see what others have committed]
 #pragma once
 
 #include "runtime/platform/machine.hpp"
@@ -23,7 +24,7 @@
 
 namespace loam::itm::alone {
 
-// What is kept of a thread.
+// The data of a thread that has begun a transaction.
 struct Member {
   std::atomic<std::uint32_t> inside{0};  // 1: its transaction runs plain code
   Member* next = nullptr;

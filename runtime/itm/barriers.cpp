@@ -1,5 +1,5 @@
-// barriers: reads, writes and notes of each type. After a read or a write of the same place nothing is left out: each is
-// the whole barrier, because a log that a later one relies on may be another algorithm's.
+// barriers: reads, writes and notes of each type. The variants for a place that was read or written before (RaR, WaW)
+// are the whole barrier, too: what they could leave out differs between algorithms.
 #include "runtime/itm/access.hpp"
 
 #include <immintrin.h>
@@ -12,7 +12,7 @@
   }
 #define LOAM_ITM_WRITE(T, name, attributes) \
   LOAM_ITM_EXPORTED attributes void _ITM_##name(T* to, T value) { write(to, value, own_frame()); }
-// A local that lives across the transaction's begin, before it changes.
+// Logs the old value of a local variable that was set before the transaction began.
 #define LOAM_ITM_NOTE(T, name) \
   LOAM_ITM_EXPORTED void _ITM_L##name(const T* of) { note(of, sizeof(T), own_frame()); }
 

@@ -1,5 +1,5 @@
-// blocks: memcpy, memmove and memset of transactions. In the names, R and W are followed by n for a side that is plain
-// and t for one that is transactional; aR and aW say that it was read or written before, which changes nothing here.
+// blocks: memcpy, memmove and memset of transactions. In the names, Rn and Wn stand for a side with plain accesses, Rt
+// and Wt for one with transactional accesses. aR and aW say that the side was read or written before; this is ignored.
 #include "runtime/itm/access.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void copy_piece(Thread& t, std::byte* to, const std::byte* from, std::size_t byt
     std::memcpy(to, source, bytes);
 }
 
-// Also right where the two overlap: in the order in which nothing is overwritten before it was read.
+// Also correct if source and target overlap: it copies in the order in which no byte is overwritten before it was read.
 template <bool kReads, bool kWrites>
 void copy(void* to, const void* from, std::size_t bytes, std::uintptr_t frame) {
   Thread& t = *current;

@@ -52,7 +52,7 @@ LOAM_ITM_EXPORTED void _ITM_registerTMCloneTable(void* start, std::size_t count)
   head.store(table, std::memory_order_release);                                                   // clones.A
 }
 
-// Its entry stays: somebody may be looking through the list.
+// The table's entry stays in the list, because another thread may be reading the list.
 LOAM_ITM_EXPORTED void _ITM_deregisterTMCloneTable(void* start) {
   const std::lock_guard guard(lock);
   for (Table* table = head.load(std::memory_order_relaxed); table != nullptr; table = table->next)  // relaxed: own lock
@@ -60,7 +60,7 @@ LOAM_ITM_EXPORTED void _ITM_deregisterTMCloneTable(void* start) {
       return table->pairs.store(nullptr, std::memory_order_release);
 }
 
-// The clone, or the function itself, for which the transaction becomes irrevocable.
+// returns the clone; without one the function itself, and the transaction becomes irrevocable
 LOAM_ITM_EXPORTED void _ITM_changeTransactionMode(int mode);
 LOAM_ITM_EXPORTED void* _ITM_getTMCloneOrIrrevocable(void* function) {
   if (void* const clone = find(function)) return clone;

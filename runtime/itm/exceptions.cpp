@@ -13,7 +13,8 @@ void __cxa_free_exception(void* object) noexcept;
 void* __cxa_begin_catch(void* header) noexcept;
 void __cxa_end_catch();
 void* __cxa_get_globals() noexcept;
-// Of libstdc++, for this: drops an exception whose header is given, and so many that are caught. No destructor runs.
+// A function of libstdc++ for transactions: drops the exception with this header, and the innermost `caught` exceptions
+// that are caught. No destructor runs.
 void __cxa_tm_cleanup(void* unthrown, void* header, unsigned caught) noexcept;
 }
 
@@ -27,7 +28,7 @@ struct Globals {
 };
 Globals& globals() noexcept { return *static_cast<Globals*>(__cxa_get_globals()); }
 
-// The attempt's first deed that changes the count.
+// Called before the attempt changes the count for the first time.
 void remember_uncaught(Exceptions& e) noexcept {
   if (e.known) return;
   e.known = true;
@@ -50,7 +51,7 @@ void revert_exceptions(Thread& t, unsigned caught) {
   if (e.known) globals().uncaught = e.uncaught_before;
 }
 
-// Not thrown yet it is freed with the attempt. Its constructor stores plainly.
+// Until the exception is thrown, an abort of the attempt frees it. Its constructor stores plainly.
 LOAM_ITM_EXPORTED void* _ITM_cxa_allocate_exception(std::size_t bytes) {
   void* const object = __cxa_allocate_exception(bytes);
   if (Thread* const t = running()) {

@@ -5,10 +5,10 @@
 
 namespace loam::itm {
 
-// Takes back the exceptions of the attempt, but those that were caught when there were `caught` of them.
+// Undoes the exceptions of the attempt, except the first `caught` ones that it has caught.
 void revert_exceptions(Thread& t, unsigned caught);
 
-// An exception leaves the outermost transaction. header: as the unwinder passes it
+// Called when an exception leaves the outermost transaction. header: as the unwinder passes it
 void note_in_flight(Thread& t, void* header) noexcept;
 
 }  // namespace loam::itm

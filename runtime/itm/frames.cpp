@@ -4,8 +4,8 @@
 
 namespace loam::itm {
 
-// The frames' ends, one after the other, of which the one above `stack` is looked for. 0 where the unwinder does not find
-// it: a function without unwind tables.
+// Walks the ends of the frames, and stops at the first one above `stack`. returns 0 if the unwinder does not find it,
+// because the function has no unwind table
 std::size_t FrameSizes::measure(std::uintptr_t stack) noexcept {
   struct Search {
     std::uintptr_t stack, end;

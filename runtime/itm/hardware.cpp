@@ -24,7 +24,7 @@ using tm::AbortCause;
 using tm::hardware::Hybrid;
 using tm::hardware::Next;
 
-// With which an attempt ends itself: see tm::hardware::kFallbackTaken for one more.
+// Codes with which an attempt ends itself; tm::hardware::kFallbackTaken is another one.
 constexpr std::uint8_t kForSoftware = 3, kBesideSoftware = 4;
 
 // ---- barriers of an attempt --------------------------------------------------------------------------------------------
@@ -44,7 +44,7 @@ void write_bytes(Descriptor&, void* address, const void* from, std::size_t bytes
   std::memcpy(address, from, bytes);
 }
 
-// The rest is never called: begin_inside() and leave() come before.
+// The other functions are never called in an attempt, because begin_inside() and leave() end it before.
 constexpr open::Operations barriers() {
   open::Operations o{};
   o.read_u8 = decltype(o.read_u8)(&read<std::uint8_t>);
@@ -61,7 +61,7 @@ constexpr open::Operations barriers() {
 }
 constinit const open::Operations kBarriers = barriers();
 
-// Within the attempt that has begun.
+// The first steps inside an attempt that has begun.
 void enter(Thread& t, Descriptor& d, Attempt attempt) noexcept {
   if (Hybrid::must_wait()) platform::transaction_abort<tm::hardware::kFallbackTaken>();
   t.attempt = attempt;
@@ -72,11 +72,12 @@ void enter(Thread& t, Descriptor& d, Attempt attempt) noexcept {
   t.operations = &kBarriers;
 }
 
-// As begin(), and nothing is counted yet.
+// The same as begin(), but does not count the transaction.
 [[gnu::always_inline]] inline Begun begin_uncounted(Thread& t, std::uint32_t properties,
                                                     std::uintptr_t return_address) noexcept {
   Descriptor& d = Descriptor::current_or_detached();
-  // Not what can be cancelled or goes irrevocable, nor the first one of a thread, which is attached by software.
+  // Not for transactions that can be cancelled or become irrevocable, and not for the first one of a thread: software
+  // attaches the thread.
   if ((properties & (kHasNoAbort | kGoesIrrevocable)) != kHasNoAbort || d.mode != Mode::idle) return Begun::in_software;
   Place& place = t.places.at(return_address);
   if (!place.fit.tries()) return Begun::in_software;
@@ -84,7 +85,7 @@ void enter(Thread& t, Descriptor& d, Attempt attempt) noexcept {
   const bool has_barriers = (properties & kHasInstrumentedCode) != 0;
   t.place = &place;
   for (unsigned tries = 1;; ++tries) {
-    // A guess, without which the attempt would learn it at its end.
+    // A guess: a plain attempt beside a software transaction would only fail at its end.
     const bool plain = has_plain && (!has_barriers || !Hybrid::beside_software());
     t.tries = tries;
     const unsigned status = platform::transaction_begin();
@@ -122,7 +123,7 @@ bool chosen(std::string_view algorithm) noexcept {
   const std::string_view reason = tm::hardware::reason_against();
   if (reason.empty()) return true;
   static constinit std::atomic<bool> said{false};
-  // relaxed: of threads that come together one says it
+  // relaxed: it only decides which thread prints the line
   if (said.exchange(true, std::memory_order_relaxed)) return false;
   char line[200];
   const auto text = base::format_to(line, "loam libitm: {}: {}; transactions run in software (norec)\n", kName, reason);

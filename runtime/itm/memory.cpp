@@ -1,5 +1,5 @@
-// memory: malloc, new and their families in transactions. A block of an attempt that aborts is freed with it; what is
-// freed is freed after the commit, once no attempt can read it any more.
+// memory: malloc, new and their families in transactions. An abort frees the blocks that the attempt allocated. A block
+// that a transaction frees is freed after the commit, when no attempt can read it any more.
 #include "runtime/tm/attempts/memory.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/tm/runtime.hpp"
@@ -14,7 +14,7 @@ namespace {
 void delete_one(void* object) { ::operator delete(object); }
 void delete_array(void* array) { ::operator delete[](array); }
 
-// The allocator has none left. If it can provide more outside of attempts, this one begins again.
+// Called if the allocator has no memory left. If it can provide more outside of attempts, this attempt begins again.
 void ask_for_more() {
   if (Thread* const t = running_with_barriers()) try {
       hardware::leave(*t);
@@ -62,7 +62,7 @@ LOAM_ITM_EXPORTED void* _ITM_calloc(std::size_t count, std::size_t bytes) {
 }
 LOAM_ITM_EXPORTED void _ITM_free(void* block) { free_later(block, &std::free); }
 
-// What they promise holds without them as well: reads of a place that is dropped stay valid.
+// Does nothing, which is correct: reads of a place that is dropped stay valid.
 LOAM_ITM_EXPORTED void _ITM_dropReferences(void*, std::size_t) {}
 
 // The clones of C++'s allocation functions.

@@ -20,11 +20,11 @@
 namespace loam::itm {
 namespace {
 
-// Guards the rest, which is whole at every moment: the child of a fork goes on with it.
+// Guards the variables below. They are consistent at every moment, so the child of a fork can continue with them.
 constinit sync::OwnedLock lock;
-constinit Thread* free_threads = nullptr;  // of threads that have ended
-constinit std::uint64_t objects = 0;       // that were made
-constinit pthread_key_t exit_key{};        // whose destructor is at_exit(); a child may make it once more
+constinit Thread* free_threads = nullptr;  // states of threads that have ended
+constinit std::uint64_t objects = 0;       // how many Threads were made
+constinit pthread_key_t exit_key{};        // its destructor is at_exit(); the child of a fork may make it once more
 constinit bool exit_key_is_made = false;
 
 // Gives a thread's state back at its end. A key's destructor runs again if a later one has begun a transaction.
@@ -38,7 +38,7 @@ void at_exit(void* ended) noexcept {
   current = nullptr;
 }
 
-// Behind the interface stands what runs in software, as its calls are the accesses, or in both.
+// Algorithms behind this interface run in software, because its calls are the accesses, or in software and hardware.
 [[noreturn]] void refuse(std::string_view name) noexcept {
   char list[200];
   base::TextWriter all(list);

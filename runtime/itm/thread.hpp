@@ -54,15 +54,15 @@ struct Thread {
   static constexpr unsigned kCapturedMax = 16;
 
   Descriptor* d = nullptr;                        // null outside of transactions, and while plain code runs
-  const open::Operations* operations = nullptr;   // what accesses call: the next, `unwritten`, or a hardware attempt's
-  const open::Operations* in_software = nullptr;  // the algorithm's
+  const open::Operations* operations = nullptr;   // used by accesses: in_software, &unwritten, or a hardware attempt's
+  const open::Operations* in_software = nullptr;  // the algorithm's functions
   std::uintptr_t stack = 0;      // where the stack of the function with the outermost transaction ended
   std::uintptr_t frame_top = 0;  // the other end of that function's frame
   unsigned depth = 0;
   bool is_alone = false;  // no other transaction runs until this one has committed (alone.hpp)
   unsigned captured_count = 0;
-  bool notes_all = false;      // a level that can be cancelled runs where nothing else is taken back
-  bool notes_private = false;  // there is a level inside that can be cancelled
+  bool notes_all = false;      // log all old values: an irrevocable transaction has a level that can be cancelled
+  bool notes_private = false;  // an inner level can be cancelled
 
   struct Range {
     std::uintptr_t begin, bytes;
@@ -90,12 +90,12 @@ struct Thread {
   std::array<Level, kLevelsMax> levels;
   hardware::Places places;
   FrameSizes frame_sizes;
-  open::Operations unwritten;  // the algorithm's until an update's first write (unwritten.hpp)
+  open::Operations unwritten;  // the functions of an update before its first write (unwritten.hpp)
 
   Level& level() noexcept { return levels[depth - 1]; }
 
   bool in_frames(std::uintptr_t address, std::uintptr_t frame_address) const noexcept {
-    // Most addresses lie below the stack: that one comparison says so.
+    // Most addresses lie below the stack, so the first comparison decides for them.
     return address >= frame_address && address < frame_top;
   }
   bool is_captured(std::uintptr_t address) const noexcept {
@@ -106,7 +106,7 @@ struct Thread {
       if (captured[i].holds(address)) return true;
     return false;
   }
-  // What is beyond the room is accessed through the algorithm, which is as right and slower.
+  // If `captured` is full, later blocks are accessed through the algorithm, which is correct but slower.
   void capture(const void* block, std::size_t bytes) noexcept;
   void forget_captured() noexcept {
     captured_count = 0;
@@ -114,13 +114,13 @@ struct Thread {
   }
 };
 
-// The calling thread's, null before its first transaction.
+// The calling thread's; null before its first transaction.
 extern thread_local constinit Thread* current;
 
-// The same, made where there is none yet.
+// The same; makes it if the thread has none yet.
 Thread& attached() noexcept;
 
-// In the child of a fork.
+// Called in the child of a fork: releases the lock of this file if a thread of the parent held it.
 void mend_threads_in_child() noexcept;
 
 // The calling thread's while a transaction runs, else null.
@@ -129,13 +129,13 @@ inline Thread* running() noexcept {
   return t != nullptr && t->depth != 0 ? t : nullptr;
 }
 
-// The same while it runs code with barriers: where plain code runs, nothing is kept of what it does.
+// The same, but null while plain code runs: its accesses are not recorded.
 inline Thread* running_with_barriers() noexcept {
   Thread* const t = running();
   return t != nullptr && t->d != nullptr ? t : nullptr;
 }
 
-// Fatal outside of transactions.
+// Ends the program outside of transactions.
 Thread& running_or_die(const char* call) noexcept;
 
 }  // namespace loam::itm

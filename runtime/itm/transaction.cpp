@@ -1,6 +1,6 @@
 // transaction: begin, commit, cancel.
-//   An attempt that aborts comes back at again(), on the stack of the function that began it, which then returns from
-//   its begin once more.
+//   An attempt that aborts continues in again(), on the stack of the function that began it. again() then returns from
+//   the begin once more.
 #include "runtime/base/check.hpp"
 #include "runtime/itm/exceptions.hpp"
 #include "runtime/itm/thread.hpp"
@@ -43,7 +43,7 @@ int again(platform::Caller*, int code) {
 
 TransactionId next_id(Thread& t) noexcept { return (++t.transactions << 12 | t.number) + kNoTransactionId + 1; }
 
-// Whether it can be left to plain code, which takes nothing back.
+// Whether plain code may run the transaction. Plain code cannot be undone.
 bool can_be_plain(std::uint32_t properties) noexcept {
   constexpr std::uint32_t kPlain = kHasUninstrumentedCode | kHasNoAbort;
   return (properties & kPlain) == kPlain;
@@ -58,11 +58,11 @@ std::uint32_t begin_alone(Thread& t, const platform::Caller& caller) noexcept {
   return kRunUninstrumented;
 }
 
-// Within a transaction that runs plain code begins what has to be noted: it becomes one that runs alone in place. Nobody
-// is waited for: no other transaction runs.
+// Called if a transaction that can be cancelled begins inside one that runs plain code. The outer one becomes a
+// transaction of the algorithm that runs alone, in place. It need not wait, because no other transaction runs.
 void meet_algorithm(Thread& t) {
   t.frame_top = t.stack + t.frame_sizes.at(t.frame.caller.return_address, t.stack);
-  // To the algorithm it begins now, and not inside of another one.
+  // For the algorithm it begins now, as an outermost transaction.
   const unsigned depth = std::exchange(t.depth, 0);
   t.operations->begin(t.frame, &t.d, open::Kind::serial, t.stack);
   t.depth = depth;
@@ -110,7 +110,7 @@ std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::
   level.caught = t.exceptions.caught;
   if (cancels) {
     level.caller = caller;
-    t.operations = t.in_software;  // what the part writes is there when it has ended
+    t.operations = t.in_software;  // reads must find what the part wrote, also after it
     t.operations->begin_part(*t.d, level.part);
     t.notes_private = true;
     if (is_irrevocable(t)) t.notes_all = true;
@@ -131,7 +131,7 @@ void leave_level(Thread& t) noexcept {
 }
 
 void commit_outermost(Thread& t) {
-  // Private frames and captured blocks are as they should be; what was noted of them is forgotten once it is sure.
+  // Private frames and captured blocks have their final values already. Their old values are dropped after the commit.
   if (t.attempt != hardware::Attempt::none) {
     hardware::commit(t);
   } else if (t.d != nullptr) {
@@ -148,7 +148,7 @@ void commit_outermost(Thread& t) {
   const std::size_t count = t.actions_count;
   if (count == 0) [[likely]]
     return forget_attempt(t);
-  // They may run transactions of their own, which use the log from its start.
+  // Actions may run transactions themselves, which use the log from its start. So copy the actions first.
   CommitAction actions[64];
   LOAM_CHECK(count <= std::size(actions), "libitm: {} commit actions in one transaction; at most {} are kept", count,
              std::size(actions));
@@ -159,7 +159,7 @@ void commit_outermost(Thread& t) {
 
 int cancelled(platform::Caller*, int) { return static_cast<int>(kSkipBody | kRestoreVariables); }
 
-// Takes the innermost level back, which can be cancelled.
+// Undoes the innermost level, which can be cancelled.
 void take_level_back(Thread& t) {
   Level& level = t.level();
   revert_exceptions(t, level.caught);
@@ -186,7 +186,7 @@ LOAM_ITM_EXPORTED void _ITM_commitTransaction() {
   leave_level(t);
 }
 
-// The same with an exception that leaves the transaction. If the commit fails, the next attempt begins without it.
+// Commits when an exception leaves the transaction. If the commit fails, the next attempt begins without the exception.
 LOAM_ITM_EXPORTED void _ITM_commitTransactionEH(void* exception) {
   Thread& t = running_or_die("_ITM_commitTransactionEH()");
   if (t.depth == 1) note_in_flight(t, exception);
@@ -200,7 +200,7 @@ LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason, 
              "libitm: _ITM_abortTransaction() with reason {}: there is {}, and {} more", reason, kUserAbort,
              kOuterAbort);
   const bool outermost = (reason & kOuterAbort) != 0;
-  // Levels that were begun without a way to cancel them belong to the one around.
+  // A level that was begun without a way to cancel it belongs to the level around it.
   for (;;) {
     if (t.depth == 1) break;
     if (!t.level().cancels) {

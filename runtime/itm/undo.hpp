@@ -46,7 +46,7 @@ class UndoLog {
   void note_action(void (*call)(void*), void* argument) noexcept { add(Entry::Kind::action, argument, call); }
   // It is freed if the attempt aborts.
   void note_block(void* block, void (*free)(void*)) noexcept { add(Entry::Kind::block, block, free); }
-  // The block has an owner now, or is gone.
+  // The block belongs to another owner now, or was freed: an abort need not free it.
   void forget_block(const void* block) noexcept {
     for (std::size_t i = size_; i > 0; --i) {
       Entry& entry = log_.begin()[i - 1];
@@ -54,8 +54,9 @@ class UndoLog {
     }
   }
 
-  // Puts everything back since the log had `mark` entries. stack: frames below it are gone. whole: the attempt is over;
-  // otherwise a part of it, whose blocks are kept until it is: reads of them may still be compared.
+  // Undoes the entries after the first `mark` ones. stack: frames below it have ended. whole: the attempt is over;
+  // otherwise only a part of it is, and its blocks are kept until the attempt is over, because reads of them may still
+  // be compared.
   void take_back(std::size_t mark, std::uintptr_t stack, bool whole) {
     while (size_ > mark) {
       Entry entry = log_.begin()[--size_];

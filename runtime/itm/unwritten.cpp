@@ -9,7 +9,7 @@
 namespace loam::itm {
 namespace {
 
-// returns the algorithm's functions, which are the thread's from now on
+// Sets the thread's functions to those of the algorithm, and returns them.
 const open::Operations& begin_writing() noexcept {
   Thread& t = *current;
   t.operations = t.in_software;

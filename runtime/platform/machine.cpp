@@ -41,7 +41,7 @@ bool register_membarrier() noexcept {
 // Where membarrier is refused (old kernels, seccomp, valgrind): taking away a right from a page that was just written
 // makes the kernel interrupt every core that runs this process, to drop its cached translation. An interrupt drains the
 // store buffer, which is all that is asked for. Where processors drop translations by broadcast there is no such way.
-// A page of each call's own: one thread would take away the right by which another is about to write.
+// Each call maps its own page: on a shared one a thread could take away the right while another is about to write.
 void interrupt_all_cores() noexcept {
   LOAM_CHECK(kLostRightsInterrupt,
              "announce_heavy: the kernel refuses membarrier (errno {}), which Loam cannot do "

@@ -1,8 +1,8 @@
-// full_fence: the symmetric store-load barrier, where both sides are frequent. machine.hpp has the asymmetric one.
-//   Two sides each change something and then look for the other's change. With this between the two in both, at least
-//   one of them sees the other's: what a side had changed, or seen, before its fence is seen behind every later fence. A
-//   read-modify-write with seq_cst in its place does the same on x86, but not by C++20, which orders it with seq_cst
-//   accesses of the same words alone.
+// full_fence: the symmetric store-load barrier, if both sides are frequent. machine.hpp has the asymmetric one.
+//   Each of two threads stores something, and then loads what the other one stores. If both have this fence between
+//   store and load, at least one of them sees the other's store: all that a thread stored or saw before its fence is
+//   visible after every later fence. A seq_cst read-modify-write instead of the fence does the same on x86, but not in
+//   C++20, which orders it only with seq_cst accesses of the same words.
 #pragma once
 
 #include <atomic>

@@ -55,15 +55,16 @@ void Topology::read(const char* sysfs, std::span<const unsigned> allowed) noexce
 }
 
 const Topology& topology() noexcept {
-  // topology.A: whoever reads the pointer reads what it names.
+  // topology.A: a thread that loads the pointer sees the topology that it points to.
   static constinit std::atomic<const Topology*> known{nullptr};
   if (const Topology* const there = known.load(std::memory_order_acquire)) return *there;  // topology.A
-  // Nobody waits for another thread's look: the child of a fork in the middle of it would wait for ever. Who comes first
-  // has the static storage, since 16 KiB are too much for small stacks; who comes meanwhile has pages.
+  // No thread waits while another one reads the topology: the child of a fork in the middle of that would wait for
+  // ever. The first thread reads into static storage, because 16 KiB are too much for small stacks. Threads that come
+  // before it is done map pages.
   static constinit Topology first;
   static constinit std::atomic<bool> first_is_taken{false};
   Topology* own = &first;
-  // relaxed: decides only who writes where
+  // relaxed: it only decides which thread writes into `first`
   const bool mapped = first_is_taken.exchange(true, std::memory_order_relaxed);
   if (mapped) own = ::new (map_lazy_or_die(sizeof(Topology), "list of processors", {.huge_pages = false})) Topology;
   std::array<unsigned, kCpusMax> allowed;

@@ -24,8 +24,8 @@
 //   static constexpr bool kKnowsHash = true;              its accesses use HashMapped: any mapping can be chosen
 //   static constexpr bool kExtends = false;               an attempt never moves the snapshot of its begin
 //   static constexpr bool kReadOnlyExtends = true;        a read-only attempt keeps a log, and can extend its snapshot
-//   static constexpr bool kReadsAlike = true;             until its first write an update may read as a read-only attempt
-//                                                         does: both leave the same trace
+//   static constexpr bool kReadsAlike = true;             before its first write an update may use the reads of a
+//                                                         read-only attempt: both log a read in the same way
 //   static constexpr bool kReadersBlockWriters = true;    no other attempt can write a word that an attempt has read
 //                                                         until that attempt ends
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values

@@ -56,8 +56,8 @@ void at_exit() noexcept {
              "tm: exit() inside a transaction, which would be lost; exit outside, or in atomically(irrevocable, ...)");
 }
 
-// When the program is loaded: a fork that has begun without the handlers could not wait for a thread that attaches
-// meanwhile.
+// Runs when the program is loaded. If the handlers were installed later, a fork that began before that could not wait
+// for a thread that attaches during it.
 [[gnu::constructor]] void watch_early() noexcept { watch_forks(); }
 
 }  // namespace
@@ -69,7 +69,7 @@ void watch_forks() noexcept {
 }
 
 void watch() noexcept {
-  watch_forks();  // a constructor of static objects may run transactions before the one above
+  watch_forks();  // the constructor of a static object may run a transaction before watch_early() runs
   LOAM_CHECK(std::atexit(at_exit) == 0, "tm: no memory for the handler of exit()");
 }
 

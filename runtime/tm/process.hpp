@@ -11,10 +11,11 @@
 
 namespace loam::tm::process {
 
-// Installs the handlers of fork, once. What has handlers of its own that must run before these calls this first.
+// Installs the handlers of fork(), at its first call. A library whose own handlers must run before these calls this
+// function before it installs its own.
 void watch_forks() noexcept;
 
-// Sees to it that all handlers are installed. Once, before the first transaction of the process can begin.
+// Installs all handlers, also that of exit(). Called once, before the first transaction of the process can begin.
 void watch() noexcept;
 
 }  // namespace loam::tm::process

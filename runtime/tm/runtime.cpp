@@ -93,7 +93,8 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
 }
 
 // A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again
-// if one of them has started a transaction after it. Made by who agrees on the algorithm first. Guarded by setup_lock.
+// if one of them has started a transaction after it. agree_on() makes it with the process's algorithm. Guarded by
+// setup_lock.
 constinit pthread_key_t exit_key{};
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.

@@ -42,15 +42,15 @@ void configure(const Config& config) noexcept;
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
 
-// configure() waits in between, and a fork, which must not happen in the middle of it.
+// Lock out configure() and forks. A fork must not happen during a configure().
 void lock_setup() noexcept;
 void unlock_setup() noexcept;
 
-// configure() by who has locked setup.
+// The same as configure(), for a caller that has called lock_setup().
 void configure_while_locked(const Config& config) noexcept;
 
-// Fatal if a transaction of the algorithm `wanted` begins where those of `used` run: neither would see what the other
-// does.
+// Ends the program if a transaction of the algorithm `wanted` begins in a process whose transactions use `used`: the
+// two would not notice each other's accesses.
 void check_same_algorithm(const AlgorithmDescription& used, const AlgorithmDescription& wanted) noexcept;
 
 // Frees all blocks that transactions have freed and that no attempt can still read, those of ended threads included.

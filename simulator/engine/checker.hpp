@@ -35,7 +35,7 @@ class Checker {
   void modify(std::uintptr_t address, Order order, std::uint64_t before, std::uint64_t value);
   Memory& memory() noexcept { return memory_; }
   void fence(Order order, std::uintptr_t pc);
-  // Every thread sees what is the newest store of each address now.
+  // From now on every thread sees the present newest store of each address, or a newer one.
   void barrier(std::uintptr_t pc);
   void spawned(unsigned thread, unsigned maker);
   // The thread waits for others, without time: a pause, a core that it gives up, a lock that it did not get.

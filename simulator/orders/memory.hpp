@@ -10,8 +10,9 @@
 //      thread has seen; the last seq_cst store, if the load is seq_cst; the newest store at the last membarrier.
 //   O2 An acquire load joins the clock that its store published; a read-modify-write publishes what it replaces as well.
 //   O3 Two plain accesses of a byte, one of them a write, race unless one happens before the other.
-//   O4 What a thread cannot see older at a seq_cst fence, no thread sees older behind a later one, nor does a seq_cst load
-//      that comes later; and behind a fence nothing is older than the last seq_cst store before it.
+//   O4 At a seq_cst fence each address has an oldest store that the thread may still read. No thread reads an older
+//      store after a later seq_cst fence, and no later seq_cst load does. After a seq_cst fence a thread reads no store
+//      that is older than the last seq_cst store to that address before the fence.
 #pragma once
 
 #include <array>
@@ -87,7 +88,7 @@ class Memory {
     std::vector<Store> stores;                             // the newest last
     std::array<std::uint64_t, kOrderedThreadsMax> seen{};  // by thread, the number of the store that it saw last
     std::uint64_t last_seq_cst = 0;                        // its number
-    std::uint64_t fenced = 0;                              // the number of what seq_cst fences show (O4)
+    std::uint64_t fenced = 0;                              // the oldest store that may be read after a fence (O4)
   };
   // Of a byte. thread: one more, 0 for none.
   struct Touched {

@@ -1,5 +1,5 @@
 // Accesses of code compiled with -fgnu-tm on our libitm.so.1, to be counted by test_itm_counts.py (steps.hpp says how).
-// They have barriers though there is one thread: with_barriers.hpp.
+// with_barriers.hpp makes them use barriers although there is only one thread.
 #include "tests/golden/steps.hpp"
 #include "tests/unit/itm/with_barriers.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 using namespace loam::golden;
 
-// GCC wants functions that are called in transactions, with their bodies or without, to be marked.
+// GCC requires this mark on functions that transactions call, also on inlined ones.
 #define LOAM_SAFE [[gnu::transaction_safe, gnu::always_inline]] inline
 
 template <unsigned kSteps>
@@ -45,7 +45,7 @@ template <unsigned kSteps>
   opaque(end);
 }
 
-// What is written is a key, what is chased are links.
+// Transactions write keys, and follow links.
 template <unsigned kSteps>
 [[gnu::noinline]] void reads_then_writes() {
   Node* const start = opaque(&nodes[0]);

@@ -20,9 +20,9 @@ from loam_lab.setup import build
 
 GOLDEN = Path(__file__).with_name("interposer_paths.toml")
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
-# Library, variables and sizes of each mode.  Nothing is written: no file is named.  Of long blocks samples come so often
-# that the counts are theirs.  stacks samples by chance, from a seed that an address decides, and a walk of the stack costs
-# thousands of instructions: here its mean distance is so long that no sample comes.
+# Library, variables and sizes of each mode.  No file is named, so nothing is written.  Long blocks are sampled so often
+# that the counts are those of samples.  stacks samples at random, with a seed that depends on an address, and a walk of
+# the stack takes thousands of instructions.  So its mean distance between samples is so long here that none is taken.
 MODES: dict[str, tuple[str, dict[str, str], tuple[int, ...]]] = {
     "profile": ("profile", {}, (16, 256, 4096, 16384)),
     "profile-sample": ("profile-sample", {"LOAM_PROFILE_SAMPLE": str(SAMPLE_BYTES)}, (16, 256)),

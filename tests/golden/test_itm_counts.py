@@ -14,9 +14,9 @@ TABLE = Table(
     of="the library behind -fgnu-tm",
     comment="Instructions of accesses on our libitm.so.1 under norec",
     intro=(
-        "Instructions, exact (callgrind), {compiler}, `-O3`, algorithm `norec`, of a thread that is not the only one",
-        "([libitm.md](libitm.md)). A read is a call of the compiler's, the barrier, and the algorithm's function. *Upper bound*:",
-        "what the test never lets a count exceed.",
+        "Instructions, exact (callgrind), {compiler}, `-O3`, algorithm `norec`, with barriers as in a program with",
+        "several threads ([libitm.md](libitm.md)). The count of a read includes the call of the barrier, the barrier, and",
+        "the algorithm's function. *Upper bound*: the test fails above it.",
     ),
     more={},
 )

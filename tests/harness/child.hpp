@@ -40,8 +40,8 @@ void in_child(Body&& body) {
   }
 }
 
-// Forks, whatever threads there are, and runs body() in the child. returns whether it returned true there, within ten
-// seconds
+// Forks, also if the process has several threads, and runs body() in the child. returns whether body() returned true
+// there within ten seconds
 template <class Body>
 bool in_fork(Body&& body) {
   const pid_t child = fork();

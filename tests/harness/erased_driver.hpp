@@ -118,7 +118,7 @@ class ErasedDriver {
   static void release_read(const void* object, std::size_t bytes) noexcept { calls().release_read(object, bytes); }
 
  private:
-  // Not a static local: its guard is a lock, and a child forked while another thread held it would wait for ever.
+  // Not a static local: its guard is a lock. If a process forks while another thread holds it, the child waits for ever.
   static const DriverCalls& calls() {
     const DriverCalls* calls = found.load(std::memory_order_relaxed);  // relaxed: it points to constants
     if (calls == nullptr) found.store(calls = &driver_calls(A::kDescription.name), std::memory_order_relaxed);

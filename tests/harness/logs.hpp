@@ -1,4 +1,4 @@
-// Transactions whose logs a test looks at: no filter, small chunks, room for a few thousand objects.
+// Transactions whose logs a test examines: no filter, small chunks, room for a few thousand objects.
 #pragma once
 
 #include "tests/harness/managed.hpp"
@@ -32,7 +32,7 @@ inline gc::TxSettings plain_logs(gc::Placement placement = gc::Placement::dedica
   return settings;
 }
 
-// With short reads, or 16 bytes for each.
+// The parameter: short reads, or 16 bytes for each.
 class ReadEntries : public testing::TestWithParam<bool> {
  protected:
   static gc::TxSettings plain_reads() { return plain_logs(gc::Placement::dedicated, GetParam()); }

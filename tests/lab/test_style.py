@@ -159,7 +159,7 @@ def test_the_seam_check_finds_what_it_is_for() -> None:
     assert not list(invisible("runtime/platform/machine.cpp", "::syscall(SYS_futex);"))
 
 
-# A variable that lives as long as the program, within braces: what follows its name is no parameter list.
+# A static variable in a function or class. A function's declaration has a parameter list after its name, and is left out.
 STATIC = re.compile(r"\s+(\[\[.*?\]\]\s*)?(inline\s+)?static\b(?!_)(?P<rest>[^(={;]*)(?P<next>[(={;])")
 UNGUARDED = re.compile(r"\b(constinit|constexpr|thread_local)\b")
 

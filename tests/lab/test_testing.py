@@ -85,7 +85,7 @@ def test_many_failures_are_no_accident(tmp_path: Path) -> None:
     assert outcome.failed == len(outcome.failures) == 6
 
 
-# A test's name may hold what a shell takes apart.
+# A test's name with characters that a shell would interpret.
 ODD = "test_names.py::test_word[a b-it's $HOME-*]"
 
 

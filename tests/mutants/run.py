@@ -263,7 +263,7 @@ def build_mutant(base: Base, mutant: Mutant, folder: Path) -> Path:
 
 
 class Skipped(Exception):
-    """The test does not run on this machine, for want of hardware transactions for one: nothing can kill the mutant."""
+    """The test does not run on this machine, for example without hardware transactions, so nothing can kill the mutant."""
 
 
 def passes(program: Path, wanted: str) -> tuple[bool, str]:

@@ -1,6 +1,7 @@
 // Litmus tests under the schedule checker (LOAM_SIM_CHECK=exhaustive): each prints what its threads saw, and the checker says
 // which of these it found in all executions. tests/lab/simulator/test_exhaustive.py knows which C++20 allows.
-//   litmus NAME ORDER      ORDER: relaxed, release (and acquire), seq_cst; of fenced-store-buffering: of one of its two fences
+//   litmus NAME ORDER      ORDER: relaxed, release (and acquire), seq_cst. In fenced-store-buffering it is the order of
+//                          one of the two fences
 #include <atomic>
 #include <cstdio>
 #include <iterator>

@@ -123,7 +123,7 @@ void spin_lock() {
   check(counted == kThreads * kTimes, "a counter under a lock");
 }
 
-// Who passes a barrier finds what the others wrote before it, and they find nothing that it writes behind it.
+// A thread that has passed a barrier sees what the others wrote before it, and they do not see what it writes after it.
 void barrier() {
   constexpr unsigned kThreads = 3;
   constexpr int kRounds = 6;
@@ -140,7 +140,7 @@ void barrier() {
   together([=] { body(0); }, [=] { body(1); }, [=] { body(2); });
 }
 
-// A thread that gets a slot finds what the one before it has left there.
+// A thread that takes a slot sees what the slot's previous thread has left there.
 void slots() {
   constexpr unsigned kThreads = 3, kTimes = 8;
   static loam::sync::ThreadSlots<64> all;

@@ -1,12 +1,12 @@
-// Transactions under the schedule checker (LOAM_SIM_CHECK), one algorithm in a process: each piece checks itself and ends
-// with status 1 where it is wrong. Run by tests/lab/simulator/test_transactional_orders.py.
-//   transactional_orders PIECE/ALGORITHM   without words, it lists them
-//   bank       money moves between accounts; whoever adds them up always sees the same sum
-//   skew       of two transactions that each look at what the other one writes, one sees it
-//   published  what was written plainly before a transaction is there for whoever learns of it by another one
-//   privatized  what a transaction has unlinked may be used plainly once it has returned
-//   alone      what runs alone, in place, meets whole transactions and leaves one
-// LOAM_TEST_ALGORITHMS: the classes of fewer algorithms; mutants, of which each concerns one, are compiled for that alone.
+// Transactions under the schedule checker (LOAM_SIM_CHECK), one algorithm in a process. Each piece checks its own
+// result, and ends with status 1 if it is wrong. Run by tests/lab/simulator/test_transactional_orders.py.
+//   transactional_orders PIECE/ALGORITHM   without arguments, it lists them
+//   bank        transactions move money between accounts; every transaction that adds them up sees the same sum
+//   skew        each of two transactions reads the word that the other one writes; at least one sees the other's write
+//   published   a thread writes data plainly, then publishes it in a transaction; every thread that finds it sees it
+//   privatized  after a transaction has unlinked data and returned, plain code may use the data
+//   alone       a transaction that runs alone, in place, sees other transactions as a whole, and no update is lost
+// LOAM_TEST_ALGORITHMS: the classes of some algorithms. A mutant concerns one algorithm, and is compiled for that one.
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/algorithms.hpp"
 #include "runtime/tm/attempts/driver.hpp"
@@ -35,7 +35,7 @@ struct alignas(64) Apart {
   long value = 0;
 };
 
-// Threads that wait for each other. Nobody learns more by it than that the others have come so far.
+// Threads wait here for each other. A thread learns only that the others have come so far.
 template <unsigned kThreads>
 class Meeting {
  public:
@@ -49,7 +49,8 @@ class Meeting {
   std::atomic<unsigned> came_{0};
 };
 
-// A thread's first transaction prepares its logs under a lock: whoever came first would be done before the next begins.
+// A thread's first transaction prepares its logs under a lock. Without this, the first thread would be done before the
+// next one begins.
 template <class Driver>
 void prepare() {
   static thread_local Apart own;
@@ -152,7 +153,7 @@ void privatized() {
     for (unsigned i = 0; i < kRounds; ++i) {
       meeting.wait();
       Driver::update([i](auto& t) { t.write(links[i].value, 0); });
-      // Plain but for the checker, which shows older values of atomics alone.
+      // This stands for a plain read. It is atomic because the checker returns older values for atomics only.
       unlinked[i] = std::atomic_ref(nodes[i].value).load(std::memory_order_relaxed);
       nodes[i].value = 0;
     }
@@ -243,7 +244,7 @@ int main(int count, char** words) {
         small.shift = 6;  // a stripe for each of what lies apart
         small.privatization = piece.privatization;
         tm::configure(small);
-        loam::platform::announce_heavy();  // what it keeps in a static variable is made before there are threads
+        loam::platform::announce_heavy();  // its first call sets a static variable; do that before there are threads
         piece.run();
         std::puts("done");
         ran = true;

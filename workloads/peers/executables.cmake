@@ -25,7 +25,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT LOAM_SANITIZE AND NOT LOAM_SIMUL
     # the two -fno flags keep it where it is.
     target_compile_options(loam-workload-libitm PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting
                            -Wno-clobbered)
-    # Its transactions may run in hardware, where VZEROUPPER aborts each.
+    # Its transactions may run in hardware, where the instruction VZEROUPPER aborts each of them.
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
       target_compile_options(loam-workload-libitm PRIVATE -mno-vzeroupper)
     endif()

@@ -93,7 +93,7 @@ def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dic
     return {
         "LD_PRELOAD": ":".join(_without_separators(path) for path in preload),
         "LOAM_PROBE": str(proof_file.absolute()),
-        # As long under every allocator: programs copy their environment.
+        # A value of the same length under every allocator, because programs copy their environment.
         "LOAM_PROBE_FORWARDS": "1" if allocator.path is None or allocator.forwards == "glibc" else "0",
         "LOAM_PROBE_VARIABLES": ",".join(sorted(registry.setting_variables() | set(allocator.environment))),
         **allocator.environment,

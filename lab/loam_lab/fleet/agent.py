@@ -1,7 +1,7 @@
-"""The agent: runs on a measured host for as long as a job lasts.  Nothing of Loam stays there in between.
+"""The agent: runs on a measured host while a job runs.  Between jobs no process of Loam runs there.
 
 `loam agent describe` says what the host has; `loam agent run` runs the blocks of one job.  An agent that is started
-again for the same job does what is missing of it.
+again for the same job runs what is missing of it.
 """
 
 from __future__ import annotations

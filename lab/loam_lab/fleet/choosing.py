@@ -95,8 +95,8 @@ def reach(study: Study, choice: Choice, preset: str = "release") -> tuple[Study,
             limit = f"group {group.name} is measured on {other[0]}, which needs no other host"
             raise LoamError("--engine", choice.name, limit, "leave out --engine, or --machine")
     engine, shared = choice.engine(), choice.name == "slurm"
-    if shared:  # its nodes run what is built here, so it must be there before they are asked what that is
-        engine.hosts()  # a name that does not exist is told before anything is built
+    if shared:  # the nodes run what this machine builds, and are asked for its digests: build it first
+        engine.hosts()  # reports a name that does not exist before anything is built
         prepare(study, preset)
     hosts, notes = asking.ask(engine, study, preset, shared=shared)
     groups = tuple(group.model_copy(update={"machines": tuple(hosts)}) for group in study.groups)

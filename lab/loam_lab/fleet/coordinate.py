@@ -1,7 +1,7 @@
-"""Whole blocks go to hosts as jobs; their lines come back from the hosts' journals, whatever becomes of a job.
+"""Sends whole blocks to hosts as jobs, and reads the results from the hosts' journals, however a job ends.
 
-A job holds the blocks of one batch for one host, so that what is compared shares a host and a time window.  A job that
-ends early is submitted again with what is missing; a host on which nothing goes on any more is given up, the others go on.
+A job holds the blocks of one batch for one host, so that compared runs share a host and a time window.  If a job ends
+early, its missing runs are submitted again.  A host whose jobs deliver nothing more is given up; the others continue.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from loam_lab.store import journal
 
 # A host is given up after so many jobs in a row that brought no run.
 LOST_MAX = 3
-# Why a job waits in an engine's own words, where waiting is all that is to be done.
+# Reasons of an engine for which a job waits in its queue, and for which the user can do nothing but wait.
 TURN = frozenset(("", "None", "Resources", "Priority"))
-# An engine that does not answer for so long has ended for good.
+# An engine that does not answer for so long is taken to have ended for good.
 SILENT_MAX_S = 600.0
 LOOK_S = 0.1
 CLOCK_MAX_S = 5.0
@@ -173,7 +173,7 @@ class Fleet:
         return f"; it said: {lines[-1][:300]}" if lines else ""
 
     def _waits(self, host: str, status: Status) -> None:
-        """Tell once why a host's jobs wait, unless they only wait for their turn."""
+        """Print once why a host's job waits, unless it only waits for its turn."""
         if status.state == "waiting" and status.reason not in TURN and (host, status.reason) not in self._told:
             self._told.add((host, status.reason))
             console.note(

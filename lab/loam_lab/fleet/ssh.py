@@ -34,7 +34,8 @@ CANCEL_WAIT_S = 30
 REMOTE = ".cache/loam"
 _HOST = re.compile(r"(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9][\w.:-]*")
 CUT = 255
-# What ssh brings back of an agent that got SIGKILL: from setsid, which may have waited for it, or from the login shell.
+# The exit status of ssh if the agent was killed by SIGKILL: as setsid reports it, which may have waited for the agent,
+# or as the login shell reports it.
 KILLED = (9, 128 + 9)
 
 

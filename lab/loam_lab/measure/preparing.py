@@ -1,4 +1,4 @@
-"""Make what a study runs before it is planned: here, and on a host that an engine reaches."""
+"""Builds what a study runs, before the study is planned: on this machine, and on a host that an engine uses."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from loam_lab.setup import build
 
 
 def prepare(study: Study, preset: str = "release") -> None:
-    """Make what a study runs, in the build of each machine: the synchronisations that it names, and for other workloads
-    what has them by default.
+    """Build what a study runs, in the build of each machine: the synchronisations that it names, and for workloads
+    without one the synchronisation that is their default.
 
-    raises: LoamError for what cannot be built, and for an allocator whose settings do not fit together
+    raises: LoamError if something cannot be built, or if settings of an allocator do not fit together
     """
     for one in dict.fromkeys(machines.find(name).preset or preset for group in study.groups for name in group.machines):
         _build_preset(study, one)
         building.ensure_own([name for group in study.groups for name in study.allocators_of(group)], one)
     for group in study.groups:
         combined = fitting.combined(study.allocators_of(group))
-        building.ensure_own(combined, preset)  # also for a simulated machine: its own library runs nowhere else
+        # Also for a simulated machine, whose own library runs only there: the check below runs on this machine.
+        building.ensure_own(combined, preset)
         fitting.check(combined, preset, simulated=machines.are_simulated(group.machines))
-    # What watches a run is the same on every machine.
+    # The programs that observe a run are the same on every machine.
     purposes = {purpose for group in study.groups for purpose in study.purposes_of(group)}
     build.ensure_built(["probe", "counted-loop", *(one for one in ("profile", "tlb") if one in purposes)], preset)
 
@@ -33,4 +34,4 @@ def _build_preset(study: Study, preset: str) -> None:
     build.ensure_built(None if workloads.ALL in own else own, preset)
     by_default = {group.workload for group in study.groups if not group.sync}
     if not all(workloads.default_sync(workload, preset) for workload in by_default):
-        build.ensure_built(None, preset)  # perhaps another synchronisation has it
+        build.ensure_built(None, preset)  # perhaps another synchronisation has the workload

@@ -28,9 +28,9 @@ _BOUNDS = (
     "A traversal of GCBench reads each object about once, so no filter shortens its log. Three costs remain that the",
     "control does not have:", "",
     "| cost | why it stays |", "| --- | --- |",
-    "| full collections | what logs have while a transaction runs the old generation has not; what they need no more goes back"
-    " first |",
-    "| looking at entries | a full collection looks at the object of each; a minor one at those of young objects alone |",
+    "| full collections | memory that the logs of a running transaction use is missing in the old generation, which is"
+    " full earlier. Unused memory of logs is returned before a full collection |",
+    "| visiting log entries | a full collection accesses the object of each entry; a minor one only young objects |",
     "| appending | a store of 4 bytes for each object that is read (`-p entries=long`: 16) |", "",
     "`-p account=heap` leaves out the first one, as the paper does.",
 )  # fmt: skip
@@ -94,9 +94,9 @@ _WORK = (
     ("gc_minor", "minor collections", 1),
     ("gc_full", "full collections", 1),
     ("gc_copied_bytes", "MiB copied", 1 << 20),
-    ("gc_visited_entries", "entries of logs looked at", 1),
-    ("log_memory_bytes_max", "MiB of logs", 1 << 20),
-    ("log_memory_at_full_bytes_max", "MiB of logs when a full collection begins, at the most", 1 << 20),
+    ("gc_visited_entries", "log entries visited", 1),
+    ("log_memory_bytes_max", "MiB of logs, maximum", 1 << 20),
+    ("log_memory_at_full_bytes_max", "MiB of logs when a full collection begins, maximum", 1 << 20),
     ("log_memory_returned_bytes", "MiB that logs gave back around full collections", 1 << 20),
 )
 

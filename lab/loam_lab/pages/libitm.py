@@ -20,7 +20,7 @@ from loam_lab.statistics import intervals
 from loam_lab.statistics.intervals import Interval
 
 METRIC = "ops_per_s"
-# By synchronisation: the parameter that chooses what runs, None where it is one thing, and how a row is called.
+# By synchronisation: the parameter that chooses a method or algorithm (None if there is only one), the name of a row.
 PARTIES = {
     "libitm": ("method", "GCC"),
     "loam-itm": ("algorithm", "ours,"),

@@ -18,7 +18,7 @@ COMPLETIONS = {
     "fish": "share/fish/vendor_completions.d/loam.fish",
 }
 MAN = "share/man/man1"
-# zsh loads the file of a completion when it is first asked for, as a function: that call must answer as well.
+# zsh loads the file of a completion as a function at the first completion. That first call must answer too.
 _ZSH_FIRST = '\n\nif [ "$funcstack[1]" = "_loam" ]; then\n  _loam_completion "$@"\nfi'
 # By which a shell asks `loam` for the words that may follow.
 VARIABLE = "_LOAM_COMPLETE"

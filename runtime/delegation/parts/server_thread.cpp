@@ -16,7 +16,7 @@
 
 namespace loam::delegation {
 
-// All servers of the process, so that a child of a fork can close those that it has not.
+// All servers of the process, so that the child of a fork can close them: their threads do not exist in the child.
 struct ServerThreads {
   static void add(ServerThread& server) {
     const std::scoped_lock guard(lock);
@@ -32,7 +32,7 @@ struct ServerThreads {
         return;
       }
   }
-  // A list that a thread of the parent was changing is whole at every moment.
+  // Another thread of the parent may have been changing the list. It is consistent at every moment.
   static void in_child() {
     if (lock.is_orphaned()) lock.unlock();
     for (ServerThread* at = first; at != nullptr; at = at->next_)
@@ -45,7 +45,7 @@ struct ServerThreads {
 
 namespace {
 
-// When the program is loaded, not with the first server: a fork meanwhile would leave its child without the handler.
+// Runs when the program is loaded, not with the first server: a fork during its start would run without the handler.
 [[gnu::constructor]] void watch_forks() noexcept {
   LOAM_CHECK(::pthread_atfork(nullptr, nullptr, ServerThreads::in_child) == 0,
              "delegation: no memory for the handler of fork()");

@@ -9,7 +9,7 @@
 
 namespace loam::gc {
 
-// A chunk's length, which nobody else needs here, is what is charged for it.
+// The length of an arena's chunk has no other use, so it holds the bytes that are charged for it.
 std::size_t ArenaStore::charged(const LogBase& log) noexcept {
   return chunks(const_cast<LogBase&>(log)).back()->length();
 }
@@ -42,8 +42,8 @@ void ArenaStore::close(LogBase& log) noexcept {
   chunks(log).clear();
 }
 
-// Of more than four steps a half goes at each end that did not need it: so a long transaction's memory stays for the
-// next one like it, and goes within some short ones.
+// An arena of more than four steps gives a half back at the end of a transaction that did not need it. So the memory of a
+// long transaction stays for the next long one, and is returned after some short ones.
 void ArenaStore::ended(LogBase& log) noexcept {
   LogChunk& chunk = *chunks(log).back();
   const std::size_t used = sizeof(LogChunk) + log.size() * log.entry_bytes();

@@ -1,6 +1,6 @@
 // arena_store: each log has a range of addresses of its own and is one chunk that grows. No list, no lock; a log is
-// contiguous. Memory is taken in steps, charged to the heap, and given back above what the last transactions needed, and
-// at a full collection above what the running one has.
+// contiguous. Memory is taken in steps and charged to the heap. A transaction that used less than half of a long log
+// returns the upper half when it ends. A collection that needs room returns all memory above the log's entries.
 //   Source  paper 002, section 4.3, "an alternative".   Cost  address space: kAddresses for each log of each thread.
 #pragma once
 
@@ -24,7 +24,8 @@ class ArenaStore final : public LogStore {
 
   void shrink(LogBase&, std::size_t) noexcept override {}
   static std::size_t charged(const LogBase& log) noexcept;
-  // The log's room ends after so many bytes of its chunk. returns the bytes that are still charged for the rest
+  // Cuts the log's chunk to `bytes`, and gives the memory behind it back to the system. returns the size of that
+  // memory, which is still charged to the heap
   static std::size_t cut(LogBase& log, std::size_t bytes) noexcept;
 
   Heap& heap_;

@@ -87,7 +87,7 @@ LogChunk* DedicatedStore::add_chunk(LogBase& log, Mutator& mutator) {
     try {
       heap_.charge_logs(mutator, chunk_bytes_);
     } catch (const OutOfMemory&) {
-      if (has_room(log)) return nullptr;  // its collections have taken duplicates out of this log
+      if (has_room(log)) return nullptr;  // the collections have removed duplicates from this log
       throw;
     }
     backed_count_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count

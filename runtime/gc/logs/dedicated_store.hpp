@@ -1,6 +1,7 @@
 // dedicated_store: chunks of one size, of all logs of all threads, from a free list outside of the collected heap.
-//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others go back when the transaction ends.
-//           Every kTrimEvery-th end gives half of the free chunks back to the system, and a full collection all of them.
+//   Source  paper 002, section 4.3. The first chunk of each log is kept; the others return to the list when the
+//           transaction ends. Every kTrimEvery-th end returns half of the free chunks to the system; a collection that
+//           needs room returns all of them.
 //   The list is a spin lock with a stack, or, with lock_free, a stack of indices whose head counts its changes (against
 //   ABA). Links are stored outside of the chunks, so that the pages of a free chunk can be returned.
 //   Cost  a chunk: a lock, or a compare-and-swap, and a charge to the heap's memory where it is backed anew.
@@ -68,7 +69,7 @@ class DedicatedStore : public LogStore {
   LogChunk* chunk_at(std::uint32_t number) const noexcept {
     return reinterpret_cast<LogChunk*>(start_ + number * chunk_bytes_);
   }
-  // At most so many free chunks. returns the bytes that are still charged for them
+  // Gives the memory of at most `most` free chunks back to the system. returns its size, still charged to the heap
   std::size_t give_back_free(std::uint32_t most) noexcept;
 
   Heap& heap_;

@@ -85,8 +85,8 @@ class Log : public LogBase {
     }
     return end;
   }
-  // As first_where, where stops(entry) can be true, and has anything to do, for entries only that concern(entry). It passes
-  // over the others in blocks, in a loop without branches.
+  // As first_where(), if stops(entry) needs to be called only for entries for which concern(entry) is true. Skips the
+  // others in blocks, in a loop without branches.
   template <class Concern, class Stops>
   std::size_t first_where_of(std::size_t first, std::size_t end, Concern&& concern, Stops&& stops) const {
     constexpr std::size_t kBlock = 8;  // entries of 4 bytes in a register of 32

@@ -12,7 +12,7 @@ void LogStore::truncate(LogBase& log, std::size_t entries) noexcept {
   const std::size_t in_chunk = entries % log.per_chunk_;
   std::size_t kept = entries / log.per_chunk_ + 1;
   std::size_t in_last = in_chunk;
-  // The last chunk is full, because what was to be room for more could not be had.
+  // The last chunk may be full, because memory for the next one was refused.
   if (kept > log.chunks_.size()) {
     --kept;
     in_last = log.per_chunk_;

@@ -21,19 +21,19 @@ class LogStore {
   // Room for one entry more at least. May collect; throws OutOfMemory, and the log is as it was.
   virtual void grow(LogBase& log, Mutator& mutator) = 0;
   virtual void close(LogBase& log) noexcept = 0;
-  // The log has `entries` entries from now on, no more than before; what it does not need may go.
+  // Cuts the log to `entries` entries. Chunks that it does not need any more may be freed.
   void truncate(LogBase& log, std::size_t entries) noexcept;
-  // The end of a transaction, before its log is emptied: memory that was not needed may go.
+  // Called at the end of a transaction, before its log is emptied: memory that was not needed may be freed.
   virtual void ended(LogBase&) noexcept {}
   // While the world is stopped: chunks that the collector moves, or a backend keeps.
   virtual void visit_chunks(LogBase&, Collector&) {}
   virtual void keep_chunks(LogBase&, const Backend&) {}
-  // While the world is stopped: memory outside of the heap in which no entry of this log lies, or of any log, goes to the
-  // system. returns the bytes that are still charged for it
+  // While the world is stopped: gives memory outside of the heap that contains no entry back to the system: memory of
+  // this log, or free memory of all logs. returns its size, which is still charged to the heap
   virtual std::size_t give_back(LogBase&) noexcept { return 0; }
 
  protected:
-  // Chunks beyond the first `kept` go; the log's last chunk is set.
+  // Frees the chunks beyond the first `kept`, and sets the log's last chunk.
   virtual void shrink(LogBase& log, std::size_t kept) noexcept = 0;
 
   static void set_per_chunk(LogBase& log, std::size_t entries) noexcept { log.per_chunk_ = entries; }
@@ -45,7 +45,7 @@ class LogStore {
   }
   static std::byte* next(const LogBase& log) noexcept { return log.next_; }
   static std::byte* limit(const LogBase& log) noexcept { return log.limit_; }
-  // A collection on the way may have dropped entries: then there is room already.
+  // Whether the log has room: a collection in between may have removed entries.
   static bool has_room(const LogBase& log) noexcept { return log.next_ != log.limit_; }
   // Appends a chunk of `bytes` of data.
   static void append(LogBase& log, LogChunk* chunk) noexcept;

@@ -1,8 +1,8 @@
-// DuplicateFilter: which objects and words a transaction has enlisted or logged lately.
+// DuplicateFilter: objects and words that a transaction has enlisted or logged recently.
 //   A direct-mapped table. A key is an address in steps of 8 bytes, with a token in its upper bits; a new token empties
 //   the table. An object's address and those of its words differ, so both share the table.
-//   Cost  a hit: shift, mask, xor, compare; the shift is shared with what logs the object.
-//   Exact where it says yes; it forgets.
+//   Cost  a hit: shift, mask, xor, compare. The code that logs the object uses the shifted address again.
+//   A yes is always right; a no may be wrong, because newer entries replace old.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class DuplicateFilter {
     return reinterpret_cast<std::uintptr_t>(address) >> kStepShift;
   }
 
-  // Whether it has been asked before for this address, since the last renew(), as far as it remembers.
+  // Whether seen() was called with this address before, since the last renew(). false if a newer entry replaced it.
   // steps: steps_of(the address)
   [[gnu::always_inline]] bool seen(std::uintptr_t steps) noexcept {
     std::uint64_t& place = table_[steps % kPlaces];

@@ -33,7 +33,7 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
   Mutator& mutator = transaction.mutator_;
   Heap& heap = mutator.heap_;
   Transactions& all = transaction.all_;
-  // After a collection everything that lies in the nursery is younger than it, and so younger than this level.
+  // After a collection all objects in the nursery are younger than the collection, and so younger than this level.
   const bool moved = heap.collections() != mark.collections;
   auto& kept = mutator.kept_buffers_;
   const std::size_t first = moved ? 0 : mark.buffers;
@@ -49,12 +49,12 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
   };
   for (LocalBase* local = mutator.newest_local_; local != nullptr; local = local->previous())
     if (is_given_back(local->slot())) local->slot() = nullptr;
-  // An object that this level made may have been filled without undo entries. One that a collection has moved since, or that
-  // is large, lies outside of the nursery; it is dead, but remembered, and the next collection would follow it to what is
-  // given back.
+  // An object that this level made may have been filled without undo entries. If a collection has moved it, or if it is
+  // large, it lies outside of the nursery. It is dead, but it may be in the list of remembered objects. Then the next
+  // collection would follow its references into memory that is freed here.
   for (Object* const holder : mutator.remembered_)
     for_each_reference(*holder, [&](Object*& slot) {
-      // relaxed: what is given back is known to this thread alone.
+      // relaxed: only this thread knows the objects that are freed here.
       const std::atomic_ref<Object*> place(slot);
       if (is_given_back(place.load(std::memory_order_relaxed))) place.store(nullptr, std::memory_order_relaxed);
     });
@@ -71,7 +71,8 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
                      });
 
   const bool waits = !all.settings().opaque;
-  // nursery.A: seq_cst: rollback's stores come before, and the look at the other transactions after it (release_ripe).
+  // nursery.A: seq_cst: rollback's stores come before it, and the loads of other transactions' epochs after it
+  // (release_ripe).
   const std::uint64_t epoch = waits ? all.epoch_.fetch_add(1, std::memory_order_seq_cst) : 0;
   const auto give_back = [&](const Mutator::Piece& piece) {
     const auto bytes = static_cast<std::size_t>(piece.end - piece.start);
@@ -89,7 +90,7 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
   kept.resize_down(first);
   if (from == mutator.next_) return;
   if (waits) {
-    // An inner level's part of the buffer goes with the outer one's.
+    // The inner level's part of the buffer is freed with the outer level's.
     if (transaction.depth_ == 0) give_back({from, mutator.next_});
   } else {
     transaction.statistics_.returned_bytes += static_cast<std::size_t>(mutator.next_ - from);

@@ -24,9 +24,9 @@ class TransactionNursery {
   static void end(Mutator& mutator) noexcept;
   // After the undo log was applied and the Locals of the level are gone.
   static void reset(Transaction& transaction, const Mutator::Mark& mark, std::size_t first_update);
-  // While the world is stopped: everything in the nursery goes.
+  // Called while the world is stopped, before the collection empties the nursery.
   static void forget(Transaction& transaction) noexcept;
-  // The transaction is over: what it alone kept waiting may go back.
+  // Called when a transaction has ended: frees the memory that waited only for it.
   static void release_ripe(Transaction& transaction);
 };
 

@@ -1,4 +1,4 @@
-// Transaction::sift: entries leave a log, the others move down.
+// Transaction::sift: removes entries from a log; the other entries move down.
 #pragma once
 
 #include "runtime/gc/tx/transaction.hpp"
@@ -7,7 +7,8 @@
 
 namespace loam::gc {
 
-// Keeps the entries from `first` on for which keep(entry) is true; counts: those of the levels that follow.
+// Keeps the entries from `first` on for which keep(entry) is true. counts: the levels' numbers of entries, which are
+// adjusted
 template <class Entry, class Keep>
 void Transaction::sift(LogStore& store, Log<Entry>& log, std::size_t Level::* counts, std::size_t first, Keep keep) {
   const std::size_t size = log.size();

@@ -11,7 +11,7 @@ constexpr unsigned kInnerTries = 8;  // of nested transactions, before the outer
 constexpr unsigned kPollsPerValidation = 1024;
 constexpr unsigned kWaitRoundsMax = 1000;  // for an owner: it may not be running
 constexpr unsigned kBackoffLog2Max = 12;   // of the rounds
-// Of the addresses of a heap that has short reads: what 32 bits count.
+// The most steps of 8 bytes that a heap with short reads can have: a place has 32 bits.
 constexpr std::size_t kShortPlacesMost = std::size_t{1} << 32;
 
 std::size_t short_places_of(const Heap& heap, const TxSettings& settings) noexcept {
@@ -61,7 +61,7 @@ void Transaction::begin(platform::Checkpoint& checkpoint) {
   LOAM_CHECK(depth_ < kDepthMax, "transactions nested {} deep: at most {}", depth_ + 1, kDepthMax);
   const TxSettings& settings = all_.settings();
   if (depth_ == 0) {
-    // seq_cst: the announcement comes before all reads, or whoever looks for it after an abort sees it. See nursery.cpp.
+    // seq_cst: either the announcement comes before all reads, or a thread that has aborted sees it. See nursery.cpp.
     if (settings.nursery && !settings.opaque)
       announced_.exchange(all_.epoch_.load(std::memory_order_seq_cst), std::memory_order_seq_cst);
     known_ = all_.clock_.load(std::memory_order_acquire);  // clock.A
@@ -84,7 +84,7 @@ std::uint64_t Transaction::readable(const LocalBase& local) {
   }
 }
 
-// Of an object outside of the heap's own addresses, or where no read is short.
+// Enlists a read of an object that is not in the heap's own addresses, or of any object if no read is short.
 void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
   if (short_places_ != 0) return enlist_read_slow(local);
   reads_.next() = {local.object(), word};
@@ -92,7 +92,7 @@ void Transaction::enlist_long_read(const LocalBase& local, std::uint64_t word) {
     grow(free_store_, reads_);
 }
 
-// Of an object of another attempt, a large one, or, without opacity, one that is newer than this attempt.
+// The object is owned by another attempt, or large, or, without opacity, newer than this attempt.
 void Transaction::enlist_read_slow(const LocalBase& local) {
   const std::uint64_t word = readable(local);
   if ((word & ~kEntryMask) == mine_) return;
@@ -102,7 +102,7 @@ void Transaction::enlist_read_slow(const LocalBase& local) {
       grow(free_store_, short_reads_);
     return;
   }
-  // It may collect. If the object has changed meanwhile, its read is outdated, and found to be so.
+  // This may collect. If another thread changes the object meanwhile, validation finds that the read is outdated.
   if (reads_.chunks() == 0) free_store_.open(reads_, mutator_);
   reads_.next() = {local.object(), word};
   if (reads_.taken()) [[unlikely]]
@@ -119,7 +119,7 @@ void Transaction::enlist_update_slow(const LocalBase& local) {
       extend_or_abort();
       continue;
     }
-    // The entry first, then the word that leads to it: a collection may come between the two.
+    // Write the entry first, then the word that leads to it: a collection may happen between the two.
     UpdateEntry& entry = updates_.next();
     entry = {local.object(), word, {}};
     if (collects) {
@@ -127,7 +127,7 @@ void Transaction::enlist_update_slow(const LocalBase& local) {
       mutator_.collect(random_ % 2 == 0);
       continue;
     }
-    // word.B: acquire, so that the stores that follow are after it; the release side is that of whoever frees it.
+    // word.B: acquire, so that the stores that follow stay behind it; the release side is that of the last owner.
     if (!local.object()->stm().compare_exchange_strong(word, mine_ | reinterpret_cast<std::uintptr_t>(&entry),
                                                        std::memory_order_acq_rel, std::memory_order_relaxed))
       continue;
@@ -180,7 +180,7 @@ bool Transaction::validate() const noexcept {
   short_reads_.for_each(0, short_reads_.size(), [&](const ShortRead& entry, std::size_t) {
     const std::uint64_t word = object_of(entry)->stm().load(std::memory_order_acquire);  // word.A
     if (word <= known_) return;                                                          // T3
-    // Mine; but without opacity another one may have changed it before.
+    // The object is mine; but without opacity another transaction may have changed it before I owned it.
     if ((word & ~kEntryMask) == mine_ &&
         ((word & kEntryMask) < kNoEntry || reinterpret_cast<const UpdateEntry*>(word & kEntryMask)->old <= known_))
       return;
@@ -245,8 +245,8 @@ void Transaction::cancel() noexcept {
   all_.alone_.compare_exchange_strong(mine, 0, std::memory_order_relaxed);  // relaxed: see before_attempt()
 }
 
-// Without the barrier: an old value that is young was stored since the last collection, after which nothing was young; so
-// its object is young as well, or has been remembered by that store.
+// Needs no write barrier. If an old value refers to a young object, it was stored after the last collection, which left
+// no object young. So the object that holds it is young as well, or that store has remembered it.
 void Transaction::undo(std::size_t first) noexcept {
   undos_.for_each_backwards(first, [&](const UndoEntry& entry) {
     auto* const word = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(entry.object) + entry.offset());
@@ -254,7 +254,8 @@ void Transaction::undo(std::size_t first) noexcept {
   });
 }
 
-// What nested transactions own stays owned until the outermost one ends: nothing outer becomes invalid by an inner abort.
+// Objects that a nested transaction owns stay owned until the outermost one ends, so an inner abort invalidates nothing
+// outer.
 void Transaction::roll_back(unsigned to) noexcept {
   const Level& level = levels_[to];
   if (all_.settings().placement == Placement::unlogged)
@@ -270,7 +271,7 @@ void Transaction::roll_back(unsigned to) noexcept {
     return;
   }
   statistics_.updates += updates_.size();
-  // A version of its own, because others may have seen what is taken back now.
+  // A new version, because other transactions may have read the values that are undone now.
   if (updates_.size() != 0) release(all_.clock_.fetch_add(1, std::memory_order_acq_rel) + 1);  // clock.A
   truncate_unowned(level);
   store_.truncate(updates_, 0);
@@ -299,7 +300,7 @@ void Transaction::release(std::uint64_t version) noexcept {
 
 void Transaction::commit() {
   if (depth_ > 1) {
-    // What it made belongs to the outer one from now on.
+    // Objects that it made belong to the outer transaction from now on.
     if (all_.settings().locals)
       updates_.for_each(levels_[depth_ - 1].updates, updates_.size(), [&](const UpdateEntry& entry, std::size_t) {
         if (entry.object->stm().load(std::memory_order_relaxed) == (mine_ | depth_))  // relaxed: it is mine
@@ -310,7 +311,7 @@ void Transaction::commit() {
   }
   const std::size_t updates = updates_.size();
   if (updates == 0) {
-    // What an opaque transaction read was together in memory at its snapshot.
+    // With opacity all values that were read were in memory at the snapshot, so no validation is needed.
     if (!all_.settings().opaque && !validate()) abort();
   } else {
     const std::uint64_t version = all_.clock_.fetch_add(1, std::memory_order_acq_rel) + 1;  // clock.A
@@ -341,9 +342,9 @@ void Transaction::end() noexcept {
   TransactionNursery::release_ripe(*this);
 }
 
-// relaxed, of alone_: it decides when transactions begin. What they see of each other is the clock's and the words'.
+// relaxed, of alone_: it only decides when transactions begin. Clock and words order what they see of each other.
 void Transaction::before_attempt() {
-  // Short transactions may come to no other safepoint.
+  // Short transactions may pass no other safepoint.
   mutator_.safepoint();
   if (depth_ != 0) return;
   const TxSettings& settings = all_.settings();

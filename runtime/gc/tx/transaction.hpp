@@ -69,7 +69,7 @@ class Transaction : private LogVisitor {
     if ((local.object()->stm().load(std::memory_order_relaxed) & ~kEntryMask) != mine_) enlist_update_slow(local);
   }
   void log_undo(const LocalBase& local, std::size_t offset, bool reference);
-  // Whether what was read is still as it was. Does not leave.
+  // Whether all objects that were read are unchanged. Does not leave the attempt.
   bool validate() const noexcept;
 
   // ---- fields
@@ -132,10 +132,10 @@ class Transaction : private LogVisitor {
   Mutator& mutator() noexcept { return mutator_; }
   unsigned depth() const noexcept { return depth_; }
   void safepoint();
-  // Leaves the attempt, which begins again: for a program that waits for others.
+  // Leaves the attempt, and begins it again: for a program that waits for changes by other threads.
   [[noreturn]] void retry();
 
-  // What has ended, and of a running attempt what is in its logs.
+  // Counts of ended attempts, and of the running attempt what is in its logs.
   TxStatistics statistics() const noexcept;
   std::size_t entries() const noexcept { return short_reads_.size() + reads_.size() + updates_.size() + undos_.size(); }
 
@@ -196,7 +196,8 @@ class Transaction : private LogVisitor {
   // A word of a free object that is not newer than the snapshot; extends the snapshot or leaves the attempt otherwise.
   std::uint64_t readable(const LocalBase& local);
   Object* enlist_new(Object* object);
-  // In the heap's own addresses, if it is below short_places_.
+  // The object's distance from the start of the heap, in steps. It is in the heap's own addresses if this is less than
+  // short_places_.
   std::uintptr_t place_of(const Object* object) const noexcept {
     return DuplicateFilter::steps_of(object) - heap_steps_;
   }
@@ -257,12 +258,12 @@ class Transaction : private LogVisitor {
   template <class Entry, class Keep>
   void sift(LogStore& store, Log<Entry>& log, std::size_t Level::* counts, std::size_t first, Keep keep);
 
-  // What fast paths use comes first.
+  // Members that fast paths use come first.
   std::uint64_t known_ = 0;            // with opacity the snapshot; without it the clock's value when the attempt began
   std::uint64_t snapshot_ = 0;         // with opacity no value of a newer object is used; without it ~0
-  const bool filters_;                 // by table_
+  const bool filters_;                 // whether table_ is used
   const std::uintptr_t heap_steps_;    // where the heap begins, in the steps of the filter and of ShortRead::place
-  const std::uintptr_t short_places_;  // of the heap's: objects in them get short reads; 0: none does
+  const std::uintptr_t short_places_;  // objects at smaller places in the heap get short reads; 0: no object does
   Log<ShortRead> short_reads_;
   Log<ReadEntry> reads_;  // open where short_places_ is 0, or once such a read comes
   Log<UndoEntry> undos_;
@@ -279,7 +280,7 @@ class Transaction : private LogVisitor {
   unsigned aborts_ = 0, inner_tries_ = 0;  // of the transaction that runs
   unsigned polls_ = 0, spared_compactions_ = 0;
   bool waits_ = false;
-  Object* met_ = nullptr;  // what another transaction owned: to be waited for
+  Object* met_ = nullptr;  // the object that another transaction owned, for which this one waits
   std::uint64_t random_;
   std::atomic<std::uint64_t> announced_{~std::uint64_t{0}};  // epoch of the attempt that runs; ~0: none
   TxStatistics statistics_;

@@ -49,7 +49,7 @@ Transactions::Transactions(Heap& heap, const TxSettings& settings) : heap_(heap)
   LOAM_CHECK(!settings.checked_allocation || settings.placement == Placement::dedicated,
              "TxSettings::checked_allocation: of logs in the dedicated heap only");
   const bool unlogged = settings.placement == Placement::unlogged;
-  // An owned object's word leads to its update entry: these are logged in any case.
+  // The word of an owned object leads to its update entry, so update entries are logged even in the control.
   store_ = make_store(heap, settings, unlogged ? Placement::dedicated : settings.placement);
   free_store_ = unlogged ? make_store(heap, settings, Placement::unlogged) : store_;
 }

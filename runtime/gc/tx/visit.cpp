@@ -1,10 +1,11 @@
-// What a collector and a transaction's logs do with each other.
-//   before    duplicates leave the read logs, and reads of what the transaction owns by now
-//   strong    old values of references: after a rollback they are back in the heap. With the roots they reach all that
-//             a rollback can bring back, so everything else in logs is weak.
-//   weak      an entry follows its object, or goes if that is dead. Survivors move down, so chunks stay full (L2), the
-//             levels' counts follow, and an owned object's word is led to where its entry is now (W1).
-//   A minor collection looks at the entries since the last collection only (L3), because that left no object young.
+// What a collection does with the logs of a transaction.
+//   before    duplicates are removed from the read logs, and so are reads of objects that the transaction owns by now
+//   strong    old values of references keep their objects alive: a rollback stores them into the heap again. From these
+//             and the roots all objects are reachable that a rollback can bring back, so all other entries are weak.
+//   weak      an entry gets the new address of its object, or is removed if the object is dead. Later entries move
+//             down, so chunks stay full (L2); the levels' counts are adjusted, and the word of an owned object gets the
+//             new address of its entry (W1).
+//   A minor collection visits only the entries since the last collection (L3), because that one left no object young.
 #include "runtime/base/check.hpp"
 #include "runtime/gc/backend.hpp"
 #include "runtime/gc/tx/sift.hpp"
@@ -13,8 +14,8 @@
 namespace loam::gc {
 namespace {
 
-constexpr unsigned kSparedCompactions = 15;  // full collections after a compaction that was not worth while
-// Of the reads that were looked at, one in so many must go, or to look at each of them twice was not worth while.
+constexpr unsigned kSparedCompactions = 15;  // full collections without one, after a compaction that did not pay off
+// A compaction pays off if it removes at least one of so many reads that it visits. It visits each of them twice.
 constexpr std::size_t kWorthWhile = 4;
 constexpr std::size_t kSampledLeast = 4096;  // reads: fewer are compacted without a sample
 
@@ -24,7 +25,7 @@ bool is_sampled(const Object* object) noexcept {
   return (reinterpret_cast<std::uintptr_t>(object) >> 3) * kGolden >> 60 == 0;
 }
 
-// Plain stores: the world is stopped, and there is one collector.
+// Not a read-modify-write: the world is stopped, and there is one collector.
 void set_mark(const Object* object, bool marked) noexcept {
   const auto header = object->word();
   const std::uintptr_t word = header.load(std::memory_order_relaxed) & ~Object::kMarked;  // relaxed: as above
@@ -38,7 +39,7 @@ std::size_t Transaction::first_visited(const LogBase& log, bool full) const noex
 }
 
 void Transaction::before_collection(bool full, bool last) {
-  table_.renew();  // addresses change, or serve again
+  table_.renew();  // addresses of objects change, or are used for other objects
   TransactionNursery::forget(*this);
   if (all_.settings().placement == Placement::unlogged) {
     for (unsigned i = 0; i < depth_; ++i) levels_[i].short_reads = levels_[i].reads = levels_[i].undos = 0;
@@ -56,8 +57,8 @@ void Transaction::before_collection(bool full, bool last) {
   }
 }
 
-// By a sample: of a log without duplicates little more than a sixteenth of the objects is looked at. Where the sample is
-// small, few objects fill the log, and it cannot tell.
+// Decides by a sample. In a log without duplicates about a sixteenth of the objects is sampled. If fewer are, few
+// objects fill the log, and the sample proves nothing: then the answer is yes.
 bool Transaction::is_compaction_promising() {
   const std::size_t reads = short_reads_.size() + reads_.size();
   if (reads < kSampledLeast) return true;
@@ -78,9 +79,10 @@ bool Transaction::is_compaction_promising() {
   return sampled * 32 < reads || superfluous * kWorthWhile >= sampled;
 }
 
-// The first of several entries stays: an inner level's may be dropped, never an outer one's. An object is in both logs only
-// without opacity, where its short read is the older one, and may be outdated: so short reads come first.
-// returns whether it was worth while
+// Of several entries of an object the first one stays, because an abort of the inner level must not remove a read of
+// the outer one. An object is in both logs only without opacity. Its short read is then the older one, and may be
+// outdated, so short reads come first.
+// returns whether it paid off
 bool Transaction::compact(bool full) {
   Statistics& counts = mutator_.heap().statistics_while_stopped();
   std::size_t looked_at = 0, dropped = 0;
@@ -157,7 +159,7 @@ void Transaction::drop_dead(const Backend& backend) {
   follow(true, if_live, if_live);
 }
 
-// moved(object): where it is now; null: it is dead. moved_short: of objects that have short reads.
+// moved(object): its new address; null if it is dead. moved_short: the same, for objects that have short reads
 template <class Moved, class MovedShort>
 void Transaction::follow(bool full, Moved moved, MovedShort moved_short) {
   Statistics& counts_of_heap = mutator_.heap().statistics_while_stopped();
@@ -171,7 +173,7 @@ void Transaction::follow(bool full, Moved moved, MovedShort moved_short) {
       has_moved(entry);
       return false;
     };
-    // Most logs lose no entry, or few: the others move down only from the first one on that goes.
+    // Most logs lose no entry or few. So entries move down only behind the first one that is removed.
     const std::size_t gone = first_that_goes(log, first, before, full, goes);
     sift(store, log, counts, gone, [&](auto& entry, auto& place) {
       Object* const object = moved(object_of(entry));

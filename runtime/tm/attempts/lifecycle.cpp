@@ -1,9 +1,10 @@
 // Memory orders; in brackets the failure without the pair
-//   lifecycle.B  an attempt: published, full_fence(), its reads / an update: committed, full_fence(), the look at what
-//                others have published [an attempt that is not seen does not see the commit either]. A read-only
-//                transaction needs no fence: the update from which it has learnt has waited, or it waits for that one
-//   lifecycle.C  published stored with release / loaded with acquire by who looks [what the attempts before have written
-//                back or taken back, or have waited for, is not seen]
+//   lifecycle.B  an attempt stores published, full_fence(), then reads / an update commits, full_fence(), then loads
+//                others' published [the update does not see the attempt, and the attempt does not see the commit]. A
+//                read-only transaction needs no fence when it ends: the update whose values it read has waited already,
+//                or the read-only transaction waits for that update
+//   lifecycle.C  published is stored with release / loaded with acquire by the thread that waits [this thread does not
+//                see what an ended attempt has written back or undone, or what that attempt has waited for]
 #include "runtime/tm/attempts/lifecycle.hpp"
 
 #include "runtime/base/check.hpp"
@@ -95,7 +96,8 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) 
 void enter_slowly(Descriptor& d, bool update) noexcept {
   if (serial::closed() && !serial::holds(d)) serial::wait_until_open(d);
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
-  // The clock is looked at before this is published: the attempt is held for older than it is, never for younger.
+  // The clock is read before the attempt is published. So others may take the attempt for older than it is, never for
+  // younger.
   const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
   d.published.store(now * 2 + (update ? 1 : 0), std::memory_order_release);  // lifecycle.C
   platform::full_fence();                                                    // lifecycle.B
@@ -115,7 +117,8 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   committed(d);
   if (published != 0) {
     const bool update = published % 2 == 1;
-    // There is no moment in between at which a read-only transaction that sees this commit would not wait for its wait.
+    // One store ends the attempt and announces the wait. So a read-only transaction that sees this commit also sees
+    // that this update still waits, and waits too.
     d.published.store(update ? kWaits | version : 0, std::memory_order_release);  // lifecycle.C
     if (update) platform::full_fence();                                           // lifecycle.B
     LOAM_POINT("tm.privatizing");

@@ -233,7 +233,7 @@ int configure(const loam_config& config) noexcept {
 }
 
 void configure_by_environment() noexcept {
-  static constinit bool done = false;  // guarded by the lock of setup: a fork waits for it
+  static constinit bool done = false;  // guarded by lock_setup(), for which a fork waits
   lock_setup();
   if (!std::exchange(done, true) && environment() != nullptr) {
     LOAM_POINT("tm.configuring");

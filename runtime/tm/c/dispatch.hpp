@@ -38,7 +38,7 @@ struct Operations {
   using Write = ByMode<void (*)(Descriptor&, void* address, U value)>;
 
   const AlgorithmDescription* description;
-  bool reads_alike;  // reads of Mode::read_only are right in an update that has not written yet
+  bool reads_alike;  // an update that has not written yet may use the reads of Mode::read_only (kReadsAlike)
 
   Read<std::uint8_t> read_u8;
   Read<std::uint16_t> read_u16;

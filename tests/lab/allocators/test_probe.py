@@ -261,7 +261,7 @@ def test_program_before_exec_counts_for_itself(proof_file: Path) -> None:
     proof = judge(proof_file, chain, 1.0)
     assert proof.status == "proven" and [p["status"] for p in proof.processes] == ["proven", "proven"]
     assert [round(p["cpu_s"], 2) for p in proof.processes] == [0.50, 0.50]
-    silent = judge(proof_file, [start(7), start(7, cpu_us=500_000)], 1.0)  # nobody says how the second one ended
+    silent = judge(proof_file, [start(7), start(7, cpu_us=500_000)], 1.0)  # no record says how the second one ended
     assert silent.status == "unproven" and [p["status"] for p in silent.processes] == ["unproven", "unproven"]
     assert judge(proof_file, [start(7), start(7, cpu_us=5000), end(7, 1_000_000)], 1.0).status == "proven"
     assert judge(proof_file, [start(7, cpu_us=500_000), end(7, 1_000_000)], 1.0).status == "unproven"  # unseen wrapper

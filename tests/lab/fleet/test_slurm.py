@@ -55,7 +55,7 @@ def planned(folder: Path) -> int:
 
 
 def counts(result: dict[str, Any]) -> set[str]:
-    """The metrics of the first cell. A busy machine may attempt nothing in so short a run, which then has no ratio."""
+    """The metrics of the first cell. On a busy machine so short a run may have no attempt, and then it has no ratio."""
     return {name for name, metric in result["cells"][0]["metrics"].items() if metric["kind"] != "ratio"}
 
 

@@ -1,4 +1,4 @@
-"""What Slurm says of a job and of its nodes, from its commands' output as it is: no cluster takes part."""
+"""What the engine reads from the real output of Slurm's commands about a job and its nodes. No cluster is needed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_job_that_said_how_it_ended_is_not_lost(said: Path) -> None:
 
 
 def slurm_of(folder: Path, monkeypatch: pytest.MonkeyPatch, sinfo: str) -> None:
-    """Put a Slurm before the search path. sinfo: what this command of it does"""
+    """Put the commands of a Slurm first into the search path. sinfo: the script of that command"""
     for name in ("sbatch", "squeue", "srun", "scancel", "sinfo"):
         (folder / name).write_text(f"#!/bin/sh\n{sinfo if name == 'sinfo' else 'exit 9'}\n")
         (folder / name).chmod(0o755)

@@ -24,7 +24,8 @@ from loam_lab.store import journal
 
 LOAM = str(paths.root() / "loam")
 HOSTS = ("alpha", "beta")
-# A compiler's cache, which knows languages apart, and the way to packages are the machine's; a home folder is each host's own.
+# Variables that both hosts take from this machine: its compiler cache, languages, and access to packages. Each host has
+# a home folder of its own.
 LENT = ("CCACHE_", "CMAKE_", "LANG", "LC_", "PIP_", "SSL_")
 
 
@@ -35,7 +36,7 @@ def hosts(tmp_path: Path) -> Iterator[dict[str, Server]]:
     environment = {
         name: value for name, value in os.environ.items() if name.startswith(LENT) or name.lower().endswith("_proxy")
     }
-    if "CCACHE_DIR" in environment:  # the cache knows a file again though its home lies elsewhere each time
+    if "CCACHE_DIR" in environment:  # so that the cache finds a file although the home folder differs each time
         environment |= {"CCACHE_BASEDIR": str(tmp_path), "CCACHE_NOHASHDIR": "1"}
     found = {}
     for name in HOSTS:

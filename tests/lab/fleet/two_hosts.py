@@ -1,4 +1,4 @@
-"""What tests of engines run: a study of two allocators with a few milliseconds per run, and the tour."""
+"""What the tests of engines run: a study of two allocators with a few milliseconds per run, and the tour."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def written(folder: Path, blocks: int) -> Path:
 
 
 def check_tour(folder: Path, done: subprocess.CompletedProcess[str], hosts: Sequence[str]) -> None:
-    """Whether the tour was measured on all hosts, into the folder "out", and its result is whole."""
+    """Check that the tour was measured on all hosts, into the folder "out", and that its result is complete."""
     assert done.returncode == 0, done.stderr[-3000:]
     result = json.loads(done.stdout)
     assert result["study"] == "tour"
     counted = Counter(cell["factors"]["machine"] for cell in result["cells"])
     assert set(counted) == set(hosts) and len(set(counted.values())) == 1, counted
     assert {cell["state"] for cell in result["cells"]} == {"ok"}, result["failures"]
-    # A slow host stops before the last block, when the time that the tour may take is over.
+    # A slow host stops before the last block, because the tour has a limit of time.
     assert min(cell["runs"] for cell in result["cells"]) >= 6
     assert {one["name"] for one in result["allocators"]} >= {"glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "loam"}
     assert {one["proof"] for one in result["allocators"]} == {"proven"}

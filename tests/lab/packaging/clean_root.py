@@ -31,7 +31,7 @@ _MIRROR = "http://deb.debian.org/debian"
 
 
 def lacking() -> str:
-    """Why packages cannot be built and tried here; "" where they can. Installs the tools, as set-up does its own packages."""
+    """Why packages cannot be built and tried here; "" if they can. Installs the tools, as set-up installs its packages."""
     if os.geteuid() != 0:
         return "chroot needs root"
     try:

@@ -1,4 +1,4 @@
-"""What the tests of packages share: a command that must succeed, and a tour that must be whole."""
+"""What the tests of packages share: a command that must succeed, and a tour that must be complete."""
 
 from __future__ import annotations
 

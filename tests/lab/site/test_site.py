@@ -173,7 +173,7 @@ def test_zsh_and_fish_complete_a_line_with_the_files_that_are_installed(tmp_path
     file, environment = completion("fish", tmp_path)
     told = printed(environment, "fish", "--no-config", "-c", f"source {file}; complete -C 'loam study l'")
     assert [line.split("\t")[0] for line in told.splitlines()] == ["list"]
-    # zsh loads the file as a function when a line is first completed: that call must answer as well.
+    # zsh loads the file as a function at the first completion. That first call must answer too.
     file, environment = completion("zsh", tmp_path)
     steps = (
         f"fpath=({file.parent} $fpath); autoload -Uz compinit; compinit -u -D; _arguments() {{ print -r -- $* }}; "

@@ -219,7 +219,7 @@ TEST_F(Backend, LogsOutsideOfItsMemoryLeaveItLess) {
   EXPECT_LE(heap.log_bytes() + told.served, kMemory);
 }
 
-// What it has taken it keeps. Longer logs than before find memory all the same, up to an eighth.
+// The backend keeps all memory that it has taken. Logs may still grow by an eighth over the largest size before.
 TEST_F(Backend, LogsMayBecomeLongerWhenItHasTakenAllItMay) {
   Heap heap(asked_);
   Transactions all(heap, plain(Placement::dedicated));
@@ -234,7 +234,7 @@ TEST_F(Backend, LogsMayBecomeLongerWhenItHasTakenAllItMay) {
   reads(10000);
   EXPECT_THROW(for (;;) make_cell(mutator, 2), gc::OutOfMemory);
   EXPECT_GT(told.served + sizeof(Cell), told.limit);
-  for (unsigned i = 0; i < 600; ++i) reads(1);  // free chunks go back meanwhile
+  for (unsigned i = 0; i < 600; ++i) reads(1);  // free chunks are returned meanwhile
   EXPECT_THROW(for (;;) make_cell(mutator, 2), gc::OutOfMemory);
   reads(11000);
   EXPECT_LE(heap.log_bytes() + told.served, kMemory);

@@ -1,4 +1,4 @@
-// Which reads leave a log before a collection, and when that is worth while.
+// Which reads are removed from a log before a collection, and when this pays off.
 #include "tests/harness/logs.hpp"
 
 #include <gtest/gtest.h>
@@ -58,8 +58,8 @@ TEST_P(ReadEntries, ASnapshotThatIsOutdatedStaysInTheLog) {
   EXPECT_EQ(f.mutator.read(mine, &Cell::number), 2u);
 }
 
-// Without opacity an object can be in both logs: its short read is the older one. A compaction keeps that, because it is the
-// one that is outdated.
+// Without opacity an object can be in both logs: its short read is the older one. A compaction keeps the older read,
+// because that read is the one that is outdated.
 TEST(ObjectLogs, TheOlderOfTwoReadsStays) {
   TxSettings settings = plain_logs();
   settings.opaque = false;
@@ -107,7 +107,7 @@ TEST(ObjectLogs, ACompactionThatDropsNothingSparesTheNextOnes) {
   });
 }
 
-// A long log is compacted where a sample of it says that this is worth while.
+// A long log is compacted if a sample of it says that this pays off.
 TEST_P(ReadEntries, ALongLogIsCompactedByASample) {
   constexpr std::size_t kCells = 6000;
   TxSettings settings = plain_reads();
@@ -128,7 +128,8 @@ TEST_P(ReadEntries, ALongLogIsCompactedByASample) {
     EXPECT_EQ(t.entries(), kCells + kCells / 100) << "a hundredth of it";
     EXPECT_TRUE(t.validate());
   });
-  // One object fills the log, in the sample or not; of a few others some are in it, each once.
+  // Reads of one object fill the log; that object may be in the sample or not. 64 other objects are read once each, and
+  // some of them are in the sample.
   for (unsigned i = 0; i < 8; ++i) {
     LogFixture g(settings);
     for (unsigned k = 0; k < i; ++k) make_cell(g.mutator, k);
@@ -143,7 +144,7 @@ TEST_P(ReadEntries, ALongLogIsCompactedByASample) {
   }
 }
 
-// Nothing is left for another chunk, and the only one is full of duplicates: it serves again.
+// No memory is left for another chunk. The only chunk is full of duplicates, so it is used again after a compaction.
 TEST(ObjectLogs, ALogThatWasShortenedNeedsNoMemory) {
   TxSettings settings = plain_logs(Placement::dedicated, false);
   settings.chunk_bytes = 8192;
@@ -167,7 +168,7 @@ TEST(ObjectLogs, ALogThatWasShortenedNeedsNoMemory) {
   EXPECT_EQ(f.tx.statistics().reads, 3000u);
 }
 
-// Spared compactions are made up for before memory is refused: a log of duplicates alone never fills the heap.
+// Before memory is refused, compactions that were skipped are done: a log of duplicates alone never fills the heap.
 TEST(ObjectLogs, NoMemoryIsRefusedBeforeDuplicatesHaveGone) {
   TxSettings settings = plain_logs(Placement::dedicated, false);
   settings.chunk_bytes = 8192;

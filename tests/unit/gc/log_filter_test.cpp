@@ -1,4 +1,4 @@
-// What the filters of duplicates keep out of the logs.
+// Which duplicates the filters keep out of the logs.
 #include "tests/harness/logs.hpp"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ TEST(ObjectLogs, FiltersKeepDuplicatesOut) {
     bool hash, bitmap, locals;
     std::size_t entries;  // of ten reads, ten writes of an old object, ten writes of a new one
   };
-  // Without a filter: reads come first, 10; 1 update and 10 undos; the same for the new object, which is made known
-  // with an entry where local objects are.
+  // Without a filter: 10 reads, then 1 update and 10 undos; the same for the new object, which gets an entry if the
+  // filter of local objects is on.
   for (const Row row : {Row{false, false, false, 10 + 11 + 11}, Row{true, false, false, 1 + 2 + 2},
                         Row{false, true, false, 10 + 2 + 2}, Row{false, false, true, 10 + 11 + 1}}) {
     TxSettings settings = plain_logs();
@@ -37,7 +37,7 @@ TEST(ObjectLogs, FiltersKeepDuplicatesOut) {
   }
 }
 
-// Each transaction logs what it reads, whatever the one before it has logged.
+// Each transaction logs its reads, whatever the transaction before it has logged.
 TEST(ObjectLogs, TheTableForgetsWhenATransactionEnds) {
   TxSettings settings = plain_logs();
   settings.hash = true;

@@ -1,4 +1,4 @@
-// Where chunks of logs lie, and when their memory goes back.
+// Where chunks of logs lie, and when their memory is returned.
 #include "runtime/gc/logs/dedicated_store.hpp"
 #include "tests/harness/logs.hpp"
 
@@ -18,7 +18,7 @@ using gc::Placement;
 using gc::Transaction;
 using gc::TxSettings;
 
-// Reads of 16 bytes each, duplicates and all.
+// Reads of 16 bytes each; duplicates are logged too.
 void read_list(Transaction& t, const Local<Cell>& list, unsigned times) {
   for (; times != 0; --times)
     for (Local<Cell> at(t.mutator(), list); at; at = t.read(at, &Cell::next)) {
@@ -69,7 +69,7 @@ TEST(ObjectLogs, AnArenaShrinksAfterShorterTransactions) {
   });
 }
 
-// Live objects come into what a long transaction's logs left, and no full collection is needed for that.
+// Live objects fill the memory that a long transaction's logs no longer use, without a full collection.
 TEST(ObjectLogs, MemoryWithoutEntriesGoesBeforeAFullCollection) {
   for (const Placement placement : {Placement::dedicated, Placement::arena}) {
     LogFixture f(long_logs(placement), kFourMegabytes);
@@ -78,7 +78,7 @@ TEST(ObjectLogs, MemoryWithoutEntriesGoesBeforeAFullCollection) {
     atomically(f.tx, walk);
     const std::size_t once = f.heap.log_bytes();
     EXPECT_GE(once, 60000 * sizeof(gc::ReadEntry));
-    // 1.45 MiB: a half has 1.4 MiB at the most while the logs have theirs, and 1.7 MiB without them.
+    // 1.45 MiB: a half has at most 1.4 MiB while the logs keep their memory, and 1.7 MiB after they returned it.
     constexpr std::uint64_t kLive = 38000;
     Local<Cell> live(f.mutator, make_list(f.mutator, 0, kLive));
     const auto counts = f.heap.statistics();
@@ -121,7 +121,7 @@ TEST(ObjectLogs, MemoryWithEntriesStaysWhenTheRestGoes) {
   }
 }
 
-// The last entry ends where a step of 64 KiB ends: the next one has its step.
+// The last entry ends where a step of 64 KiB ends, so the next entry needs another step.
 TEST(ObjectLogs, AnArenaKeepsRoomForTheNextEntry) {
   TxSettings settings = plain_logs(Placement::arena);
   settings.compaction = gc::Compaction::off;
@@ -139,7 +139,7 @@ TEST(ObjectLogs, AnArenaKeepsRoomForTheNextEntry) {
   });
 }
 
-// A full collection that drops duplicates makes room for objects at once.
+// A full collection that removes duplicates returns their memory, so that objects can use it at once.
 TEST(ObjectLogs, MemoryOfDuplicatesServesObjects) {
   TxSettings settings = long_logs(Placement::dedicated);
   settings.compaction = gc::Compaction::full;
@@ -148,7 +148,7 @@ TEST(ObjectLogs, MemoryOfDuplicatesServesObjects) {
   atomically(f.tx, [&](Transaction& t) {
     for (unsigned i = 0; i < 100000; ++i) t.read(cell, &Cell::number);
     EXPECT_GE(f.heap.log_bytes(), 100000 * sizeof(gc::ReadEntry));
-    // What is left beside logs of 1.6 MB is 1.1 MB for each half.
+    // Beside logs of 1.6 MB each half would have only 1.1 MB.
     f.mutator.allocate_array<gc::ValueArray<std::uint64_t>>(300000);
     EXPECT_EQ(f.heap.statistics().full, 1u);
     EXPECT_LE(f.heap.log_bytes(), std::size_t{64} << 10);

@@ -33,7 +33,7 @@ TEST(ObjectLogs, ObjectsThatOnlyLogsKnowDieWithTheirEntries) {
   }
 }
 
-// Entries of the outer transaction go while an inner one runs: where the inner one's begin follows.
+// Entries of the outer transaction are removed while an inner one runs: the inner one's first entry moves down.
 TEST(ObjectLogs, LevelsFollowWhenEntriesGo) {
   for (const bool full : {false, true}) {
     LogFixture f(plain_logs());
@@ -84,7 +84,7 @@ TEST_P(ReadEntries, AMinorCollectionLooksAtNewEntriesOnly) {
   }
 }
 
-// Some go, some stay, before and behind them: each of the others leads to its object, which has moved.
+// Some entries are removed. Those that stay, before and behind them, still refer to their objects, which have moved.
 TEST_P(ReadEntries, FollowBeforeAndBehindThoseThatGo) {
   for (const bool full : {false, true}) {
     TxSettings settings = plain_reads();
@@ -106,7 +106,7 @@ TEST_P(ReadEntries, FollowBeforeAndBehindThoseThatGo) {
       f.mutator.collect(full);
       EXPECT_EQ(t.entries(), 40u);
       EXPECT_TRUE(t.validate());
-      // An entry that stayed behind would take what lies at its old place now for its object.
+      // An entry that was not updated would take what now lies at the old place for its object.
       for (unsigned i = 0; i < 2000; ++i) make_cell(f.mutator, i)->stm().store(1234 + 2, std::memory_order_relaxed);
       EXPECT_TRUE(t.validate());
       f.mutator.collect(true);
@@ -116,7 +116,7 @@ TEST_P(ReadEntries, FollowBeforeAndBehindThoseThatGo) {
   }
 }
 
-// 4 bytes for an object that moves; 16 for a large one, which lies elsewhere.
+// A read takes 4 bytes for an object that moves, and 16 for a large one, which lies elsewhere.
 TEST(ObjectLogs, LargeObjectsGetLongReadsAndOthersShortOnes) {
   LogFixture f(plain_logs());
   using Words = gc::ValueArray<std::uint64_t>;
@@ -140,7 +140,7 @@ TEST(ObjectLogs, LargeObjectsGetLongReadsAndOthersShortOnes) {
   EXPECT_LE(f.heap.log_bytes() - before, 100 * sizeof(gc::ShortRead) + 100 * sizeof(gc::ReadEntry) + 3 * 256);
 }
 
-// What another transaction changes after a read is found, whichever entry the read has.
+// A change by another transaction after a read is found, whichever kind of entry the read has.
 TEST_P(ReadEntries, AChangeAfterAReadIsFound) {
   for (const bool opaque : {true, false}) {
     TxSettings settings = plain_reads();
@@ -165,7 +165,7 @@ TEST_P(ReadEntries, AChangeAfterAReadIsFound) {
   }
 }
 
-// An extension accepts what was read before; what changes after it is found all the same.
+// An extension accepts what was read before it; later changes are still found.
 TEST_P(ReadEntries, AnExtendedSnapshotStillFindsLaterChanges) {
   LogFixture f(plain_reads());
   Mutator other(f.heap);

@@ -1,5 +1,6 @@
-// A fork while the process's first transaction begins in another thread: the child, in which that thread is not, begins
-// its own and waits for nobody. The moments are those of two calls into libc, which this program answers itself.
+// A fork while the process's first transaction begins in another thread. That thread does not exist in the child. The
+// child begins its own transaction and waits for no thread. The forks happen inside two calls of libc, which this
+// program replaces.
 #include "tests/harness/child.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ namespace {
 
 std::function<void()> at_the_variable, at_the_key;
 
-// Once.
+// Runs `moment` at its first call only.
 void reach(std::function<void()>& moment) {
   if (const auto now = std::exchange(moment, nullptr)) now();
 }
@@ -46,7 +47,7 @@ long value;
   return now;
 }
 
-// In a process of its own.
+// Runs in a separate process.
 void fork_at(std::function<void()>& moment) {
   loam::tests::in_child([&] {
     bool reached = false, child_was_good = false;

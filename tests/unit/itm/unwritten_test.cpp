@@ -1,5 +1,5 @@
-// An update reads as a read-only transaction does until its first write (runtime/itm/unwritten.hpp): what it has written
-// is there for its reads, and what it has read is still compared.
+// An update reads as a read-only transaction does until its first write (runtime/itm/unwritten.hpp). After that its
+// reads find what it has written, and its earlier reads are still validated.
 #include "tests/unit/itm/threads.hpp"
 #include "tests/unit/itm/with_barriers.hpp"
 
@@ -53,7 +53,7 @@ TEST(Unwritten, AReadAfterTheFirstWriteSeesIt) {
   writes_and_reads<long double>();
 }
 
-// Apart: no stripe of records holds both.
+// Far enough apart that no stripe of records covers both.
 alignas(64) long number;
 alignas(64) long beside;
 
@@ -98,7 +98,7 @@ TEST(Unwritten, WhatACancelledPartHasWrittenIsNot) {
   return seen;
 }
 
-// The other one's commit may wait for this attempt, so that this one waits for its value and not for its end.
+// The other transaction's commit may wait for this attempt. So this one waits for the other's value, not for its end.
 TEST(Unwritten, AnAttemptAfterAnAbortReadsAnew) {
   number = 10;
   std::atomic<int> attempts{0};
@@ -119,7 +119,7 @@ TEST(Unwritten, AnAttemptAfterAnAbortReadsAnew) {
 Padded left, right;
 std::atomic<int> have_read{0};
 
-// Not for ever: where one runs alone, the other cannot have begun.
+// Waits for the other thread, but not for ever: if one transaction runs alone, the other cannot have begun.
 [[gnu::transaction_pure, gnu::noinline]] void meet() {
   ++have_read;
   for (int look = 0; look < 2'000 && have_read < 2; ++look) std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -133,7 +133,7 @@ std::atomic<int> have_read{0};
   }
 }
 
-// Each has read before the other one writes.
+// Each transaction has read before the other one writes.
 long raised() {
   left.value = right.value = 0;
   have_read = 0;
@@ -143,7 +143,7 @@ long raised() {
 
 TEST(Unwritten, OfTwoThatReadWhatTheOtherWritesOneSeesIt) {
   EXPECT_EQ(raised(), 1);
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process of its own, which chooses its algorithm
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // runs in a separate process, which chooses its algorithm
   const char* const chosen = std::getenv("LOAM_ITM_ALGORITHM");
   const std::string before = chosen != nullptr ? chosen : "";
   for (const char* const algorithm : {"norec", "etl-wb", "etl-wt", "tl2", "swisstm"}) {

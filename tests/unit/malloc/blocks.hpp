@@ -46,8 +46,8 @@ inline bool is_filled(const void* block, std::size_t bytes, unsigned seed) {
   return true;
 }
 
-// Makes and ends blocks of `bytes`, 32 MiB in all. returns by how much what is in use has grown, in bytes: little where
-// end(block, bytes) gives them back
+// Makes and ends blocks of `bytes`, 32 MiB in all. returns by how many bytes the memory in use has grown: few if
+// end(block, bytes) frees the blocks
 template <class Make, class End>
 std::size_t kept_of_32_mib(std::size_t bytes, Make make, End end) {
   const auto in_use = [] {

@@ -96,7 +96,7 @@ TEST(FaultTest, BelowTheCallersFrameAndAboveTheThreadsIsNotOnTheStack) {
   };
   check();
   std::thread(check).join();
-  // Where a stack begins is no variable of it.
+  // The address where a stack begins is outside of it.
   EXPECT_FALSE(malloc::is_on_own_stack(__libc_stack_end));
   std::thread([] { EXPECT_FALSE(malloc::is_on_own_stack(reinterpret_cast<const void*>(pthread_self()))); }).join();
   // One thread's stack is no other's.

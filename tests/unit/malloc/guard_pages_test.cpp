@@ -31,8 +31,8 @@ bool samples() {
   return false;
 }
 
-// A program may handle SIGSEGV before the library looks for it: as this one does before all constructors, if it is asked
-// to. "plain": a handler of one argument; "informed": one of three
+// A program may install a handler of SIGSEGV before the library does. If it is asked to, this program does so before
+// all constructors. "plain": a handler with one parameter; "informed": one with three
 extern "C" void plain_handler(int number) {
   constexpr char kMine[] = "plain\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kMine, sizeof kMine - 1);
@@ -171,7 +171,7 @@ Frame frame_of(const std::string& line) {
   return frame;
 }
 
-// Each frame of each stack has its number, and a file that begins where others of the file say as well.
+// Each frame of each stack has its number and a file. All frames of a file give the same start address of the file.
 TEST(GuardPages, TheFramesOfAStackAreNumberedAndLieInTheirFiles) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   if (std::getenv("LOAM_MALLOC_GUARD_MS") != nullptr) {

@@ -106,7 +106,7 @@ TEST(Hardened, SizedDeleteFindsEveryOtherSize) {
     }
 }
 
-// A freed block waits before it is used again; what waits at the end of the process is looked at then.
+// A freed block waits before it is used again. Blocks that wait at the end of the process are checked then.
 TEST(Hardened, AWriteToAFreedBlockIsFoundAtExit) {
   if (!is_hardened()) return;
   auto* const block = static_cast<char*>(malloc(opaque<std::size_t>(100)));

@@ -53,7 +53,7 @@ TEST(LastWords, AreNotWrittenIntoAFileOfTheProgram) {
   });
 }
 
-// Another file of the same device: only its number there tells the two apart.
+// Another file on the same device: only the inode number distinguishes the two.
 TEST(LastWords, AreNotWrittenIntoAnotherFileOfTheSameDevice) {
   expect_in_a_child([] {
     std::FILE *const ours = std::tmpfile(), *const of_program = std::tmpfile();

@@ -159,8 +159,8 @@ TEST(RunAttempt, TheStackIsAlignedInsideTheBody) {
 
 // ---- asymmetric barrier
 
-// Dekker, many times: the frequent side announces and looks, the rare side changes and looks. returns how often neither
-// saw the other
+// Dekker's pattern, many times: the frequent side announces, then loads; the rare side stores, then loads. returns how
+// often neither side saw the other's store
 int misses_in(int rounds) {
   std::atomic<std::uint64_t> slot{0};
   std::atomic<int> changed{0}, round_light{0}, round_heavy{0};
@@ -192,7 +192,7 @@ int misses_in(int rounds) {
 
 TEST(Announce, NeverDoBothSidesMissEachOther) { EXPECT_EQ(misses_in(3000), 0); }
 
-// From now on the kernel refuses this process to call membarrier, as a container may. returns whether it does
+// Makes the kernel refuse membarrier to this process, as a container may do. returns whether it does
 bool refuse_membarrier() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -213,7 +213,7 @@ TEST(Announce, HoldsWhereMembarrierIsRefusedAndForThreadsInTheMiddleOfEachOther)
     LOAM_NEEDS_POINTS();
     tests::Interpose another("platform.barrier_page", 0, announce_heavy);
     announce_heavy();
-#ifndef LOAM_TSAN  // which needs no barrier of the kernel's
+#ifndef LOAM_TSAN  // with it the barrier does not use the kernel
     EXPECT_TRUE(another.reached());
 #endif
   });

@@ -175,7 +175,7 @@ TEST_F(LimboTest, WhereAddressesAreScarceAListHoldsAMillionBlocks) {
   });
 }
 
-// One block more than it has room for.
+// Retires one block more than the list has room for.
 TEST_F(LimboTest, AListThatCannotGrowEndsTheProgramWithTheNumberOfItsBlocks) {
   if (tests::kInstrumented) GTEST_SKIP() << "a sanitizer has addresses of its own";
   tests::in_child([] {

@@ -93,7 +93,7 @@ TEST_F(Orders, AMembarrierShowsEverythingToEverybody) {
   EXPECT_EQ(choices(2, kData, Order::relaxed), 2u);
 }
 
-// Store buffering: each stores, fences, and looks at what the other stored.
+// Store buffering: each thread stores, fences, and loads what the other one stores.
 TEST_F(Orders, OfTwoThatFenceTheLaterOneSeesWhatTheEarlierOneStored) {
   store(1, kData, Order::relaxed, 1);
   memory.fence(1, Order::seq_cst);

@@ -1,5 +1,5 @@
-// A fork while another thread is in the middle of what the runtime does at its first use: the child, in which that thread
-// is not, does it for itself and waits for nobody.
+// A fork while another thread is in the middle of what the runtime does at its first use. That thread does not exist in
+// the child. The child does the same by itself and waits for no thread.
 #include "include/loam/delegation.hpp"
 #include "include/loam/tm.h"
 #include "runtime/delegation/cell.hpp"
@@ -27,7 +27,7 @@ namespace {
 #define LOAM_NEEDS_FORKS_OF_THREADS() LOAM_NEEDS_POINTS()
 #endif
 
-// In a process of its own: forks when use() has reached `point`, its own and the child's must both return true.
+// In a separate process: another thread forks when use() has reached `point`. use() must return true in both processes.
 template <class Use>
 void fork_in_the_middle(std::string_view point, Use use) {
   LOAM_NEEDS_FORKS_OF_THREADS();
@@ -79,7 +79,7 @@ TEST(FirstUse, AServerOfDelegation) {
   });
 }
 
-// Here the fork waits: what the environment says is applied as a whole.
+// Here the fork waits: the settings of the environment are applied as a whole.
 TEST(FirstUse, WhatTheEnvironmentSaysOfTransactions) {
   LOAM_NEEDS_FORKS_OF_THREADS();
   tests::in_child([] {
@@ -100,7 +100,7 @@ TEST(FirstUse, WhatTheEnvironmentSaysOfTransactions) {
     });
     while (!configuring) platform::yield();
     EXPECT_TRUE(tests::in_fork([&] {
-      const int before = value;  // the other thread's transaction may have come before the fork
+      const int before = value;  // the other thread's transaction may have committed before the fork
       add();
       return goes_on && value == before + 1 && std::string_view(loam_algorithm_in_use()) == "etl-wt";
     }));

@@ -1,6 +1,6 @@
-// libitm: the same structures, compiled by g++ -fgnu-tm and run by whatever library serves that: GCC's own transactional
-//   memory, a peer to compare with, or ours in its place (runtime/itm), which is loam-itm, and loam-itm-hybrid where it is
-//   started with LOAM_ITM_ALGORITHM=hybrid-norec. It is the same executable (cmake/LoamPaths.cmake).
+// libitm: the same structures, compiled by g++ -fgnu-tm. One executable serves three synchronisations
+//   (cmake/LoamPaths.cmake): libitm on GCC's own library, a peer to compare with; loam-itm on ours in its place
+//   (runtime/itm); loam-itm-hybrid on ours, started with LOAM_ITM_ALGORITHM=hybrid-norec.
 //   Caveat: both libraries choose their algorithm by a variable that they read at the first transaction; configure()
 //   sets it. Their statistics cannot be read from outside, so commits and aborts are left out of the records.
 #pragma once
@@ -135,7 +135,7 @@ struct Sync {
 
  private:
   static bool is_ours() noexcept { return std::string_view(_ITM_libraryVersion()).starts_with("Loam"); }
-  // Before configure(): it was started so.
+  // Known before configure(), because the process was started with the variable.
   static bool is_hybrid() noexcept {
     static const bool hybrid = [] {
       const char* const algorithm = std::getenv("LOAM_ITM_ALGORITHM");
