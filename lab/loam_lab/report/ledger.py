@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,18 +35,19 @@ class Claim:
 
 def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
-    here = str((study.raw.get("machine") or {}).get("fingerprint") or "")
+    here = {str((study.raw.get("machine") or {}).get("fingerprint") or "")}
+    here |= {str(one.get("fingerprint") or "") for one in (study.raw.get("machines") or {}).values()}
     return [_claim(item, here) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
 
 
-def _claim(item: Mapping[str, Any], here: str) -> Claim:
+def _claim(item: Mapping[str, Any], here: Collection[str]) -> Claim:
     verdict = str(item.get("verdict") or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
     where = (str(item.get("section") or ""), str(item.get("figure") or ""))
     notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
-    # The machine of the whole result stands in its own section.
-    if item.get("machine") and str(item["machine"]) != here:
-        notes.append(f"on {item['machine']}")
+    # The machines of the whole result stand in their own section.
+    if elsewhere := [one for one in str(item.get("machine") or "").split() if one not in here]:
+        notes.append(f"on {words.listing(elsewhere)}")
     if item.get("by_preset"):
         notes.append("an absent allocator was replaced by one of the same design")
     if item.get("self_contradicting"):
