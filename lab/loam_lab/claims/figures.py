@@ -59,10 +59,20 @@ def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Our
 
 
 def _joined(tables: Sequence[Table]) -> Table:
-    if not tables:
+    """One table of several: below each other where their rows say of what they are, else beside each other.
+
+    Tables of other machines may have other allocators; a column that one of them has not is empty in its rows. What was not
+    measured has no rows.
+    """
+    known = [table for table in tables if table[1]] or list(tables[:1])
+    if not known:
         return [], []
-    columns, rows = tables[0]
-    for more_columns, more_rows in tables[1:]:
+    if all(columns[0] == "of" for columns, _ in known):
+        heads = list(dict.fromkeys(head for columns, _ in known for head in columns))
+        named = [dict(zip(columns, row, strict=True)) for columns, rows in known for row in rows]
+        return heads, [[row.get(head) for head in heads] for row in named]
+    columns, rows = known[0]
+    for more_columns, more_rows in known[1:]:
         if more_columns == columns:
             rows = rows + more_rows
             continue
