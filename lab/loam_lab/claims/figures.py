@@ -55,7 +55,18 @@ def placements(campaign: Campaign) -> list[dict[str, Any]]:
 def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
     makers = {"grid": _grid, "extremes": _extremes, "reach": _reach}
     columns, rows = makers[ours.kind](evidence, cells, ours)
+    if ours.percent:
+        rows = [[level, *map(_percent, values)] for level, *values in rows]
     return (["of", *columns], [[ours.label, *row] for row in rows]) if ours.label else (columns, rows)
+
+
+def _percent(share: Any) -> Any:
+    """A share, with its interval or without one, as per cent; None stays."""
+    if share is None:
+        return None
+    ends = share if isinstance(share, dict) else {"estimate": share, "low": None, "high": None}
+    hundredfold = {name: None if ends[name] is None else 100 * ends[name] for name in ("estimate", "low", "high")}
+    return {**ends, **hundredfold, "unit": "%"}
 
 
 def _joined(tables: Sequence[Table]) -> Table:

@@ -153,11 +153,20 @@ def pairs(study: Study) -> list[Pair]:
     return found
 
 
+def _cell(given: Any) -> str:
+    """A value of a table: as value() has it; per cent stands behind the estimate, as papers print it."""
+    text = value(given)
+    if not isinstance(given, Mapping) or given.get("unit") != "%" or text == MISSING:
+        return text
+    middle, _, span = text.partition(" [")
+    return f"{middle} %" + (f" [{span}" if span else "")
+
+
 def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
     columns, rows = given.get("columns") or [], given.get("rows") or []
     if not columns or not rows:
         return None
-    shown = tuple(tuple(value(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
+    shown = tuple(tuple(_cell(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
     numeric = [
         i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
         for i in range(len(columns))
