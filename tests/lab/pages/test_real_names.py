@@ -33,6 +33,10 @@ THREADS_MAX = 2  # of the machine that wrote the committed pages
 LAB = paths.root() / "lab" / "loam_lab"
 # What a page or a check reads that no program describes: parts of a result, and of the standard library.
 OF_THE_LAB = {"abort_causes", "created_utc", "primary_metrics", "store_true"}
+# What `./loam bench` itself describes.
+OF_A_COMMAND = {"command"}
+# Elsewhere in the lab: cell["metrics"]["name"], cell.metrics.get("name"), run["parameters"].get("name"), ...
+READ = re.compile(r'(?:metrics|parameters)(?:"\])?(?:\[|\.get\()"(\w+)"|"(\w+)" in \w+(?:\["metrics"\]|\.metrics)\b')
 SNAKE = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
 
 Result = dict[str, Any]
@@ -71,6 +75,20 @@ def test_every_metric_that_a_page_names_is_described_by_a_program(file: Path) ->
     build.ensure_built()
     described = [*workloads.built(), Description.model_validate(programs.describe())]
     assert strange(file, known_names(described)) == []
+
+
+def read_by_name(text: str) -> set[str]:
+    """The metrics and parameters that a module reads out of a cell or a record by a fixed name."""
+    return {one or other for one, other in READ.findall(text)}
+
+
+def test_every_metric_and_parameter_that_the_lab_reads_by_a_fixed_name_is_described_by_a_program() -> None:
+    build.ensure_built()
+    described = [*workloads.built(), Description.model_validate(programs.describe())]
+    known = known_names(described) | OF_A_COMMAND
+    read = {str(file.relative_to(LAB)): read_by_name(file.read_text()) for file in LAB.rglob("*.py")}
+    assert {file: names - known for file, names in read.items() if names - known} == {}
+    assert {"rss_peak_bytes", "aborts_per_attempt", "records_log2", "mapping"} <= set().union(*read.values())
 
 
 def test_a_metric_that_no_program_describes_is_found(tmp_path: Path) -> None:
