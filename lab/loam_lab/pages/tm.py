@@ -51,7 +51,7 @@ def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
         words = [factors["workload"], *(_word(name, value) for name, value in own.items())]
         key = " ".join(words), int(factors["threads"])
         syncs[sync] = None
-        found.setdefault(key, Case(*key)).values[sync] = cell["metrics"][METRIC]["values"]
+        found.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
     return sorted(found.values(), key=lambda case: case.threads), list(syncs)
 
 
