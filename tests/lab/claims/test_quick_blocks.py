@@ -62,6 +62,18 @@ def test_a_quick_study_can_decide_each_of_its_claims(name: str) -> None:
     assert bool(too_short(study, contradicted=True)) == (name in CANNOT_CONTRADICT)
 
 
+@pytest.mark.parametrize("name", sorted(studies.registry()))
+def test_a_quick_study_has_intervals_where_the_full_one_has(name: str) -> None:
+    """Of the groups that are compared: what is only counted needs none."""
+    study = studies.load(studies.registry()[name])
+    quick = study.quick(QUICK_BLOCKS)
+    full = {group.name: study.blocks_of(group) for group in study.groups if group.role != "counted"}
+    short = [
+        group.name for group in quick.groups if quick.blocks_of(group) < min(full.get(group.name, 0), QUICK_BLOCKS)
+    ]
+    assert short == []
+
+
 def test_too_few_blocks_are_found() -> None:
     delegation = studies.load(studies.registry()["delegation"])
     groups = tuple(
