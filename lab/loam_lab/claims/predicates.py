@@ -76,6 +76,8 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     except Undecided as why:
         return Decision(OPEN, str(why))
     if not made:
+        if all(cell.group != predicate.of.group for cell in evidence.campaign.cells):
+            return Decision(OPEN, f"group {predicate.of.group} was not measured")
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
     confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
     comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)

@@ -244,3 +244,13 @@ def test_a_decision_about_what_is_absent_compares_nothing() -> None:
     assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "needs hoard, which is missing here")
     lost = Predicate.model_validate({"kind": "band", "of": {**A1, "metric": "colour"}, "low": 0, "high": 1})
     assert predicates.decide(Evidence(made), lost) == Decision(OPEN, "intset of stm has no metric colour")
+
+
+def test_a_group_that_did_not_run_is_what_is_missing() -> None:
+    """And not its allocators, which other machines of the study may not have had at all."""
+    other = {"name": "other", "workload": "intset", "sync": ["stm"], "threads": [1], "parameters": {"shift": [5, 4]}}
+    made = claimed.campaign(claimed.study([], groups=[other]), speeds(a=1, b=1))
+    absent = Predicate.model_validate(
+        {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
+    )
+    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "group list was not measured")
