@@ -55,14 +55,35 @@ def placements(campaign: Campaign) -> list[dict[str, Any]]:
 def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
     makers = {"grid": _grid, "extremes": _extremes, "reach": _reach}
     columns, rows = makers[ours.kind](evidence, cells, ours)
+    if ours.percent:
+        rows = [[level, *map(_percent, values)] for level, *values in rows]
     return (["of", *columns], [[ours.label, *row] for row in rows]) if ours.label else (columns, rows)
 
 
+def _percent(share: Any) -> Any:
+    """A share, with its interval or without one, as per cent; None stays."""
+    if share is None:
+        return None
+    ends = share if isinstance(share, dict) else {"estimate": share, "low": None, "high": None}
+    hundredfold = {name: None if ends[name] is None else 100 * ends[name] for name in ("estimate", "low", "high")}
+    return {**ends, **hundredfold, "unit": "%"}
+
+
 def _joined(tables: Sequence[Table]) -> Table:
-    if not tables:
+    """One table of several: below each other where their rows say of what they are, else beside each other.
+
+    Tables of other machines may have other allocators; a column that one of them has not is empty in its rows. What was not
+    measured has no rows.
+    """
+    known = [table for table in tables if table[1]] or list(tables[:1])
+    if not known:
         return [], []
-    columns, rows = tables[0]
-    for more_columns, more_rows in tables[1:]:
+    if all(columns[0] == "of" for columns, _ in known):
+        heads = list(dict.fromkeys(head for columns, _ in known for head in columns))
+        named = [dict(zip(columns, row, strict=True)) for columns, rows in known for row in rows]
+        return heads, [[row.get(head) for head in heads] for row in named]
+    columns, rows = known[0]
+    for more_columns, more_rows in known[1:]:
         if more_columns == columns:
             rows = rows + more_rows
             continue

@@ -276,6 +276,7 @@ class Ours(BaseModel):
     select: levels that stay fixed; metrics: names, the first metric of the workload where none is given
     label: what tells these rows from those of the other tables of the figure; "" for none
     relative: whether a grid with a row per allocator shows values over the baseline's, paired by block
+    percent: whether a grid shows shares as per cent, as the paper does
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -287,9 +288,12 @@ class Ours(BaseModel):
     share: float = Field(default=0.5, gt=0, lt=1)
     label: str = ""
     relative: bool = False
+    percent: bool = False
 
     @model_validator(mode="after")
     def _comparable(self) -> Self:
+        if self.percent and self.kind != "grid":
+            raise ValueError("percent is for a grid")
         if self.relative and (self.kind != "grid" or self.rows != "allocator"):
             raise ValueError("relative is for a grid with a row per allocator")
         return self

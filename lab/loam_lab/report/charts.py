@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from loam_lab.model import words
 from loam_lab.report import findings, palette, rounding, svg
 from loam_lab.report.canvas import Canvas, Mark
+from loam_lab.report.marks import shortened
 from loam_lab.report.view import Case, Cell, Group, Interval, Study, reference_of
 
 
@@ -105,7 +106,7 @@ def throughput(
     canvas.notes(notes)
     canvas.names([_label(cell) for cell in group.cells])
     symbols = [words.verdict_mark(cell.verdict) if cell.ratio and not cell.copy else "" for cell in group.cells]
-    canvas.figures(figures, f"× {study.baseline}"[:14], symbols)
+    canvas.figures(figures, f"× {shortened(study.baseline, 12)}", symbols)
     title = f"{words.metric(group.metric).capitalize()}: {case.full(group)}"
     return canvas.draw(name, title, f"Estimate and 95 % interval per allocator. {'; '.join(told)}.")
 
@@ -271,7 +272,7 @@ def effect(study: Study, case: Case, name: str) -> svg.Drawing | None:
         return None
     colours = palette.of_allocators(study.allocators)
     domain, marks = _ratio_frame([item[4] for item in found])
-    canvas = Canvas(len(names), domain, f"× {study.baseline}"[:40], marks, row=40)
+    canvas = Canvas(len(names), domain, f"× {shortened(study.baseline, 38)}", marks, row=40)
     canvas.reference(1.0, margin=0.02)
     step = 0.52 / max(1, len(given) - 1)
     points: dict[tuple[str, bool], list[Mark]] = {}

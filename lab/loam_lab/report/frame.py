@@ -54,14 +54,15 @@ def short(value: float) -> str:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten inside [low, high], the powers alone where that is plenty."""
+    """1, 2 and 5 times the powers of ten inside [low, high]; the powers alone where that is plenty, even steps where the range
+    is too narrow for three of them."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
         found = [step * 10.0**power for power in decades for step in steps]
         inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
         if len(inside) >= 3:
             return inside
-    return [low, high]
+    return rounding.ticks(low, high)
 
 
 def span(values: Sequence[float], *, log: bool = False, zero: bool = False, room: float = 0.06) -> tuple[float, float]:

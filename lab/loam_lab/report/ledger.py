@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,18 +35,19 @@ class Claim:
 
 def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
-    here = str((study.raw.get("machine") or {}).get("fingerprint") or "")
+    here = {str((study.raw.get("machine") or {}).get("fingerprint") or "")}
+    here |= {str(one.get("fingerprint") or "") for one in (study.raw.get("machines") or {}).values()}
     return [_claim(item, here) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
 
 
-def _claim(item: Mapping[str, Any], here: str) -> Claim:
+def _claim(item: Mapping[str, Any], here: Collection[str]) -> Claim:
     verdict = str(item.get("verdict") or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
     where = (str(item.get("section") or ""), str(item.get("figure") or ""))
     notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
-    # The machine of the whole result stands in its own section.
-    if item.get("machine") and str(item["machine"]) != here:
-        notes.append(f"on {item['machine']}")
+    # The machines of the whole result stand in their own section.
+    if elsewhere := [one for one in str(item.get("machine") or "").split() if one not in here]:
+        notes.append(f"on {words.listing(elsewhere)}")
     if item.get("by_preset"):
         notes.append("an absent allocator was replaced by one of the same design")
     if item.get("self_contradicting"):
@@ -152,11 +153,20 @@ def pairs(study: Study) -> list[Pair]:
     return found
 
 
+def _cell(given: Any) -> str:
+    """A value of a table: as value() has it; per cent stands behind the estimate, as papers print it."""
+    text = value(given)
+    if not isinstance(given, Mapping) or given.get("unit") != "%" or text == MISSING:
+        return text
+    middle, _, span = text.partition(" [")
+    return f"{middle} %" + (f" [{span}" if span else "")
+
+
 def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
     columns, rows = given.get("columns") or [], given.get("rows") or []
     if not columns or not rows:
         return None
-    shown = tuple(tuple(value(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
+    shown = tuple(tuple(_cell(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
     numeric = [
         i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
         for i in range(len(columns))

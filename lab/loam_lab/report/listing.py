@@ -57,6 +57,8 @@ def tied(answer: findings.Answer) -> str:
     """Which allocators share the first place of an answer, in words."""
     if answer.ratio.low is None and answer.level:
         return "too few blocks to tell"
+    if answer.level and answer.verdict != "equivalent" and not findings.includes_one(answer.ratio):
+        return "chance among so many cases is not excluded: more blocks would tell"
     if answer.level:
         return "no difference shown"
     return words.listing(answer.ties) or "none"

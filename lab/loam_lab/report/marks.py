@@ -23,9 +23,19 @@ def px(value: float) -> str:
 
 
 def fitting(words: str, width: float, size: float) -> str:
-    """The words cut with an ellipsis where they would need more than width pixels; bold ones run a tenth wider."""
-    room = max(2, int(width / (1.1 * ADVANCE * size)))
-    return words if len(words) <= room else words[: room - 1].rstrip() + "…"
+    """The words cut with an ellipsis where they would need more than width pixels; bold ones run a tenth wider.
+
+    An allocator with settings is cut in the middle: what tells it from another one stands at its end.
+    """
+    return shortened(words, max(2, int(width / (1.1 * ADVANCE * size))))
+
+
+def shortened(words: str, room: int) -> str:
+    """The words in at most so many characters, two or more; see fitting()."""
+    if len(words) <= room:
+        return words
+    tail = (room - 1) * 2 // 3 if "=" in words else 0
+    return words[: room - 1 - tail].rstrip() + "…" + words[len(words) - tail :]
 
 
 def paint(kind: str, colour: str) -> str:

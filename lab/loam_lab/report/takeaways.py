@@ -80,7 +80,7 @@ def _speed(given: Sequence[Answer]) -> list[Finding]:
         text += words.roughly(widest.rough) + "."
         level = sum(answer.level for answer in mine)
         if level:
-            text += f" In {level} of {len(mine)} cases best and worst are a statistical tie."
+            text += f" In {level} of {len(mine)} cases best and worst are not told apart."
         found.append(Finding(lead, text))
     return found
 

@@ -65,7 +65,7 @@ def _line(campaign: Campaign, cells: list[Cell], found: extremes.Pick, p: float,
         "comparisons": count,
         "verdict": verdict,
         "rough": verdicts.rough(ratio, campaign.study.width_max),
-        "text": _sentence(campaign, cell, worst.allocator, ratio, verdict, p),
+        "text": _sentence(campaign, cell, worst.allocator, ratio, verdict, p, count),
     }
 
 
@@ -83,7 +83,7 @@ def place(campaign: Campaign, cell: Cell) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _sentence(campaign: Campaign, best: Cell, worst: str, ratio: Interval, verdict: str, p: float) -> str:
+def _sentence(campaign: Campaign, best: Cell, worst: str, ratio: Interval, verdict: str, p: float, count: int) -> str:
     where, name = place(campaign, best), best.allocator
     size = f"{ratio.estimate:.2f} times as {words.good(campaign.primary(best).unit)}"
     span = "" if ratio.low is None else f" [{ratio.low:.2f}, {ratio.high:.2f}]"
@@ -96,7 +96,7 @@ def _sentence(campaign: Campaign, best: Cell, worst: str, ratio: Interval, verdi
     if ratio.low is None:
         why = f"{ratio.n} blocks are too few for an interval"
     elif p >= multiplicity.SIGNIFICANCE:
-        why = "not shown beyond chance"
+        why = f"chance is not excluded among {count} cases; more blocks would tell"
     else:
         why = "the interval holds 1"
     return f"{where}: {name} looks best and {worst} worst, {size}{span}, but this is inconclusive: {why}."

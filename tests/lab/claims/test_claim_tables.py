@@ -158,6 +158,18 @@ def test_over_a_parameter_a_value_is_the_median_of_its_levels() -> None:
     assert table(over) == (["allocator", "ops_per_s", "room_bytes"], [["a", 150, 32], ["b", 150, 16]])
 
 
+def test_tables_of_two_machines_stand_below_each_other_with_gaps_where_an_allocator_is_missing() -> None:
+    here = (["of", "threads", "a", "b"], [["host", 1, "a1", "b1"]])
+    there = (["of", "threads", "b", "c"], [["sim", 1, "b2", "c2"], ["sim", 8, "b8", "c8"]])
+    assert figures._joined([here, there]) == (
+        ["of", "threads", "a", "b", "c"],
+        [["host", 1, "a1", "b1", None], ["sim", 1, None, "b2", "c2"], ["sim", 8, None, "b8", "c8"]],
+    )
+    unmeasured = (["of", "threads"], [])
+    assert figures._joined([unmeasured, there]) == there
+    assert figures._joined([unmeasured, unmeasured]) == unmeasured
+
+
 def test_tables_beside_each_other_leave_gaps_where_a_row_is_missing() -> None:
     left, right = (["x", "a"], [[1, "a1"], [2, "a2"]]), (["x", "b", "c"], [[2, "b2", "c2"], [3, "b3", "c3"]])
     assert figures._joined([]) == ([], [])

@@ -14,6 +14,7 @@ from loam_lab.errors import LoamError
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.study import Study
+from loam_lab.report import ledger
 from loam_lab.statistics.data import Campaign
 
 
@@ -57,6 +58,17 @@ def test_a_grid_has_a_row_per_level_and_a_column_per_allocator() -> None:
 def test_a_grid_by_allocator_has_a_column_per_metric() -> None:
     of_one = {"select": {**FIVE, "threads": 1}, "metrics": ["ops_per_s", "room_bytes"]}
     assert table(of_one) == (["allocator", "ops_per_s", "room_bytes"], [["a", 200, 32], ["b", 100, 16]])
+
+
+def test_shares_are_shown_as_per_cent_where_the_paper_does() -> None:
+    columns, rows = table({"select": FIVE, "rows": "threads", "percent": True})
+    assert (columns, rows) == (["threads", "a", "b"], [[1, 20_000, 10_000], [2, 40_000, 20_000]])
+    share = {"columns": ["threads", "a", "b", "c"], "rows": [[8, {"estimate": 10.5, "low": 9.4, "high": 11.9, "unit": "%"},
+             {"estimate": 0, "low": None, "high": None, "unit": "%"}, None]]}  # fmt: skip
+    shown = ledger._table("Here", share)
+    assert shown is not None and shown.rows == (("8", "10.5 % [9.4, 11.9]", "0 %", "–"),)
+    with pytest.raises(ValueError, match="percent is for a grid"):
+        made({"kind": "reach", "select": FIVE, "rows": "threads", "percent": True})
 
 
 def test_a_relative_grid_is_over_the_baseline_paired_by_block() -> None:

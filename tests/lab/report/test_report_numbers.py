@@ -236,6 +236,7 @@ def test_an_axis_puts_values_where_they_belong() -> None:
     assert [log.place(value) for value in (1, 10, 100)] == pytest.approx([0, 0.5, 1])
     assert frame.log_ticks(1, 1000) == [1, 10, 100, 1000]
     assert frame.log_ticks(2, 9) == [2, 3, 4, 5, 6, 7, 8, 9] and frame.log_ticks(15, 300) == [30, 100, 300]
+    assert frame.log_ticks(21.2611625, 24.2420647) == [22, 23, 24]
     assert frame.short(2048) == "2\u202fKi" and frame.short(0.05) == "0.05"
     assert frame.span([5.0, 5.0])[0] < 5 < frame.span([5.0, 5.0])[1]
     drawn = frame.Frame(frame.Axis("", 0, 10), frame.Axis("", 0, 1))
@@ -370,3 +371,11 @@ def test_parts_that_are_missing_or_empty_break_nothing(tmp_path: Path, key: str,
     result[key] = value
     page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
     assert ">None<" not in page and ">nan<" not in page
+
+
+def test_what_is_cut_still_tells_allocators_apart() -> None:
+    names = [f"pool:bytes=16777552{rest}" for rest in ("", ":small=256", ":small=512", ":small=1024:provision=block")]
+    shown = [marks.shortened(name, 15) for name in names]
+    assert shown == ["pool:…=16777552", "pool:…small=256", "pool:…small=512", "pool:…ion=block"]
+    assert marks.shortened("a title that goes on", 10) == "a title t…"
+    assert marks.shortened("glibc:tcache=0", 14) == "glibc:tcache=0"
