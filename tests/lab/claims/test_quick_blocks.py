@@ -17,7 +17,7 @@ from loam_lab.running.commands import QUICK_BLOCKS
 from loam_lab.statistics import intervals
 
 # Their quick forms are long enough to show that a claim holds, and too short to contradict some of those with many comparisons.
-CANNOT_CONTRADICT = {"gc-jvm", "lookalikes", "programs", "stm"}
+CANNOT_CONTRADICT = {"gc-jvm", "lookalikes", "programs"}
 
 
 def comparisons(predicate: Predicate) -> int:
