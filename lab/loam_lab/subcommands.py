@@ -32,6 +32,18 @@ class Parser(argparse.ArgumentParser):
         raise LoamError(self.prog, None, message, f"{self.prog} --help")
 
 
+def count(text: str) -> int:
+    """The value of an option that says how many.
+
+    raises: argparse.ArgumentTypeError for what is no whole number, or less than 1
+    """
+    if not text.removeprefix("-").isdigit():
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number")
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1 is needed")
+    return int(text)
+
+
 def listed(package: str) -> dict[str, str]:
     """The subjects of a package by name, each with the first line of its docstring; nothing is imported."""
     folder = Path(__file__).parent / package

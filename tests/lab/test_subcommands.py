@@ -44,8 +44,28 @@ def test_a_subject_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_options_are_checked_before_anything_is_done(tmp_path: Path) -> None:
-    with pytest.raises(LoamError, match="invalid int value"):
-        subcommands.run("selfcheck", "check", ["volume", "--records", "many", "--keep", str(tmp_path)])
+    for text, said in (("many", "must be a whole number"), ("0", "at least 1"), ("-3", "at least 1")):
+        with pytest.raises(LoamError, match=f"--records: {text}: {said}"):
+            subcommands.run("selfcheck", "check", ["volume", "--records", text, "--keep", str(tmp_path)])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["coverage --replicates", "slices --studies", "detection --studies", "simulated --blocks", "volume --machines"],
+)
+def test_a_check_of_nothing_is_refused(line: str) -> None:
+    with pytest.raises(LoamError, match="at least 1 is needed"):
+        subcommands.run("selfcheck", "check", [*line.split(), "0"])
+
+
+@pytest.mark.parametrize("page", ["privatization", "tm"])
+def test_commands_in_a_help_are_those_of_the_module(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line that goes on is shown as such, so that it can be copied into a shell."""
+    assert main.run(["page", page, "--help"]) == 0
+    told = capsys.readouterr().out
+    module = (paths.root() / "lab" / "loam_lab" / "pages" / f"{page}.py").read_text()
+    assert told.count(" \\\n        -") == module.count(" \\\\\n        -") > 0
 
 
 def test_a_page_is_not_made_of_a_result_of_another_schema(tmp_path: Path) -> None:

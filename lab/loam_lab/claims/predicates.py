@@ -76,6 +76,8 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     except Undecided as why:
         return Decision(OPEN, str(why))
     if not made:
+        if all(cell.group != predicate.of.group for cell in evidence.campaign.cells):
+            return Decision(OPEN, f"group {predicate.of.group} was not measured")
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
     confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
     comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
@@ -255,6 +257,10 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
         few = [c for c in still_open if c.interval.low is None]
         if few:
             return OPEN, f"{few[0].what}: {few[0].interval.n} blocks are too few for an interval"
+        # On the wrong side by itself, and too short an interval for all comparisons together.
+        against = [c for c in still_open if c.apart.low is None and c.judge(c.interval, c.interval) == FAILS]
+        if against:
+            return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {said(against[0])}"
         return OPEN, f"the interval does not decide: {said(still_open[0])}"
     return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
 

@@ -44,7 +44,10 @@ MaxBlocks = Annotated[
     typer.Option("--max-blocks", metavar="N", help="At most N blocks while intervals are too wide (default: 60)."),
 ]
 Budget = Annotated[
-    float | None, typer.Option("--budget", metavar="SECONDS", help="Start no block that would end after this time.")
+    float | None,
+    typer.Option(
+        "--budget", metavar="SECONDS", help="Start no block that would end after this time, but run six in any case."
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the order of runs, and of the workloads.")]
 Timeout = Annotated[

@@ -53,7 +53,7 @@ def cases(cells: Sequence[Mapping[str, Any]], column: str, row: str) -> list[Cas
         if METRIC in cell["metrics"]:
             factors = cell["factors"]
             key = str(factors[column]), int(factors["threads"])
-            found.setdefault(key, Case(*key)).values[str(factors[row])] = cell["metrics"][METRIC]["values"]
+            found.setdefault(key, Case(*key)).values[str(factors[row])] = paired.by_block(cell, METRIC)
     return list(found.values())
 
 
@@ -162,7 +162,7 @@ def _rates(cells: Sequence[Mapping[str, Any]], group: str, name: Callable[[Mappi
     case = Case(group, 0)
     for cell in cells:
         if cell.get("group") == group and METRIC in cell["metrics"]:
-            case.values[name(cell)] = cell["metrics"][METRIC]["values"]
+            case.values[name(cell)] = paired.by_block(cell, METRIC)
     return case
 
 
@@ -171,7 +171,7 @@ def _round_trip(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
     case = _rates(cells, ROUND_TRIP, lambda cell: str(cell["parameters"].get("in_flight")))
     for cell in _cells(cells, LINES):
         if str(cell["parameters"]["pattern"]) == "pass" and METRIC in cell["metrics"]:
-            case.values["two passes"] = [value and value / 2 for value in cell["metrics"][METRIC]["values"]]
+            case.values["two passes"] = [value and value / 2 for value in paired.by_block(cell, METRIC)]
     found = []
     if {"1", "two passes"} <= case.values.keys():
         ratio = case.ratio("two passes", "1")

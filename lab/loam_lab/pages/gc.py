@@ -45,7 +45,7 @@ def cases(result: Mapping[str, Any], group: str, metric: str) -> list[Case]:
         factors = cell["factors"]
         name = ", ".join(f"{key} {value}" for key, value in _varied(result, group, cell["parameters"]))
         case = found.setdefault((factors["threads"], name), Case(name, factors["threads"]))
-        case.values[factors["sync"]] = list(cell["metrics"][metric]["values"])
+        case.values[factors["sync"]] = paired.by_block(cell, metric)
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[0]))]
 
 

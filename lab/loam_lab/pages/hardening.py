@@ -101,7 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     """Write the page."""
     parser = subcommands.Parser("page", "hardening", __doc__)
     parser.add_argument("--allocator", default=",".join(DEFAULT), help="names, separated by commas")
-    parser.add_argument("--times", type=int, default=5, help="how often each mistake is made")
+    parser.add_argument("--times", type=subcommands.count, default=5, help="how often each mistake is made")
     parser.add_argument("--page", type=Path, default=writing.place("hardening"))
     options = parser.parse_args(arguments)
     return writing.write(options.page, page(options.allocator.split(","), options.times))

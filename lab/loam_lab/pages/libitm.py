@@ -66,7 +66,7 @@ def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
             continue
         names[name] = None
         key = _case(cell["parameters"]), int(cell["factors"]["threads"])
-        found.setdefault(key, Case(*key)).values[name] = cell["metrics"][METRIC]["values"]
+        found.setdefault(key, Case(*key)).values[name] = paired.by_block(cell, METRIC)
     return list(found.values()), list(names)
 
 

@@ -42,7 +42,7 @@ def cases(result: Mapping[str, Any], metric: str) -> list[Case]:
             if len({str(other["parameters"].get(name)) for other in alike}) > 1
         ]
         key = " ".join(words), int(factors["threads"])
-        found.setdefault(key, Case(*key)).values[factors["allocator"]] = cell["metrics"][metric]["values"]
+        found.setdefault(key, Case(*key)).values[factors["allocator"]] = paired.by_block(cell, metric)
     return sorted(found.values(), key=lambda case: (case.threads, case.name))
 
 

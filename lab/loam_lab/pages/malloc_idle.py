@@ -131,8 +131,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = subcommands.Parser("page", "malloc-idle", __doc__)
     parser.add_argument("--allocator", default="", help="names, separated by commas (all that are installed)")
     parser.add_argument("--size", default=",".join(map(str, SIZES)), help="bytes of the blocks, separated by commas")
-    parser.add_argument("--mib", type=int, default=MIB, help="how much each process allocates")
-    parser.add_argument("--jobs", type=int, default=JOBS, help="processes at a time")
+    parser.add_argument("--mib", type=subcommands.count, default=MIB, help="how much each process allocates")
+    parser.add_argument("--jobs", type=subcommands.count, default=JOBS, help="processes at a time")
     parser.add_argument("--page", type=Path, default=writing.place("malloc-idle"))
     options = parser.parse_args(arguments)
     sizes = [_bytes(text) for text in options.size.split(",")]

@@ -1,9 +1,9 @@
 """docs/performance/privatization.md: what safety for privatization costs, over sets and over applications.
 
-    ./loam run intset -p structure=list,hash,tree -p update_percent=0,20,60 -p privatization=commit,none \
+    ./loam run intset -p structure=list,hash,tree -p update_percent=0,20,60 -p privatization=commit,none \\
         -p generator=erand48 -p duration_ms=100 -p warmup_ms=50 --allocator jemalloc --sync etl-wb,norec --threads 1,2
-    ./loam run bayes,genome,intruder,kmeans,labyrinth,ssca2,vacation,yada -p size=small \
-        -p privatization=commit,none --sync etl-wb,norec --threads 1,2
+    ./loam run bayes,genome,intruder,kmeans,labyrinth,ssca2,vacation,yada -p size=small \\
+        -p privatization=commit,none --allocator glibc --sync etl-wb,norec --threads 1,2
     ./loam page privatization RESULT RESULT [--page FILE]
 
 Each RESULT is the folder of a `run` with both modes of privatization.  Every algorithm and mode is set against etl-wb without

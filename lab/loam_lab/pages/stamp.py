@@ -55,7 +55,7 @@ def applications(cells: Sequence[Mapping[str, Any]]) -> list[Application]:
         else:
             kind = application.shadow if cell["parameters"].get("mapping") == SHADOW else application.shared
             case = kind.setdefault(threads, Case(name, threads))
-        case.values[factors["allocator"]] = cell["metrics"][METRIC]["values"]
+        case.values[factors["allocator"]] = paired.by_block(cell, METRIC)
     return list(found.values())
 
 

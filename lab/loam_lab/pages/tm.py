@@ -4,7 +4,7 @@
 
 RESULT is the folder of a `run` or study whose groups have several synchronisations, as
 
-    ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 -p privatization=commit,none \
+    ./loam run intset --sync all -p structure=list,hash,tree -p update_percent=0,20,60 -p privatization=commit,none \\
         --threads 1,2 --allocator glibc
 
 `published` names those that are not Loam's own: the best of the others is set against the best of them, case by case, and
@@ -51,7 +51,7 @@ def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
         words = [factors["workload"], *(_word(name, value) for name, value in own.items())]
         key = " ".join(words), int(factors["threads"])
         syncs[sync] = None
-        found.setdefault(key, Case(*key)).values[sync] = cell["metrics"][METRIC]["values"]
+        found.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
     return sorted(found.values(), key=lambda case: case.threads), list(syncs)
 
 

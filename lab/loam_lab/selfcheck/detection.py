@@ -210,7 +210,9 @@ def main(arguments: Sequence[str], one: Measure = measure) -> int:
     """Measure for a while, then print the table as Markdown."""
     parser = subcommands.Parser("selfcheck", "detection", __doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long to measure; 0: only print")
-    parser.add_argument("--studies", type=int, default=100, help="of each kind, with those measured before")
+    parser.add_argument(
+        "--studies", type=subcommands.count, default=100, help="of each kind, with those measured before"
+    )
     parser.add_argument("--out", type=Path, help="folder of outcomes.jsonl; results/detection without it")
     options = parser.parse_args(arguments)
     folder = options.out if options.out is not None else paths.results_root() / "detection"

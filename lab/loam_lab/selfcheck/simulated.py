@@ -180,12 +180,13 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     """Print a table for each question, as Markdown or with --json as JSON."""
     parser = subcommands.Parser("selfcheck", "simulated", __doc__)
     parser.add_argument(
-        "--blocks", type=int, default=BLOCKS, help=f"on the host; at most {SIMULATED_BLOCKS} on the simulated machine"
+        "--blocks",
+        type=subcommands.count,
+        default=BLOCKS,
+        help=f"on the host; at most {SIMULATED_BLOCKS} on the simulated machine",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the tables")
     options = parser.parse_args(arguments)
-    if options.blocks < 1:
-        raise LoamError("selfcheck simulated", "--blocks", f"{options.blocks}: at least 1 is needed")
     told, status = [], 0
     for question in QUESTIONS:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))

@@ -8,7 +8,8 @@ A thread that was away works 20 % slower for 0.2 ms, and one whose partner is aw
 way: that is why the time of a wait cannot simply be subtracted.  B may also sleep in a lock of its own and be woken late.
 The rule is that of workloads/harness/slices.cpp, with its constants.  The truth is the ratio where nobody else runs.
 
-Exit status 1 if a median of the slices is off by more than 0.3 points where a tenth of the runs or fewer stay disturbed.
+Exit status 1 if a median of the slices is off by more than 0.3 points where a tenth of the runs or fewer stay disturbed, 3 with
+fewer than 100 studies: they do not tell.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from loam_lab import subcommands
+from loam_lab import console, subcommands
 from loam_lab.statistics import intervals
 from loam_lab.statistics.intervals import Array
 
@@ -30,6 +31,8 @@ WAITED_SHARE_MAX, OVERLAP_MAX, SLICES_MIN, KEPT_SHARE_MIN = 0.02, 0.1, 10, 0.05
 STEP_S, SLICE_STEPS, TICK_STEPS = 20e-6, 50, 200
 RUN_STEPS = 100 * SLICE_STEPS
 THREADS, BLOCKS, STUDIES = 2, 10, 200
+# Medians of fewer studies wander by more than the bias that is allowed.
+STUDIES_MIN, TOO_FEW = 100, 3
 RUN_NOISE, STEP_NOISE = 0.01, 0.05
 COLD, COLD_STEPS, ALONE = 0.8, 10, 1.08
 DISTURBED_SHARE = 0.02
@@ -251,16 +254,16 @@ def _row(scenario: Scenario, effect: float, studies: int, random: np.random.Gene
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table as Markdown, or with --json as JSON; 1 if slices are biased."""
+    """Print the table as Markdown, or with --json as JSON; 1 if slices are biased, 3 if too few studies tell."""
     parser = subcommands.Parser("selfcheck", "slices", __doc__)
-    parser.add_argument("--studies", type=int, default=STUDIES, help="per scenario and effect")
+    parser.add_argument("--studies", type=subcommands.count, default=STUDIES, help="per scenario and effect")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
     found = []
     if not options.json:
         print("| beside | effect | whole run: bias | width | disturbed | slices: bias | width | disturbed | kept |")
         print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for row in rows(max(1, options.studies)):
+    for row in rows(options.studies):
         found.append(row)
         if not options.json:
             cells = (row.whole_width, row.whole_disturbed), (row.sliced_width, row.sliced_disturbed)
@@ -271,4 +274,7 @@ def main(arguments: Sequence[str]) -> int:
             )  # fmt: skip
     if options.json:
         print(json.dumps({"schema": 1, "rows": [{**asdict(row), "true": row.true} for row in found]}, indent=1))
+    if options.studies < STUDIES_MIN:
+        console.note(f"fewer than {STUDIES_MIN} studies do not tell whether slices are biased")
+        return TOO_FEW
     return 0 if all(row.true for row in found) else 1

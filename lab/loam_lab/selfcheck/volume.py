@@ -126,8 +126,8 @@ def _line(cell: Cell, block: int, copy: int, order: int, draw: random.Random) ->
 def main(arguments: Sequence[str]) -> int:
     """Print the seconds of writing, summarising and reporting."""
     parser = subcommands.Parser("selfcheck", "volume", __doc__)
-    parser.add_argument("--records", type=int, default=10_000, help="runs in the journal, about")
-    parser.add_argument("--machines", type=int, default=1, help="machines that they are of")
+    parser.add_argument("--records", type=subcommands.count, default=10_000, help="runs in the journal, about")
+    parser.add_argument("--machines", type=subcommands.count, default=1, help="machines that they are of")
     parser.add_argument("--keep", type=Path, help="an empty folder for the campaign; a temporary one without it")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="loam-volume-") as scratch:

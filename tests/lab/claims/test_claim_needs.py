@@ -155,6 +155,19 @@ def compared(outcome: str, estimate: float, low: float | None = 0.5, name: str =
     return Comparison(name, interval, interval, "1", lambda one, apart: outcome)
 
 
+def test_too_few_blocks_to_contradict_are_said() -> None:
+    """Six blocks whose interval lies on the wrong side do not contradict a claim of several comparisons."""
+    one, none = Interval(0.46, 0.39, 0.54, 6), Interval(0.46, None, None, 6)
+    alone = Comparison("a / b", one, none, "1", predicates._above(2.0))
+    unsure = Comparison("c / d", Interval(2.1, 1.9, 2.3, 6), none, "1", predicates._above(2.0))
+    assert predicates._all((unsure, alone)) == (
+        OPEN, "6 blocks are too few to contradict it: a / b = 0.46 [0.39, 0.54]",
+    )  # fmt: skip
+    assert predicates._all((unsure,)) == (OPEN, "the interval does not decide: c / d = 2.1 [1.9, 2.3]")
+    apart = Comparison("a / b", one, Interval(0.46, 0.3, 0.6, 8), "1", predicates._above(2.0))
+    assert predicates._all((unsure, apart))[0] == FAILS
+
+
 def test_all_of_many_comparisons_in_a_line() -> None:
     holds, unsure = compared(HOLDS, 3.0, name="far"), compared(OPEN, 1.0, name="open")
     near = compared(HOLDS, 0.5, name="near")
@@ -231,3 +244,13 @@ def test_a_decision_about_what_is_absent_compares_nothing() -> None:
     assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "needs hoard, which is missing here")
     lost = Predicate.model_validate({"kind": "band", "of": {**A1, "metric": "colour"}, "low": 0, "high": 1})
     assert predicates.decide(Evidence(made), lost) == Decision(OPEN, "intset of stm has no metric colour")
+
+
+def test_a_group_that_did_not_run_is_what_is_missing() -> None:
+    """And not its allocators, which other machines of the study may not have had at all."""
+    other = {"name": "other", "workload": "intset", "sync": ["stm"], "threads": [1], "parameters": {"shift": [5, 4]}}
+    made = claimed.campaign(claimed.study([], groups=[other]), speeds(a=1, b=1))
+    absent = Predicate.model_validate(
+        {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
+    )
+    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "group list was not measured")

@@ -49,6 +49,20 @@ class Case:
         return max(known)[1] if known else None
 
 
+def by_block(cell: Mapping[str, Any], metric: str) -> list[float | None]:
+    """A metric of a cell with its values at the places of their blocks; None where a block's run failed.
+
+    Without the gaps the values of two cells would be of different blocks, from the first failed run on.
+    """
+    metrics = cell["metrics"]
+    values = metrics[metric]["values"]
+    # Only the workload's primary metric names its blocks; the others are of the same runs.
+    named = next((other["blocks"] for other in metrics.values() if other.get("blocks")), None)
+    blocks = named if named is not None and len(named) == len(values) else range(len(values))
+    found = dict(zip(blocks, values, strict=True))
+    return [found.get(block) for block in range(max(found, default=-1) + 1)]
+
+
 def table(own: Sequence[Case], shown: Sequence[str], base: str, rivals: Sequence[str]) -> list[str]:
     """Rows of a Markdown table: the rate of `base` and the ratios of the others to it, the fastest of `rivals` in bold."""
     best = [case.fastest(rivals) for case in own]

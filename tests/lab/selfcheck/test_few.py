@@ -1,0 +1,47 @@
+"""A check of the method that was run with few studies says so, and does not call noise a broken promise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from loam_lab.selfcheck import coverage, slices
+from loam_lab.selfcheck.coverage import COVERAGE, FOUND, REPLICATES_MIN, Row
+
+
+def test_few_replicates_do_not_break_a_promise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coverage, "BLOCKS", (10,))
+    monkeypatch.setattr(coverage, "PROMISES", coverage.PROMISES[:1])
+    monkeypatch.setattr(coverage.rows, "__defaults__", (coverage.REPLICATES, (10,)))
+    assert coverage.main(["--replicates", "1"]) == coverage.TOO_FEW
+    assert "| 1 | 100.00 % | 93.5–96.5 % | too few replicates |" in capsys.readouterr().out
+    assert coverage.main(["--replicates", "1", "--json"]) == coverage.TOO_FEW
+    assert [row["kept"] for row in json.loads(capsys.readouterr().out)["rows"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("value", "replicates", "bounds", "told"),
+    [
+        (0.80, REPLICATES_MIN - 1, COVERAGE, None),
+        (0.80, REPLICATES_MIN, COVERAGE, False),
+        (0.95, REPLICATES_MIN, COVERAGE, True),
+        (0.30, 1, FOUND, True),
+    ],
+)
+def test_a_promise_is_judged_where_replicates_suffice(
+    value: float, replicates: int, bounds: tuple[float, float], told: bool | None
+) -> None:
+    assert Row("made up", 10, replicates, value, *bounds).told is told
+
+
+def test_few_studies_of_slices_tell_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    biased = slices.Row("made up", 0.0, 1, 0.0, 0.02, 0.0, 0.05, 0.02, 0.0, 1.0)
+    monkeypatch.setattr(slices, "rows", lambda studies: [biased])
+    assert slices.main(["--studies", str(slices.STUDIES_MIN - 1)]) == slices.TOO_FEW
+    assert "do not tell" in capsys.readouterr().err
+    assert slices.main(["--studies", str(slices.STUDIES_MIN)]) == 1
