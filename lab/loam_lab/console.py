@@ -92,8 +92,9 @@ def table(
         pad_edge=False, padding=(0, 1), collapse_padding=True,
     )  # fmt: skip
     for index, head in enumerate(columns):
-        last = index == len(columns) - 1
-        made.add_column(head, justify="right" if head in right else "left", no_wrap=not last, overflow="fold")
+        # The first column is the one of names: it gives way before a figure is cut off.
+        wraps = index in (0, len(columns) - 1)
+        made.add_column(head, justify="right" if head in right else "left", no_wrap=not wraps, overflow="fold")
     for row in rows:
         made.add_row(*row)
     return made

@@ -93,6 +93,11 @@ def _sentence(campaign: Campaign, best: Cell, worst: str, ratio: Interval, verdi
     if verdict == "better":
         roughly = words.roughly(verdicts.rough(ratio, campaign.study.width_max))
         return f"{where}: {name} is best, {size} as {worst}, the worst{span}{roughly}."
+    if f"{ratio.estimate:.2f}" == "1.00" and ratio.low is None:
+        return (
+            f"{where}: no difference between the allocators was seen, but this is inconclusive: "
+            f"{ratio.n} blocks are too few for an interval."
+        )
     if ratio.low is None:
         why = f"{ratio.n} blocks are too few for an interval"
     elif p >= multiplicity.SIGNIFICANCE:
