@@ -26,6 +26,8 @@ STYLES = {
     "head": "bold",
 }
 
+NAME_MAX = 24
+
 
 def _console(stream: Any) -> Console:
     from rich.console import Console
@@ -84,17 +86,20 @@ def table(
     columns: heads; rows: cells in order (rich markup allowed); numeric: heads of the right-aligned columns
     """
     from rich import box
+    from rich.markup import render
     from rich.table import Table
 
     right = set(numeric)
+    lines = [list(row) for row in rows]
+    # The first column is the one of names: a long one gives way before a figure is cut off.
+    long = any(len(render(str(line[0])).plain) > NAME_MAX for line in lines)
     made = Table(
         box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="head", header_style="head",
         pad_edge=False, padding=(0, 1), collapse_padding=True,
     )  # fmt: skip
     for index, head in enumerate(columns):
-        # The first column is the one of names: it gives way before a figure is cut off.
-        wraps = index in (0, len(columns) - 1)
+        wraps = index == len(columns) - 1 or (index == 0 and long)
         made.add_column(head, justify="right" if head in right else "left", no_wrap=not wraps, overflow="fold")
-    for row in rows:
-        made.add_row(*row)
+    for line in lines:
+        made.add_row(*line)
     return made

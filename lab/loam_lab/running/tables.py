@@ -86,7 +86,8 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
     parameters = " ".join(f"{name}={value}" for name, value in first["parameters"].items())
     threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
     where = f", {factors['machine']}" if len(result.get("machines") or ()) > 1 else ""
-    title = f"{factors['workload']} {parameters} · {factors['sync']}, {threads}{where}, {first['runs']} blocks"
+    measured = f"{factors['workload']} {parameters}".rstrip()
+    title = f"{measured} · {factors['sync']}, {threads}{where}, {first['runs']} blocks"
     numeric = [column for column in columns if column not in ("allocator", "verdict")]
     console.out().print(console.table(columns, rows, numeric=numeric, title=title))
 
@@ -111,7 +112,8 @@ def _contrasts(result: Mapping[str, Any]) -> None:
 
 def _held(result: Mapping[str, Any], contrast: Mapping[str, Any]) -> str:
     """What both sides of a contrast have in common, without the factor that it compares: "queue, 2 threads"."""
-    parts = [contrast["workload"], words.parameters(contrast["parameters"], (result.get("units") or {}).get(contrast["workload"], {}))]
+    units = (result.get("units") or {}).get(contrast["workload"], {})
+    parts = [contrast["workload"], words.parameters(contrast["parameters"], units)]
     parts += [contrast["sync"]] if contrast["factor"] != "sync" else []
     parts += [words.threads(contrast["threads"])] if contrast["factor"] != "threads" else []
     parts += [contrast["machine"]] if len(result.get("machines") or ()) > 1 else []
