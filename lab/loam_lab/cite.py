@@ -42,7 +42,6 @@ def cite(result: Mapping[str, Any], digest: str = "", source: str = "result") ->
 
 def sentence(study: Study) -> str:
     """Effect, proof of interposition, machine and version in one sentence of plain text."""
-    raw = study.raw
     count = len(study.allocators)
     where = words.listing(_machine(name, facts) for name, facts in _machines(study).items())
     parts = [

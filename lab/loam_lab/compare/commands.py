@@ -80,8 +80,9 @@ def show(found: Mapping[str, Any]) -> None:
         rows = [_row(cell, gated=bool(found["gate"])) for cell in cells]
         if found["gate"] and out.width < tables.WIDE:  # what the gate says needs the room
             against = columns.index("against")
-            for line in (columns, *rows):
-                del line[against]
+            del columns[against]
+            for row in rows:
+                del row[against]
         out.print(console.table(columns, rows, numeric=columns[1:5], title=title))
     for word, cells in (("first", found["only_first"]), ("second", found["only_second"])):
         if cells:

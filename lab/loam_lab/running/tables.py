@@ -69,7 +69,11 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
         ("allocator", lambda cell: _text(name_of(cell)), False),
         (primary, lambda cell: quantity(cell["metrics"].get(primary), "estimate"), False),
         ("95 % interval", lambda cell: span(cell["metrics"].get(primary)), True),
-        (f"of {result['baseline']}" if len(result["baseline"]) <= NAME_MAX else "of baseline", lambda cell: number(cell["ratio_to_baseline"], "estimate"), False),
+        (
+            f"of {result['baseline']}" if len(result["baseline"]) <= NAME_MAX else "of baseline",
+            lambda cell: number(cell["ratio_to_baseline"], "estimate"),
+            False,
+        ),
         ("interval", lambda cell: span(cell["ratio_to_baseline"], 3), False),
     ]
     if any("aborts_per_attempt" in cell["metrics"] for cell in cells):
@@ -87,7 +91,9 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
     threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
     where = f", {factors['machine']}" if len(result.get("machines") or ()) > 1 else ""
     measured = f"{factors['workload']} {parameters}".rstrip()
-    title = f"{measured} · {factors['sync']}, {threads}{where}, {first['runs']} blocks"
+    title = (
+        f"{measured} · {factors['sync']}, {threads}{where}, {first['runs']} block{'' if first['runs'] == 1 else 's'}"
+    )
     numeric = [column for column in columns if column not in ("allocator", "verdict")]
     console.out().print(console.table(columns, rows, numeric=numeric, title=title))
 
