@@ -61,10 +61,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         inside = [value for value in found if low * 0.999 <= value <= high * 1.001]
         if len(inside) >= 3:
             return inside
-    if len(inside) == 2:
-        return inside
-    ends = [[float(f"{value:.{digits}g}") for value in (low, high)] for digits in (2, 3, 4)]
-    return next((found for found in ends if found[0] < found[1]), [low, high])
+    return [low, high]
 
 
 def span(values: Sequence[float], *, log: bool = False, zero: bool = False, room: float = 0.06) -> tuple[float, float]:

@@ -235,9 +235,6 @@ def test_an_axis_puts_values_where_they_belong() -> None:
     log = frame.Axis("", 1, 100, log=True)
     assert [log.place(value) for value in (1, 10, 100)] == pytest.approx([0, 0.5, 1])
     assert frame.log_ticks(1, 1000) == [1, 10, 100, 1000]
-    # A range in which few round numbers lie has labels that fit beside the axis all the same.
-    assert frame.log_ticks(0.00081088838, 0.00198837083) == pytest.approx([0.0009, 0.001])
-    assert frame.log_ticks(0.00512345678, 0.00587654321) == [0.0051, 0.0059]
     assert frame.log_ticks(2, 9) == [2, 3, 4, 5, 6, 7, 8, 9] and frame.log_ticks(15, 300) == [30, 100, 300]
     assert frame.short(2048) == "2\u202fKi" and frame.short(0.05) == "0.05"
     assert frame.span([5.0, 5.0])[0] < 5 < frame.span([5.0, 5.0])[1]
