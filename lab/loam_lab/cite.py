@@ -42,12 +42,8 @@ def cite(result: Mapping[str, Any], digest: str = "", source: str = "result") ->
 
 def sentence(study: Study) -> str:
     """Effect, proof of interposition, machine and version in one sentence of plain text."""
-    raw = study.raw
     count = len(study.allocators)
-    machine = raw.get("machine") or {}
-    where = str(machine.get("cpu") or "an unnamed processor")
-    if cores := machine.get("cores"):
-        where += f" ({cores} core{'' if cores == 1 else 's'}, Linux {machine.get('kernel', 'of unknown version')})"
+    where = words.listing(_machine(name, facts) for name, facts in _machines(study).items())
     parts = [
         f"Measured with Loam {version(study)} on {where}, {effect(study)}",
         f"{count} allocator{'' if count == 1 else 's'}, paired blocks, 95 % intervals",
@@ -55,6 +51,21 @@ def sentence(study: Study) -> str:
     if fit := findings.fitness(study):
         parts.append(f"two copies of {study.baseline} agree within {rounding.percent(fit.limit, 2)}")
     return f"{'; '.join(parts)}; {proof(study)}."
+
+
+def _machines(study: Study) -> Mapping[str, Mapping[str, Any]]:
+    """The machines that ran, by name: the one that started the runs is not among them if all runs were simulated."""
+    return study.raw.get("machines") or {"host": study.raw.get("machine") or {}}
+
+
+def _machine(name: str, facts: Mapping[str, Any]) -> str:
+    """A machine in words: its processor with kernel, or that it is a simulated one."""
+    if facts.get("simulated"):
+        return f"the simulated machine {name.removeprefix('sim:')} ({facts.get('cpu') or 'not described'})"
+    where = str(facts.get("cpu") or "an unnamed processor")
+    if cores := facts.get("cores"):
+        where += f" ({cores} core{'' if cores == 1 else 's'}, Linux {facts.get('kernel', 'of unknown version')})"
+    return where
 
 
 def version(study: Study) -> str:
@@ -112,8 +123,8 @@ def bibtex(study: Study, digest: str = "") -> str:
     key = re.sub("[^A-Za-z0-9]+", "-", f"loam-{name}-{stamp[:10]}").strip("-").lower()
     title = str(raw.get("title") or name)
     notes = [f"repeat with {command}" for command in html.commands(study)[:1]]
-    fingerprint = str((raw.get("machine") or {}).get("fingerprint") or "")
-    notes += [f"machine {fingerprint}"] if fingerprint else []
+    prints = [str(facts["fingerprint"]) for facts in _machines(study).values() if facts.get("fingerprint")]
+    notes += [f"machine {', '.join(prints)}"] if prints else []
     notes += [f"result.json SHA-256 {digest}"] if digest else []
     fields = {
         "author": "{{The Loam authors}}",

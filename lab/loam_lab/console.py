@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.table import Table
 
 # Colour carries meaning only: what was typed or may be typed, what is good, doubtful, bad, and what is aside.
 STYLES = {
@@ -25,6 +24,8 @@ STYLES = {
     "aside": "bright_black",
     "head": "bold",
 }
+
+NAME_MAX = 24
 
 
 def _console(stream: Any) -> Console:
@@ -78,22 +79,27 @@ def table(
     *,
     numeric: Iterable[str] = (),
     title: str = "",
-) -> Table:
+) -> RenderableType:
     """A table in the house style: bold heads, no frame, figures aligned right, last column wraps.
 
-    columns: heads; rows: cells in order (rich markup allowed); numeric: heads of the right-aligned columns
+    columns: heads; rows: cells in order (rich markup allowed); numeric: heads of the right-aligned columns; title: a line
+    above, as wide as the screen and not as the table
     """
     from rich import box
+    from rich.console import Group
+    from rich.markup import render
     from rich.table import Table
+    from rich.text import Text
 
     right = set(numeric)
-    made = Table(
-        box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="head", header_style="head",
-        pad_edge=False, padding=(0, 1), collapse_padding=True,
-    )  # fmt: skip
+    lines = [list(row) for row in rows]
+    # The first column is the one of names: a long one gives way before a figure is cut off.
+    names = [render(line[0]).plain if isinstance(line[0], str) else str(line[0]) for line in lines]
+    long = any(len(name) > NAME_MAX for name in names)
+    made = Table(box=box.SIMPLE_HEAD, header_style="head", pad_edge=False, padding=(0, 1), collapse_padding=True)
     for index, head in enumerate(columns):
-        last = index == len(columns) - 1
-        made.add_column(head, justify="right" if head in right else "left", no_wrap=not last, overflow="fold")
-    for row in rows:
-        made.add_row(*row)
-    return made
+        wraps = index == len(columns) - 1 or (index == 0 and long)
+        made.add_column(head, justify="right" if head in right else "left", no_wrap=not wraps, overflow="fold")
+    for line in lines:
+        made.add_row(*line)
+    return Group(Text.from_markup(title, style="head"), made) if title else made

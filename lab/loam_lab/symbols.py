@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -129,6 +130,6 @@ def parse(text: str, root: Path) -> dict[int, tuple[Frame, ...]]:
 
 
 def relative(name: str, root: Path) -> str:
-    """A file as named from the root, without the detours that a compiler keeps ("/x/./y")."""
-    path = Path(name)
+    """A file as named from the root, without the detours that a compiler or ccache keeps ("/x/./y", "/x/z/../y")."""
+    path = Path(os.path.normpath(name))
     return str(path.relative_to(root)) if path.is_absolute() and path.is_relative_to(root) else str(path)

@@ -279,7 +279,10 @@ def fitting(
         raise unknown("WORKLOAD", workload, known, "workload")
     do = sorted({description.sync.name for description in descriptions if description.workload(workload)})
     label = ",".join(executable.label for executable in others)
-    raise LoamError("--sync", label, why[0], f"these would do: {', '.join(do)}")
+    # One that is called "none" must not read as if nothing would do.
+    raise LoamError(
+        "--sync", label, why[0], f"use --sync {do[0]}" if len(do) == 1 else f"these would do: {', '.join(do)}"
+    )
 
 
 def within_threads(executables: Iterable[Executable], threads: Sequence[int]) -> tuple[list[Executable], list[str]]:

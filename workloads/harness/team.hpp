@@ -5,8 +5,9 @@
 //   Phases: warmup -> timed -> done. A worker's loop asks its Pace whether to continue, and so notices a change some 30
 //   us later. It takes the times itself and has its own segments (slices.hpp), so no thread reads data that another one
 //   is writing. Only pthread_create allocates.
-//   The timed part is one call of loam_counted_work() per worker. So tools that count instructions, from inside
-//   (event_counts) or outside (valgrind's --toggle-collect), count the work and not the waiting before it.
+//   The timed part is one call of loam_counted_work() per worker, and one per thread that a worker makes (larson). So
+//   tools that count instructions, from inside (event_counts) or outside (valgrind's --toggle-collect), count the work
+//   and not the waiting before it.
 //   LOAM_STACK_OFFSET in the environment (bytes) moves the workers' stacks. Address space randomisation moves them by
 //   whole pages only, so without it all runs would have the same alignment between stacks and blocks.
 #pragma once

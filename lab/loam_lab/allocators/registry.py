@@ -397,7 +397,7 @@ def _preset(of: Definition, file: Path) -> Definition:
     try:
         content = tomllib.loads(file.read_text())
         preset = {str(key): str(value) for key, value in content["settings"].items()}
-        summary = f"{content['summary']} (by preset: stands for {content['stands_for']})"
+        summary = f"{content['summary']} (stands for {content['stands_for']})"
     except (OSError, ValueError, KeyError, AttributeError) as problem:
         raise LoamError(
             str(file), None, f"cannot be read: {problem}", "it has summary, stands_for and [settings]"

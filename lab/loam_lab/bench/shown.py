@@ -84,7 +84,7 @@ def _of_one(result: Mapping[str, Any], command: str, cells: list[Mapping[str, An
     title = f"{what}, medians of {result['blocks']} blocks; ratios within blocks, 95 % intervals"
     out.print(console.table(columns, rows, numeric=columns[1:4], title=f"{command}\n{title}" if command else title))
     _metrics(cells, USED, "What each used (medians)")
-    _metrics(cells, MOVED, "Switches of context, moves to another processor, memory after the load")
+    _metrics(cells, MOVED, "How often a thread waited, was preempted or was moved; memory after the load")
     _metrics(cells, LATENCIES, "Latencies that the load printed")
 
 

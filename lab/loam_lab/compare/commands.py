@@ -71,12 +71,18 @@ def show(found: Mapping[str, Any]) -> None:
     for cell in found["cells"]:
         parameters = " ".join(f"{name}={value}" for name, value in cell["parameters"].items())
         threads = f"{cell['threads']} thread" + ("" if cell["threads"] == 1 else "s")
-        groups.setdefault(f"{cell['workload']} {parameters} · {cell['sync']}, {threads}", []).append(cell)
+        measured = f"{cell['workload']} {parameters}".rstrip()
+        groups.setdefault(f"{measured} · {cell['sync']}, {threads}", []).append(cell)
     for title, cells in groups.items():
         head = cells[0]["metric"]
         columns = ["allocator", f"{head} before", "now", "ratio", "interval", "against", "verdict"]
         columns += ["gate"] if found["gate"] else []
         rows = [_row(cell, gated=bool(found["gate"])) for cell in cells]
+        if found["gate"] and out.width < tables.WIDE:  # what the gate says needs the room
+            against = columns.index("against")
+            del columns[against]
+            for row in rows:
+                del row[against]
         out.print(console.table(columns, rows, numeric=columns[1:5], title=title))
     for word, cells in (("first", found["only_first"]), ("second", found["only_second"])):
         if cells:

@@ -10,6 +10,7 @@ from loam_lab.errors import LoamError
 from loam_lab.explain import evidence as evidences
 from loam_lab.explain import grouping, moved, placement, run, story
 from loam_lab.model.records import records_mapping, values
+from loam_lab.running import tables
 
 if TYPE_CHECKING:
     from loam_lab.measure.instruments import Instruments
@@ -176,7 +177,7 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     mapping = story.naming(run_["mapping"], run_["shift"]).run
     out.print(
         f"{run_['workload']} under {run_['allocator']}, {run_['sync']}, {run_['threads']} threads, {mapping}: "
-        f"{explained['aborts']} aborts in {explained['attempts']} attempts",
+        f"{explained['aborts']} abort{'' if explained['aborts'] == 1 else 's'} in {explained['attempts']} attempts",
         markup=False, soft_wrap=True,
     )  # fmt: skip
     out.print()
@@ -214,6 +215,9 @@ def _show_lines(groups: Sequence[Mapping[str, Any]], *, chains: bool) -> None:
 
     rows = [[story.percent(group["share"]), text(group["lost"]), text(group["won"])] for group in groups]
     heads = ["aborts", "the access that lost", "the write that won"]
+    if console.out().width < tables.WIDE:  # two columns of source lines need the room
+        heads = ["aborts", "the access that lost, and the write that won"]
+        rows = [[share, f"{lost}\n{won}"] for share, lost, won in rows]
     console.out().print(console.table(heads, rows, numeric=["aborts"], title="Lines that abort each other most"))
 
 

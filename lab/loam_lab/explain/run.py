@@ -59,6 +59,8 @@ def check(
     threads: None for as many as the machine has; machine: its name
     raises: LoamError for an unknown name (with the nearest), a bad value, or a run in which nothing could be explained
     """
+    if not executable.description.workload(workload):
+        _has_transactions(workload)
     workloads.fitting([executable], workload)
     if not executable.description.sync.blame:
         raise LoamError(
@@ -93,6 +95,19 @@ def check(
         every,
         machine,
     )
+
+
+def _has_transactions(workload: str) -> None:
+    """Nothing if the workload runs on any synchronisation that reports aborts, or on none at all.
+
+    raises: LoamError if all that run it have no aborts to report: naming one of them would lead to the next error
+    """
+    blames = [found.sync.blame for found in workloads.built() if found.workload(workload)]
+    if blames and not any(blames):
+        raise LoamError(
+            "WORKLOAD", workload, "has no transactions, so nothing of it can abort",
+            f"explain another one, such as intset; what decides its speed says ./loam explain --factors {workload}",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

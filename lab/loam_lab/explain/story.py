@@ -82,7 +82,8 @@ def few(conflicts: int) -> list[str]:
     """A caution where the sample is small."""
     if conflicts >= FEW_CONFLICTS:
         return []
-    return [f"Only {conflicts} conflicts were recorded, so shares are rough: run longer (-p duration_ms=10000)."]
+    seen = "1 conflict was" if conflicts == 1 else f"{conflicts} conflicts were"
+    return [f"Only {seen} recorded, so shares are rough: run longer (-p duration_ms=10000)."]
 
 
 def _remedy(shares: Mapping[str, float], predictions: Sequence[Prediction], run: Mapping[str, Any]) -> list[str]:

@@ -171,7 +171,7 @@ def incomplete(study: Study) -> str:
 
 _SHORT = {
     "overview": "Overview", "machines": "Machines", "course": "Courses", "aborts": "Aborts", "retries": "Retries",
-    "mapping": "Table and shadow", "effect": "Beside sequential", "placement": "Placement", "moves": "Moving lines",
+    "effect": "Beside sequential", "placement": "Placement", "moves": "Moving lines",
     "trade": "Time and memory", "memory": "Memory", "flame": "Flame graphs", "order": "Order",
 }  # fmt: skip
 
@@ -180,6 +180,7 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that this report has, in the order of the page."""
     drawn = {figure.name for figure in figures}
     short = {**_SHORT, "throughput": findings.speed_title(study)}
+    short["mapping"] = next((one.title for one in figures if one.name == "mapping"), "")
     found = [("answer", "Answer")]
     if screening.tables(study):
         found.append(("factors", "Factors"))

@@ -93,10 +93,16 @@ def _sentence(campaign: Campaign, best: Cell, worst: str, ratio: Interval, verdi
     if verdict == "better":
         roughly = words.roughly(verdicts.rough(ratio, campaign.study.width_max))
         return f"{where}: {name} is best, {size} as {worst}, the worst{span}{roughly}."
+    if f"{ratio.estimate:.2f}" == "1.00" and ratio.low is None:
+        return f"{where}: no difference was seen, but this is inconclusive: {_too_few(ratio.n)}."
     if ratio.low is None:
-        why = f"{ratio.n} blocks are too few for an interval"
+        why = _too_few(ratio.n)
     elif p >= multiplicity.SIGNIFICANCE:
         why = f"chance is not excluded among {count} cases; more blocks would tell"
     else:
         why = "the interval holds 1"
     return f"{where}: {name} looks best and {worst} worst, {size}{span}, but this is inconclusive: {why}."
+
+
+def _too_few(blocks: int) -> str:
+    return f"{blocks} block{' is' if blocks == 1 else 's are'} too few for an interval"

@@ -58,8 +58,13 @@ def study_list(*, as_json: bool = False) -> int:
             ],
         })  # fmt: skip
     else:
-        rows = [[s.name, str(len(s.claims)), s.title, s.question] for _, s in found]
-        console.out().print(console.table(["study", "claims", "title", "question"], rows, numeric=["claims"]))
+        from rich.markup import escape
+
+        rows = [
+            [escape(s.name), str(len(s.claims)), f"{escape(s.title)}\n[aside]{escape(s.question)}[/aside]"]
+            for _, s in found
+        ]
+        console.out().print(console.table(["study", "claims", "title and question"], rows, numeric=["claims"]))
     return 0
 
 

@@ -70,11 +70,22 @@ def _memory(where: str, cells: list[Mapping[str, Any]]) -> None:
 
 
 def _print(columns: list[str], rows: list[list[RenderableType | str]], title: str, *, numeric: list[str]) -> None:
-    """Print a table without the columns that are empty in every row; nothing without rows."""
+    """Print a table without the columns that are empty in every row; nothing without rows.
+
+    One that is wider than the screen goes on in a second one, with the columns that are not numeric again.
+    """
     kept = [index for index in range(len(columns)) if any(row[index] != "" for row in rows)]
-    if kept:
-        shown = [columns[index] for index in kept]
-        cut = [[row[index] for index in kept] for row in rows]
+    names = [index for index in kept if columns[index] not in numeric]
+    width = {index: 2 + max(len(columns[index]), *(len(str(row[index])) for row in rows)) for index in kept}
+    parts: list[list[int]] = []
+    for index in (index for index in kept if index not in names):
+        if not parts or sum(width[one] for one in (*names, *parts[-1], index)) > console.out().width:
+            parts.append([])
+        parts[-1].append(index)
+    for part in parts:
+        picked = [index for index in kept if index in names or index in part]
+        shown = [columns[index] for index in picked]
+        cut = [[row[index] for index in picked] for row in rows]
         console.out().print(console.table(shown, cut, numeric=[head for head in numeric if head in shown], title=title))
 
 

@@ -22,6 +22,8 @@ VERDICT_STYLES = {
 SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 # Columns from which on the absolute interval and the blame run's own abort rate have room.
 WIDE = 110
+# A baseline's name that is longer would widen its column of ratios beyond the screen.
+NAME_MAX = 16
 BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
@@ -67,7 +69,11 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
         ("allocator", lambda cell: _text(name_of(cell)), False),
         (primary, lambda cell: quantity(cell["metrics"].get(primary), "estimate"), False),
         ("95 % interval", lambda cell: span(cell["metrics"].get(primary)), True),
-        (f"of {result['baseline']}", lambda cell: number(cell["ratio_to_baseline"], "estimate"), False),
+        (
+            f"of {result['baseline']}" if len(result["baseline"]) <= NAME_MAX else "of baseline",
+            lambda cell: number(cell["ratio_to_baseline"], "estimate"),
+            False,
+        ),
         ("interval", lambda cell: span(cell["ratio_to_baseline"], 3), False),
     ]
     if any("aborts_per_attempt" in cell["metrics"] for cell in cells):
@@ -84,7 +90,10 @@ def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
     parameters = " ".join(f"{name}={value}" for name, value in first["parameters"].items())
     threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
     where = f", {factors['machine']}" if len(result.get("machines") or ()) > 1 else ""
-    title = f"{factors['workload']} {parameters} · {factors['sync']}, {threads}{where}, {first['runs']} blocks"
+    measured = f"{factors['workload']} {parameters}".rstrip()
+    title = (
+        f"{measured} · {factors['sync']}, {threads}{where}, {first['runs']} block{'' if first['runs'] == 1 else 's'}"
+    )
     numeric = [column for column in columns if column not in ("allocator", "verdict")]
     console.out().print(console.table(columns, rows, numeric=numeric, title=title))
 
@@ -93,7 +102,7 @@ def _contrasts(result: Mapping[str, Any]) -> None:
     rows: list[list[str | Text]] = [
         [
             _text(contrast["what"]),
-            _text(" ".join(str(value) for value in contrast["parameters"].values()) or contrast["workload"]),
+            _text(_held(result, contrast)),
             _text(contrast["allocator"]),
             number(contrast, "estimate"),
             span(contrast, 3),
@@ -105,6 +114,16 @@ def _contrasts(result: Mapping[str, Any]) -> None:
     if rows:
         columns = ["what", "where", "allocator", "ratio", "interval", "verdict"]
         console.out().print(console.table(columns, rows, numeric=["ratio", "interval"], title="Within the same blocks"))
+
+
+def _held(result: Mapping[str, Any], contrast: Mapping[str, Any]) -> str:
+    """What both sides of a contrast have in common, without the factor that it compares: "queue, 2 threads"."""
+    units = (result.get("units") or {}).get(contrast["workload"], {})
+    parts = [contrast["workload"], words.parameters(contrast["parameters"], units)]
+    parts += [contrast["sync"]] if contrast["factor"] != "sync" else []
+    parts += [words.threads(contrast["threads"])] if contrast["factor"] != "threads" else []
+    parts += [contrast["machine"]] if len(result.get("machines") or ()) > 1 else []
+    return ", ".join(part for part in parts if part)
 
 
 def name_of(cell: Mapping[str, Any]) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loam_lab import workloads
 from loam_lab.cli import listing
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
+from loam_lab.setup import build, debian
+from loam_lab.subjects import Subject
 
+DESCRIPTIONS = listing._descriptions
 WORKLOAD = {"name": "intset", "kinds": ["transactional"], "metrics": [{"name": "operations", "kind": "count"}]}
 
 
@@ -53,3 +58,21 @@ def test_as_json_the_guarantees_are_a_field(capsys: pytest.CaptureFixture[str]) 
     assert syncs["tm"]["guarantees"] == "opacity; [privatization] safe"
     assert syncs["tm"]["threads_max"] == 1023
     assert syncs["old-peer"]["guarantees"] == ""
+
+
+def test_what_is_not_set_up_yet_is_left_out_with_a_note(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A fresh checkout has no jar: its synchronisations are known by name, and cannot say what they are."""
+    there = tmp_path / "loam-workload-tm"
+    there.touch()
+    known = {
+        "jvm-word": Subject((str(there),), (str(tmp_path / "loam-jvm.jar"),)),
+        "tm": Subject((str(there),), (str(there),)),
+    }
+    monkeypatch.setattr(debian, "ensure", lambda *_: None)
+    monkeypatch.setattr(build, "ensure_built", lambda *_: {})
+    monkeypatch.setattr(workloads, "subjects_of", lambda: known)
+    monkeypatch.setattr(workloads, "describe", lambda subject: _description(name=subject.program.name, threads_max=1))
+    assert [one.sync.name for one in DESCRIPTIONS()] == ["loam-workload-tm"]
+    assert "jvm-word" in capsys.readouterr().err

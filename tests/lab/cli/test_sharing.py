@@ -46,6 +46,17 @@ def test_the_sentence_states_the_largest_effect_and_the_proof() -> None:
     assert "Intel(R) Xeon(R) Processor @ 2.80GHz (2 cores" in told and "revision 153d35e0c0ff" in told
 
 
+def test_a_simulated_result_names_the_simulated_machine_and_not_the_host() -> None:
+    result = synthetic_results.tour()
+    result["machines"] = {
+        "sim:xeon-e5405": {"cpu": "two Xeon E5405", "cores": 8, "fingerprint": "f3f01faf10484207", "simulated": True}
+    }
+    found = cite.cite(result)
+    assert "on the simulated machine xeon-e5405 (two Xeon E5405), " in found.sentence
+    assert "@ 2.80GHz" not in found.sentence, "the processor of the host decided nothing"
+    assert "machine f3f01faf10484207" in found.bibtex and str(result["machine"]["fingerprint"]) not in found.bibtex
+
+
 def test_unproven_runs_are_not_verified_ones() -> None:
     told = cite.cite(synthetic_results.troubled()).sentence
     assert "interposition verified in 750 of 760 runs" in told and "3 of 77 cells without a result" in told

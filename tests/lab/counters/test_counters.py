@@ -354,6 +354,20 @@ def test_waiting_for_the_start_is_in_no_count(tmp_path: Path) -> None:
     assert counted("callgrind", 0, 2000) == pytest.approx(2 * prompt, rel=0.05)
 
 
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="needs valgrind")
+def test_the_work_of_threads_that_a_worker_makes_is_counted(tmp_path: Path) -> None:
+    program = build.ensure_built(["none"])["executables"]["none"]["argv"][0]
+    found = []
+    for operations in (1000, 3000):
+        valgrind.clear(tmp_path)
+        argv = valgrind.command("callgrind", [program, "larson", "-p", f"operations={operations}"], tmp_path)
+        outcome = execute(argv, {}, timeout_s=120)
+        counts, _, problem = valgrind.read(tmp_path, outcome.pid)
+        assert problem == ""
+        found.append(counts["Ir"])
+    assert (found[1] - found[0]) / 2000 > 50, "a replacement frees a block and allocates one"
+
+
 def test_a_workload_counts_its_work_and_nothing_else() -> None:
     """Page faults stand for what a processor would count: 200 blocks of ten pages each, and hardly any other."""
     program = build.ensure_built(["none"])["executables"]["none"]["argv"][0]

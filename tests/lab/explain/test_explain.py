@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conflicts import BASE, FIND, INSERT, PLACES, REMOVE, conflict, footprint
 
-from loam_lab import paths, symbols
+from loam_lab import paths, symbols, workloads
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.explain import commands, evidence, grouping, placement, run, story
@@ -154,6 +154,8 @@ def test_the_users_frame_is_the_innermost_outside_of_the_runtime() -> None:
     text += "main\n/r/x.cpp:1\n0x20\n??\n??:0\n"
     chains = symbols.parse(text, Path("/r"))
     assert symbols.outside(chains[0x10]) == Frame("find", "structures/list.hpp", 97)
+    # ccache with a base folder makes the compiler name headers through the build folder.
+    assert symbols.relative("/r/build/release/../../runtime/tm/blame/explain.hpp", Path("/r")).startswith("runtime/tm")
     assert len(chains[0x10]) == 3 and symbols.outside(chains[0x20]) is None
     assert symbols.outside(chains[0x10][:1]) == Frame("note", "runtime/tm/blame/explain.hpp", 5)
 
@@ -196,6 +198,17 @@ def asked(**changed: Any) -> run.Asked:
     given: dict[str, Any] = {"allocator": "glibc", "executable": executable(), "threads": 2, "parameters": [], "seed": 1,
                              "every": 1, "oversubscribe": True}  # fmt: skip
     return run.check(changed.pop("workload", "intset"), **{**given, **changed})
+
+
+def test_a_workload_without_transactions_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with a synchronisation that runs it: the next command would be refused with that one."""
+    described = Description.model_validate({
+        "schema": SCHEMA, "sync": {"name": "none", "kind": "none", "threads_max": 9, "blame": False},
+        "workloads": [{"name": "threadtest", "kinds": ["none"], "metrics": [{"name": "ops", "kind": "count"}]}],
+    })  # fmt: skip
+    monkeypatch.setattr(workloads, "built", lambda *_: [described])
+    with pytest.raises(LoamError, match=r"threadtest: has no transactions.*explain --factors threadtest"):
+        asked(workload="threadtest")
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,7 @@ def test_a_wrong_kind_is_refused_with_those_that_would_do(built: dict[str, str])
     with pytest.raises(LoamError) as refused:
         plans.make(study("malloc", "etl-wb"))
     assert refused.value.line() == (
-        "--sync=etl-wb: malloc runs on synchronisations of kind none; etl-wb is of kind transactional "
-        "(these would do: none)"
+        "--sync=etl-wb: malloc runs on synchronisations of kind none; etl-wb is of kind transactional (use --sync none)"
     )
     with pytest.raises(LoamError, match=r"of kind lock or transactional; none is of kind none .*: etl-wb, mutex\)"):
         plans.make(study("ops", "none"))

@@ -59,7 +59,7 @@ def test_look_alikes_of_the_studies_are_presets_that_stand_for_something(name: s
     found = studies.load(studies.registry()[name])
     known = registry.definitions()
     assert found.lookalikes["hoard"] == "design:hoard"
-    assert all("by preset: stands for" in known[other].summary for other in found.lookalikes.values())
+    assert all("(stands for " in known[other].summary for other in found.lookalikes.values())
     beside = [group for group in found.groups if group.name.endswith("-presets")]
     # What is slower by its making is compared with its like.
     assert all(one.startswith(("design:", "bump")) for group in beside for one in found.allocators_of(group))

@@ -20,7 +20,7 @@ import synthetic_study
 
 from loam_lab import report
 from loam_lab.model.schema import SCHEMA
-from loam_lab.report import builder, charts, commands, findings, html, svg, takeaways, view, warned
+from loam_lab.report import builder, charts, commands, figures, findings, html, svg, takeaways, view, warned
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 SVG_LEAVES = {"path", "line", "rect", "circle"}
@@ -321,6 +321,19 @@ def test_a_size_is_of_blocks_only_where_its_unit_says_so() -> None:
             cell["parameters"] = {**cell["parameters"], "size": {16: "small", 64: 400}[cell["parameters"]["size"]]}
     labels = view.read(result | {"units": {"threadtest": {"size": "1"}}}).cases[3].labels
     assert labels == ("size\u00a0small", "size\u00a0400")
+
+
+def test_a_paired_comparison_says_what_it_compares_also_where_it_is_the_only_one() -> None:
+    result = synthetic_results.tour()
+    result["contrasts"] = [
+        {**one, "what": "8 threads against 1 thread", "factor": "threads", "threads": 2, "parameters": {}}
+        for one in result["contrasts"] if one["factor"] == "mapping" and one["parameters"]["structure"] == "list"
+    ]  # fmt: skip
+    study = view.read(result)
+    page = html.render(study, figures.draw(study))
+    section = page[page.index('<section id="mapping">') :].partition("</section>")[0]
+    assert "Paired comparisons" in section and "8 threads against 1 thread" in section.partition("<details")[0]
+    assert '<a href="#mapping">Paired comparisons</a>' in page
 
 
 def test_machines_never_meet_in_one_sentence() -> None:
