@@ -146,7 +146,8 @@ def _disturbed(counts: Mapping[str, Any]) -> list[str]:
         "pressure": "other tasks ran",
     }
     why = ", ".join(f"{names.get(source, source)} in {count}" for source, count in counts["by"].items() if count)
-    again = f", although {counts['repeated']} were run again" if counts["repeated"] else ""
+    were = "was" if counts["repeated"] == 1 else "were"
+    again = f", although {counts['repeated']} {were} run again" if counts["repeated"] else ""
     return [
         f"{counts['contaminated']} of {counts['blocks']} blocks stayed disturbed{again} ({why}); their values are "
         "noisier, and slower than they should be; stop other programs (loam doctor) and repeat"

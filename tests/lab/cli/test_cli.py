@@ -103,7 +103,7 @@ def test_every_command_has_help_and_json(command: str) -> None:
     [
         (["repotr"], "loam: No such command 'repotr'. Did you mean 'report'? (loam --help)"),
         (["study"], "loam study: Missing command (loam study --help)"),
-        (["list", "alocators"], "list=alocators: not the name of a registry (did you mean allocators?)"),
+        (["list", "alocators"], "list=alocators: not the name of a list (did you mean allocators?)"),
         (["list"], "loam list: Missing argument 'KIND' (loam list --help)"),
         (["run", "intset", "--threads", "0"], "--threads=0: must be at least 1"),
         (["run", "intset", "--threads", "two"], "--threads=two: not a whole number (for example --threads 1,2)"),

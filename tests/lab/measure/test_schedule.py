@@ -166,7 +166,7 @@ def test_a_campaign_that_stays_disturbed_says_so(tmp_path: Path) -> None:
     ended, result = measure(study(blocks=8), tmp_path, FakeInstruments(disturbed=lambda number: True))
     assert ended.repeated == 6
     assert ended.refused == 8 - 1
-    expected = "8 of 8 blocks stayed disturbed after 1 were run again (threads waited for a CPU in 8)"
+    expected = "8 of 8 blocks stayed disturbed, although 1 was run again (threads waited for a CPU in 8)"
     assert any(expected in warning for warning in result["warnings"])
 
 
