@@ -230,9 +230,10 @@ def check_parameters(
 def built(preset: str = "release") -> list[Description]:
     """What the executables of this checkout that are there say about themselves; those that cannot say are left out."""
     found = []
-    for subject in subjects_of(preset).values():
-        with contextlib.suppress(LoamError):
-            found.append(describe(subject))
+    with contextlib.suppress(LoamError):  # never configured: none is there
+        for subject in subjects_of(preset).values():
+            with contextlib.suppress(LoamError):
+                found.append(describe(subject))
     return found
 
 
@@ -265,9 +266,7 @@ def fitting(
     kept = [executable for executable in executables if executable.description.workload(workload)]
     if len(kept) == len(executables):
         return kept, []
-    descriptions = [executable.description for executable in executables]
-    with contextlib.suppress(LoamError):  # nothing is built: what was asked for are peers
-        descriptions += built(preset)
+    descriptions = [executable.description for executable in executables] + built(preset)
     offered = {found for description in descriptions if (found := description.workload(workload))}
     kinds = {kind for found in offered for kind in found.kinds}
     others = [executable for executable in executables if executable not in kept]
