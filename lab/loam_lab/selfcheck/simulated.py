@@ -50,7 +50,12 @@ Result = Mapping[str, Any]
 
 
 def _of_metric(cell: Mapping[str, Any], metric: str) -> Value:
-    found = cell["metrics"][metric]
+    """raises: LoamError where no run of the cell gave it"""
+    found = cell["metrics"].get(metric)
+    if found is None:
+        factors = cell["factors"]
+        what = f"{factors['workload']} with {factors['allocator']} on {factors['machine']}"
+        raise LoamError("selfcheck simulated", what, f"gave no {metric}: its runs are {cell['state']}", "try again")
     estimate = found["estimate"]
     low, high = (found[end] if found[end] is not None else estimate for end in ("low", "high"))
     return Value(estimate, low, high)

@@ -61,6 +61,13 @@ def test_what_is_compared_comes_from_the_cells_but_the_second_copy() -> None:
     assert {name: value.estimate for name, value in lines.items()} == {"same": 1.0, "apart": 9.0}
 
 
+def test_a_cell_without_the_metric_is_named() -> None:
+    factors = {"workload": "w", "allocator": "a", "machine": HOST}
+    with pytest.raises(LoamError, match="w with a on host: gave no pairs_per_s: its runs are unproven"):
+        simulated.patterns(result({"copy": 0, "factors": factors, "parameters": {"pattern": "same"}, "metrics": {},
+                                   "state": "unproven"}))  # fmt: skip
+
+
 def answers(on_host: float, on_simulated: float) -> simulated.Ask:
     def one(question: Question, machine: str, blocks: int) -> Values:
         assert blocks == simulated.BLOCKS
