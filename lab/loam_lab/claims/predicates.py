@@ -70,14 +70,16 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
         stand_ins.extend(name for name in wanted if names.get(name, name) != name)
         return found
 
+    ran = {cell.group for cell in evidence.campaign.cells}
+    for selection in predicate.selections():
+        if selection.group not in ran:
+            return Decision(OPEN, f"group {selection.group} was not measured")
     makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
     try:
         made = list(makers[predicate.kind](evidence, predicate, present))
     except Undecided as why:
         return Decision(OPEN, str(why))
     if not made:
-        if all(cell.group != predicate.of.group for cell in evidence.campaign.cells):
-            return Decision(OPEN, f"group {predicate.of.group} was not measured")
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
     confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
     comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)

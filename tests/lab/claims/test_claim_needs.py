@@ -254,3 +254,5 @@ def test_a_group_that_did_not_run_is_what_is_missing() -> None:
         {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
     )
     assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "group list was not measured")
+    known = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}})
+    assert predicates.decide(Evidence(made), known) == Decision(OPEN, "group list was not measured")

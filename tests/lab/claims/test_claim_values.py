@@ -172,7 +172,6 @@ def test_each_reason_for_no_value_is_told() -> None:
 
     refused("a shift=6 1T was not measured", made(), parameters={"shift": 6})
     refused("a shift=5 1T on far was not measured", made(), machine="far")
-    refused("needs group far, which this run left out", made(), group="far")
     refused("intset of stm has no metric colour", made(), metric="colour")
     refused("a shift=5 1T is failed (gave up)", made(lambda cell, block: None))
     unproven = made()
