@@ -8,10 +8,14 @@ from loam_lab.report import across, charts, findings, flame, heat, palette, scen
 from loam_lab.report.plates import Figure, Names, Plate
 from loam_lab.report.view import Case, Study
 
+# Where nothing but the two mappings is compared.
+SHADOW = "Shadow records against the table"
+
 
 def draw(study: Study) -> list[Figure]:
     """Every figure that the result has data for, in the order of the page."""
     names = Names()
+    compared = contrast_title(study)
     given = [
         Figure(
             "overview", "Every allocator" + (" in every case" if len(study.groups) > 1 else ""), _overview(study, names)
@@ -21,7 +25,7 @@ def draw(study: Study) -> list[Figure]:
         Figure("throughput", findings.speed_title(study), _throughput(study, names)),
         Figure("aborts", "Causes of aborts", _aborts(study, names), _cause_keys(study)),
         scenes.retries(study, names),
-        Figure("mapping", contrast_title(study), _contrasts(study, names)),
+        Figure("mapping", compared, _contrasts(study, names), captioned=compared != SHADOW),
         Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),
         scenes.placement(study, names),
         scenes.moves(study, names),
@@ -106,7 +110,7 @@ def _contrasts(study: Study, names: Names) -> tuple[Plate, ...]:
 def contrast_title(study: Study) -> str:
     """What the figure of contrasts compares."""
     kinds = {one.what for case in study.cases for one in findings.contrasts(study, case)}
-    return "Shadow records against the table" if kinds <= {"shadow against table"} else "Paired comparisons"
+    return SHADOW if kinds <= {"shadow against table"} else "Paired comparisons"
 
 
 def _effects(study: Study, names: Names) -> tuple[tuple[Plate, ...], tuple[svg.Key, ...]]:

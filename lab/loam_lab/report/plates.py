@@ -25,12 +25,16 @@ class Plate:
 
 @dataclass(frozen=True)
 class Figure:
-    """One section's plates with their legend."""
+    """One section's plates with their legend.
+
+    captioned: a plate's only panel has its caption too, because the title does not say what it shows
+    """
 
     name: str
     title: str
     plates: tuple[Plate, ...]
     legend: tuple[svg.Key, ...] = ()
+    captioned: bool = False
 
 
 @dataclass
