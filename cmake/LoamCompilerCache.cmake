@@ -1,5 +1,5 @@
-# What is compiled twice comes from ccache, or sccache, where one is installed: a second clean build, or another
-# checkout at the same path. Another launcher (CMAKE_CXX_COMPILER_LAUNCHER, also from the environment) stays; an empty
+# What is compiled twice comes from ccache, or sccache, where one is installed: a second clean build, with ccache also one
+# of another checkout. Another launcher (CMAKE_CXX_COMPILER_LAUNCHER, also from the environment) stays; an empty
 # one switches this off.
 if(DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   return()
@@ -9,8 +9,12 @@ find_program(LOAM_SCCACHE sccache)
 if(LOAM_CCACHE)
   # Without the first and the last it would compile whatever includes a precompiled header each time (ccache's manual, for
   # GCC). Without the second a compile that is new to it would be preprocessed twice.
-  set(loam_launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 "${LOAM_CCACHE}")
+  set(loam_launcher env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}"
+      "${LOAM_CCACHE}")
   add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+  # Objects name files from the root of the checkout, so that they are the same in every checkout. A debugger that is
+  # started there finds the sources. Of two maps that match, GCC takes the last.
+  add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}=." "-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.")
 elseif(LOAM_SCCACHE)
   set(loam_launcher "${LOAM_SCCACHE}")
 else()
