@@ -38,7 +38,7 @@ def list_registry(
 def report(
     result: Result = None,
     out: Out = None,
-    png: Annotated[bool, typer.Option("--png", help="Write PNG pictures even if there are many.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Write the pictures as PNG too.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-FORMATS = ("html", "csv", "md", "svg", "png")
+FORMATS = ("html", "csv", "md", "svg")
 
 
 def build(result: Mapping[str, Any], out: Path, *, formats: Iterable[str] = FORMATS) -> dict[str, Path]:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from loam_lab.errors import LoamError, unknown
-from loam_lab.report import figures, html, tables, text, view
+from loam_lab.report import figures, html, raster, tables, text, view
 
-FORMATS = ("html", "csv", "md", "svg", "png")
-# A picture as PNG takes a tenth of a second: a study with more of them has SVG files only, unless asked otherwise.
-PNG_MAX = 30
+FORMATS = ("html", "csv", "md", "svg")
+PNG = "png"  # only where it is asked for: raster.py
 
 
 def build(
@@ -21,19 +20,17 @@ def build(
     *,
     formats: Iterable[str] = FORMATS,
     source: str = "result",
-    png_max: int = PNG_MAX,
 ) -> dict[str, Path]:
     """Write the report of a Result.
 
     result: the dictionary of result.json; out: folder, made where it is missing; source: the result's name in errors
-    png_max: no picture is drawn as PNG where there are more than so many
     returns: format -> what was written: report.html, results.csv, report.md, and for svg and png the folder figures
     raises: LoamError for a result of another schema, an unknown format, a folder that cannot be written
     """
     wanted = list(dict.fromkeys(formats))
     for name in wanted:
-        if name not in FORMATS:
-            raise unknown("formats", name, FORMATS, "report format")
+        if name not in (*FORMATS, PNG):
+            raise unknown("formats", name, (*FORMATS, PNG), "report format")
     study = view.read(result, source)
     # CSV needs no figure: it is written without importing the drawing libraries.
     drawn = figures.draw(study) if set(wanted) - {"csv"} else []
@@ -44,17 +41,16 @@ def build(
         written["html"] = _write(out / "report.html", html.render(study, drawn).encode())
     if "md" in wanted:
         written["md"] = _write(out / "report.md", text.render(study, drawn, "svg" in wanted).encode())
-    if "svg" in wanted or "png" in wanted:
+    if "svg" in wanted or PNG in wanted:
         folder = out / "figures"
         documents = figures.documents(drawn)
-        if len(documents) > png_max:
-            wanted = [name for name in wanted if name != "png"]
         for name, document in documents.items():
             if "svg" in wanted:
                 _write(folder / f"{name}.svg", document.encode())
-            if "png" in wanted:
-                _write(folder / f"{name}.png", figures.png(document))
-        written.update({name: folder for name in ("svg", "png") if name in wanted})
+        if PNG in wanted:
+            for file, picture in raster.draw(documents).items():
+                _write(folder / f"{file}.png", picture)
+        written.update({name: folder for name in ("svg", PNG) if name in wanted})
     return written
 
 

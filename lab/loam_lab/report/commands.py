@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from loam_lab import console, paths
@@ -14,23 +13,19 @@ def report(
 ) -> dict[str, Path]:
     """Write report.html, results.csv, report.md and figures/ of a result.
 
-    png: pictures as PNG however many there are
-
+    png: pictures as PNG too; their converter is installed when it is first needed
     result_folder_or_none: None means results/latest of the current folder; out: None means the result's own folder
     returns: format -> path, which is also what --json prints
     raises: LoamError for what cannot be read or written
     """
-    from loam_lab.report.builder import PNG_MAX, build
+    from loam_lab.report.builder import FORMATS, PNG, build
 
     folder = result_folder_or_none if result_folder_or_none is not None else paths.latest_result()
     target = out if out is not None else (folder.parent if folder.is_file() else folder)
-    written = build(read_result(folder), target, source=str(folder), png_max=sys.maxsize if png else PNG_MAX)
+    formats = (*FORMATS, PNG) if png else FORMATS
+    written = build(read_result(folder), target, formats=formats, source=str(folder))
     if json:
         console.print_json({"schema": 1, "report": {name: str(path) for name, path in written.items()}})
     else:
         console.out().print(f"report: {written['html']}", soft_wrap=True, markup=False)
-        if "png" not in written:
-            console.note(
-                f"there are many pictures, so they are SVG only, in {written['svg']}; --png draws them as PNG too"
-            )
     return written

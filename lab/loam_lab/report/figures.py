@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from loam_lab.report import across, charts, findings, flame, heat, palette, scenes, svg
 from loam_lab.report.plates import Figure, Names, Plate
@@ -144,11 +144,3 @@ def _rows(plates: Sequence[Plate], per_row: int) -> list[svg.Row]:
     # One panel each: two cases side by side, the case as the caption.
     single = [(plate.case.title, plate.panels[0][1]) for plate in plates]
     return [svg.Row("", single[start : start + per_row]) for start in range(0, len(single), per_row)]
-
-
-def png(document: str, scale: float = 2.0) -> bytes:
-    """A stand-alone SVG as PNG, dark ink on white."""
-    import vl_convert
-
-    convert: Callable[..., bytes] = vl_convert.svg_to_png
-    return bytes(convert(svg.paper(document), scale=scale))

@@ -9,16 +9,16 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from loam_lab import console, paths
 from loam_lab.errors import LoamError
+from loam_lab.setup import environments
 from loam_lab.site import reference, staging
 
-LOCK = "requirements-docs.lock"
+GENERATOR = ("docs", "the generator of the site")
 TIMEOUT_S = 300
 SEARCH, THEIR_SEARCH = "search.js", "https://unpkg.com/iframe-worker/shim"
 _CONFIG = """\
@@ -72,7 +72,7 @@ def run(root: Any, out: Path | None, *, as_json: bool = False) -> int:
     config = work / "mkdocs.yml"
     config.write_text(_CONFIG.format(source=json.dumps(str(work / "pages")), site=json.dumps(str(site)),
                                      nav=json.dumps(flat, ensure_ascii=False)))  # fmt: skip
-    program = _generator()
+    program = environments.interpreter(*GENERATOR)
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     command = [str(program), "-m", "mkdocs", "build", "--config-file", str(config)]
     done = subprocess.run(
@@ -107,25 +107,3 @@ def _offline(site: Path) -> None:
         text = page.read_text()
         near = os.path.relpath(site / "assets/javascripts" / SEARCH, page.parent)
         page.write_text(text.replace(THEIR_SEARCH, near))
-
-
-def _generator() -> Path:
-    """The interpreter of the environment with the generator, made or renewed where its lock file changed.
-
-    raises: LoamError without a network, or under --no-setup
-    """
-    lock, venv = paths.root() / LOCK, paths.dot_loam() / "docs-venv"
-    python, stamp = venv / "bin/python", venv / f".loam-{LOCK}"
-    if stamp.is_file() and stamp.read_bytes() == lock.read_bytes() and python.exists():
-        return python
-    hint = f"is there a network? by hand: python3 -m venv {venv} && {python} -m pip install -r {LOCK}"
-    if os.environ.get("LOAM_NO_SETUP"):
-        raise LoamError("missing", None, "the generator of the site", hint)
-    console.note(f"installing the generator of {LOCK} ...")
-    shutil.rmtree(venv, ignore_errors=True)
-    pip = [str(python), "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--require-hashes"]
-    for command in ([sys.executable, "-m", "venv", str(venv)], [*pip, "--only-binary", ":all:", "-r", str(lock)]):
-        if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False).returncode != 0:
-            raise LoamError(LOCK, None, "could not be installed, see above", hint)
-    shutil.copyfile(lock, stamp)
-    return python

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import functools
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from loam_lab.statistics import student
 from loam_lab.statistics.intervals import BLOCKS_MIN, CONFIDENCE, Array, Interval
 
 SAMPLES = 10_000
@@ -103,10 +105,8 @@ def centres(differences: ArrayLike, counts: Counts) -> Array:
 @functools.cache
 def tail(blocks: int, confidence: float = CONFIDENCE) -> float:
     """The share of draws beyond each end of an expanded percentile interval; blocks: at least 2."""
-    from scipy.special import ndtr, stdtrit
-
-    reach = float(stdtrit(blocks - 1, 1 - (1 - confidence) / 2))
-    return float(ndtr(-math.sqrt(blocks / (blocks - 1)) * reach))
+    reach = student.quantile(1 - (1 - confidence) / 2, blocks - 1)
+    return NormalDist().cdf(-math.sqrt(blocks / (blocks - 1)) * reach)
 
 
 def percentiles(estimate: float, samples: Array, blocks: int, confidence: float = CONFIDENCE) -> Interval:

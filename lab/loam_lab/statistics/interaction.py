@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from loam_lab.statistics import student
 from loam_lab.statistics.intervals import BLOCKS_MIN, CONFIDENCE, Array, Interval
 
 # Of the values of a column, this share is left out at either end.
@@ -88,12 +89,10 @@ def _interaction(first: Array, second: Array, p: Array) -> Interaction:
 
 def _by_student(first: Array, second: Array) -> Array:
     """Each column's probability by Student's distribution, times how many columns there are (Bonferroni)."""
-    from scipy.special import stdtr
-
     seen, columns = _statistic(first, second), first.shape[1]
-    freedoms = np.array([_freedom(first[:, i], second[:, i]) for i in range(columns)])
-    found: Array = np.minimum(1.0, columns * 2 * stdtr(freedoms, -seen))
-    return found
+    freedoms = [_freedom(first[:, i], second[:, i]) for i in range(columns)]
+    tails = [student.cumulative(-float(each), freedom) for each, freedom in zip(seen, freedoms, strict=True)]
+    return np.minimum(1.0, columns * 2 * np.array(tails))
 
 
 def _deals(rows: int, columns: int, shuffles: int) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
@@ -126,14 +125,12 @@ def _trimmed(values: Array) -> tuple[Array, Array]:
 
 def _interval(first: Array, second: Array, p: float) -> Interval:
     """Difference of two columns with Student's interval, at the degrees of freedom of Yuen and Welch."""
-    from scipy.special import stdtrit
-
     (mean, error), (other, other_error) = _moments(first), _moments(second)
     n = min(len(first), len(second))
     if error + other_error == 0:
         return Interval(other - mean, other - mean, other - mean, n, p)
     freedom = _freedom(first, second)
-    reach = float(stdtrit(freedom, 1 - (1 - CONFIDENCE) / 2)) * math.sqrt(error + other_error)
+    reach = student.quantile(1 - (1 - CONFIDENCE) / 2, freedom) * math.sqrt(error + other_error)
     return Interval(other - mean, other - mean - reach, other - mean + reach, n, p)
 
 

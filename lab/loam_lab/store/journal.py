@@ -13,53 +13,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loam_lab.errors import LoamError
 from loam_lab.model import schema
 from loam_lab.model.cell import canonical
 
-if TYPE_CHECKING:
-    import duckdb
-
 FOLDER = "journal"
 LOCK = ".lock"
-
-# Columns as DuckDB reads them: nested values stay JSON text, because their keys differ between workloads.
-COLUMNS = {
-    "schema": "INTEGER",
-    "id": "VARCHAR",
-    "cell": "VARCHAR",
-    "identity": "JSON",
-    "block": "BIGINT",
-    "copy": "INTEGER",
-    "attempt": "INTEGER",
-    "purpose": "VARCHAR",
-    "order": "BIGINT",
-    "state": "VARCHAR",
-    "failure": "VARCHAR",
-    "detail": "VARCHAR",
-    "started_utc": "VARCHAR",
-    "t_s": "DOUBLE",
-    "offsets": "JSON",
-    "disturbance": "JSON",
-    "wall_s": "DOUBLE",
-    "user_s": "DOUBLE",
-    "system_s": "DOUBLE",
-    "run_delay_s": "DOUBLE",
-    "rss_peak_bytes": "BIGINT",
-    "faults_minor": "BIGINT",
-    "faults_major": "BIGINT",
-    "switches_voluntary": "BIGINT",
-    "switches_involuntary": "BIGINT",
-    "exit_code": "INTEGER",
-    "signal": "INTEGER",
-    "proof": "JSON",
-    "records": "JSON",
-    "observed": "JSON",
-    "stderr_tail": "VARCHAR",
-    "warnings": "JSON",
-}
 
 
 class Journal:
@@ -196,7 +157,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """Every whole line of every writer, without DuckDB (resume needs it before each start).
+    """Every whole line of every writer (resume needs it before each start).
 
     raises: LoamError if a line is of another schema version
     """
@@ -208,31 +169,3 @@ def read(folder: Path) -> list[dict[str, Any]]:
                 schema.check(file, line.get("schema"))
                 lines.append(line)
     return lines
-
-
-def query(folder: Path) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with the view `runs`: the union of all journals, each identity once (first line wins).
-
-    raises: LoamError if there is no journal
-    """
-    import duckdb
-
-    found = files(folder)
-    if not found:
-        raise LoamError("result", folder, "holds no journal", "name a folder that loam tour, run, study or bench wrote")
-    connection = duckdb.connect(":memory:")
-    columns = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in COLUMNS.items())
-    names = ", ".join(_quoted(str(file)) for file in found)
-    connection.execute(
-        f"""create view runs as
-            select *
-            from read_json([{names}], format='newline_delimited', columns={{{columns}}},
-                                    ignore_errors=true, maximum_object_size=67108864)
-            where id is not null
-            qualify row_number() over (partition by id order by "order") = 1"""
-    )
-    return connection
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -19,8 +19,10 @@ import synthetic_results
 import synthetic_study
 
 from loam_lab import report
+from loam_lab.errors import LoamError
 from loam_lab.model.schema import SCHEMA
-from loam_lab.report import builder, charts, commands, figures, findings, html, svg, takeaways, view, warned
+from loam_lab.report import builder, charts, commands, figures, findings, html, raster, svg, takeaways, view, warned
+from loam_lab.setup import environments
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 SVG_LEAVES = {"path", "line", "rect", "circle"}
@@ -114,16 +116,23 @@ def test_same_input_same_bytes(built: dict[str, dict[str, Path]], name: str, tmp
 def test_pictures_stand_alone(built: dict[str, dict[str, Path]], name: str) -> None:
     names = sorted(path.name for path in built[name]["svg"].iterdir())
     stems = {Path(found).stem for found in names}
-    # A study of many pictures has no PNG of them.
-    kinds = ("svg", "png") if name != "study" else ("svg",)
-    assert ("png" in built[name]) == (name != "study") == (len(stems) <= builder.PNG_MAX)
-    assert names == sorted(f"{stem}.{kind}" for stem in stems for kind in kinds)
+    assert names == sorted(f"{stem}.svg" for stem in stems)
     for stem in stems:
         assert re.fullmatch("[a-z0-9-]+", stem)
         root = ET.parse(built[name]["svg"] / f"{stem}.svg").getroot()
         assert root.get("viewBox") and not [e for e in root.iter() if e.tag.endswith(("script", "image", "use"))]
-        if "png" in kinds:
-            assert (built[name]["svg"] / f"{stem}.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_pictures_as_png_are_drawn_when_asked_for(tmp_path: Path) -> None:
+    try:
+        environments.interpreter(*raster.CONVERTER)
+    except LoamError as problem:
+        pytest.skip(problem.line())
+    written = builder.build(synthetic_results.tour(), tmp_path, formats=("svg", "png"))
+    stems = sorted(file.stem for file in written["svg"].glob("*.svg"))
+    assert stems == sorted(file.stem for file in written["png"].glob("*.png")) and stems
+    for stem in stems:
+        assert (written["png"] / f"{stem}.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_words_of_a_sheet_stay_inside() -> None:

@@ -18,7 +18,7 @@ from loam_lab import paths
 from loam_lab.cli import main
 from loam_lab.errors import LoamError
 from loam_lab.model import studies
-from loam_lab.setup import debian
+from loam_lab.setup import debian, environments
 from loam_lab.site import build, gallery, manual, reference, staging
 from loam_lab.site.described import commands
 
@@ -29,7 +29,7 @@ LIMIT_S = 60
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
-        build._generator()
+        environments.interpreter(*build.GENERATOR)
     except LoamError as problem:
         pytest.skip(problem.line())
     folder = tmp_path_factory.mktemp("site")
