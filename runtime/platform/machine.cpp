@@ -121,6 +121,11 @@ void announce_heavy() noexcept {
 #endif
 }
 
+std::uintptr_t kept_stack(const Checkpoint& checkpoint) noexcept {
+  if (!returns_again(checkpoint)) return reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer);
+  return reinterpret_cast<const Caller*>(static_cast<const std::byte*>(checkpoint.stack_pointer) - 1)->stack_pointer;
+}
+
 bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept {
   if (returns_again(checkpoint)) return true;
   if (reinterpret_cast<std::uintptr_t>(frame) >= reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer))
