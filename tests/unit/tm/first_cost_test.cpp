@@ -21,8 +21,8 @@
 namespace loam::tm {
 namespace {
 
-struct FirstTransaction : testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(All, FirstTransaction, testing::ValuesIn(Algorithms::kNames), tests::test_name_of);
+struct FirstCost : testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(All, FirstCost, testing::ValuesIn(Algorithms::kNames), tests::test_name_of);
 
 alignas(64) std::uint64_t x = 0;
 
@@ -39,7 +39,7 @@ long page_faults() {
   return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_minflt : -1;
 }
 
-TEST_P(FirstTransaction, TouchesFewPages) {
+TEST_P(FirstCost, TouchesFewPages) {
   if (tests::kInstrumented) GTEST_SKIP() << "the sanitizer has pages of its own";
   tests::in_c(GetParam(), [algorithm = GetParam()] {
     bool has_records = false;
@@ -60,7 +60,7 @@ TEST_P(FirstTransaction, TouchesFewPages) {
   });
 }
 
-TEST(FirstTransactions, OfAThreadThatEndsRegisterNothing) {
+TEST(FirstCosts, OfAThreadThatEndsRegisterNothing) {
 #ifdef LOAM_TSAN
   GTEST_SKIP() << "its barrier does not use the kernel";
 #endif
@@ -70,6 +70,18 @@ TEST(FirstTransactions, OfAThreadThatEndsRegisterNothing) {
     std::thread(use).join();
     std::thread(use).join();
     loam_quiesce();
+  });
+}
+
+TEST(FirstCosts, AThreadThatLeavesNothingInterruptsNobody) {
+#ifdef LOAM_TSAN
+  GTEST_SKIP() << "its barrier does not use the kernel";
+#endif
+  tests::in_child([] {
+    if (!tests::forbid(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+      GTEST_SKIP() << "this system takes no filter of system calls";
+    for (int i = 0; i < 2; ++i)
+      std::thread([] { tests::atomically([](loam_tx* tx) { loam_tx_write_u64(tx, &x, 1); }); }).join();
   });
 }
 
