@@ -160,8 +160,8 @@ void loam_tx_on_commit(loam_tx* tx, void (*function)(void* argument), void* argu
 void loam_tx_on_abort(loam_tx* tx, void (*function)(void* argument), void* argument);
 
 /* Saves the value of a private variable that the body is going to change. The value is restored when the attempt, or
- * the innermost loam_tx_closed() part, is undone. Use it for variables that outlive the body: every attempt then begins
- * with the same value. */
+ * the innermost loam_tx_closed() part, is undone: every attempt then begins with the same value. A local variable of a
+ * function that has returned by then is not touched. */
 void loam_tx_keep(loam_tx* tx, void* variable, size_t bytes);
 
 /* For data that the transaction unlinks, or finds unlinked, and that is to be unmapped or freed plainly after the

@@ -1,18 +1,14 @@
 #include "runtime/platform/machine.hpp"
 
 #include "runtime/base/check.hpp"
-#include "runtime/base/found.hpp"
-#include "runtime/base/points.hpp"
 
 #include <cerrno>
 #include <climits>
 #include <ctime>
 
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,29 +28,6 @@ std::uint64_t read_clock_ns(clockid_t clock) noexcept {
 timespec to_timespec(std::uint64_t duration_ns) noexcept {
   return {static_cast<time_t>(duration_ns / kNsPerSecond), static_cast<long>(duration_ns % kNsPerSecond)};
 }
-
-#ifndef LOAM_TSAN
-bool register_membarrier() noexcept {
-  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-}
-
-// Where membarrier is refused (old kernels, seccomp, valgrind): taking away a right from a page that was just written
-// makes the kernel interrupt every core that runs this process, to drop its cached translation. An interrupt drains the
-// store buffer, which is all that is asked for. Where processors drop translations by broadcast there is no such way.
-// Each call maps its own page: on a shared one a thread could take away the right while another is about to write.
-void interrupt_all_cores() noexcept {
-  LOAM_CHECK(kLostRightsInterrupt,
-             "announce_heavy: the kernel refuses membarrier (errno {}), which Loam cannot do "
-             "without on this processor; allow it in the seccomp filter, or use Linux 4.14 or later",
-             errno);
-  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  LOAM_CHECK(page != MAP_FAILED, "announce_heavy: no page for the fallback of membarrier (errno {})", errno);
-  LOAM_POINT("platform.barrier_page");
-  std::atomic_ref<int>(*static_cast<int*>(page)).fetch_add(1, std::memory_order_seq_cst);
-  LOAM_CHECK(mprotect(page, 4096, PROT_READ) == 0, "announce_heavy: mprotect failed (errno {})", errno);
-  munmap(page, 4096);
-}
-#endif
 
 }  // namespace
 
@@ -109,16 +82,9 @@ void random_bytes(std::span<std::byte> out) noexcept {
   }
 }
 
-void announce_heavy() noexcept {
-#ifdef LOAM_TSAN
-  static constinit std::atomic<std::uint64_t> meeting_point{0};
-  meeting_point.exchange(1, std::memory_order_seq_cst);
-#else
-  static constinit base::Found<bool> membarrier_works;
-  if (membarrier_works.get(register_membarrier) && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
-    return;
-  interrupt_all_cores();
-#endif
+std::uintptr_t kept_stack(const Checkpoint& checkpoint) noexcept {
+  if (!returns_again(checkpoint)) return reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer);
+  return reinterpret_cast<const Caller*>(static_cast<const std::byte*>(checkpoint.stack_pointer) - 1)->stack_pointer;
 }
 
 bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept {

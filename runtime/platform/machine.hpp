@@ -135,21 +135,24 @@ bool in_signal_handler(const Checkpoint& checkpoint) noexcept;
 #ifdef LOAM_LIBC_CHECKPOINT
 struct Caller {
   std::jmp_buf buffer;
+  std::uintptr_t stack_pointer;  // behind the call; who calls _setjmp() fills it in
 };
-inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*)(Caller*, int)) noexcept {
+#endif
+inline void return_again(Checkpoint& checkpoint, Caller& caller,
+                         [[maybe_unused]] int (*resume)(Caller*, int)) noexcept {
+#ifdef LOAM_LIBC_CHECKPOINT
   std::memcpy(&checkpoint.buffer, &caller.buffer, sizeof checkpoint.buffer);
-  checkpoint.stack_pointer = nullptr;
-}
-inline bool returns_again(const Checkpoint& checkpoint) noexcept { return checkpoint.stack_pointer == nullptr; }
 #else
-inline void return_again(Checkpoint& checkpoint, Caller& caller, int (*resume)(Caller*, int)) noexcept {
   caller.resume = resume;
+#endif
   checkpoint.stack_pointer = reinterpret_cast<std::byte*>(&caller) + 1;  // a stack pointer is even
 }
 inline bool returns_again(const Checkpoint& checkpoint) noexcept {
   return reinterpret_cast<std::uintptr_t>(checkpoint.stack_pointer) % 2 != 0;
 }
-#endif
+
+// Where the frames end that are there after restart(checkpoint): what lies below it on that stack is gone then.
+std::uintptr_t kept_stack(const Checkpoint& checkpoint) noexcept;
 
 // Where the stack of the calling function's caller ended at the call: the same for all calls that one function makes.
 #define LOAM_STACK_OF_CALLER() reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa())

@@ -79,7 +79,10 @@ void Domain::release_slot(unsigned slot, Limbo& limbo) noexcept {
   Participant& self = *participants_[slot].load(std::memory_order_relaxed);  // relaxed: stored by this thread
   LOAM_ASSERT(is_idle(self.slot.load(std::memory_order_relaxed)), "reclaim: slot {} is released inside a read section",
               slot);
-  if (reclaim(self, limbo) > 0) {
+  // A thread that leaves nothing, and finds nothing left by others, need not interrupt every core.
+  // relaxed: a hint
+  const bool is_clean = limbo.blocks() == 0 && orphan_blocks_.load(std::memory_order_relaxed) == 0;
+  if (!is_clean && reclaim(self, limbo) > 0) {
     const std::lock_guard guard(orphans_lock_);
     for (; limbo.head_ != limbo.tail_; ++limbo.head_) {
       const Retired& entry = limbo.at(limbo.head_);

@@ -9,6 +9,7 @@
 #include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/logs/log_space.hpp"
 #include "runtime/tm/process.hpp"
 #include "runtime/tm/records/tuning.hpp"
 
@@ -52,26 +53,36 @@ constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
 constexpr std::size_t kAllocatedMax = std::size_t{1} << 24;
 constexpr std::size_t kHandlersMax = std::size_t{1} << 16;
+// Room for these logs and those of any algorithm. What one does not need goes back.
+constexpr std::size_t kLogSpaceBytes = std::size_t{5} << 30;
 // Logs of different threads start at different cache sets: five lines apart, modulo a page. The logs of one thread
 // start a quarter of a page apart, because a load waits for an earlier store to the same offset of another page (4 KiB
 // aliasing).
 constexpr std::size_t kStaggerBytes = 5 * platform::kCacheLineBytes;
 constexpr std::size_t kLogApartBytes = platform::kPageBytes / 4;
 
+// Maps the records, unless it is done. Call with setup_lock.
+void map_shared_records() noexcept {
+  const Config& config = shared.config;
+  if (shared.map.base == nullptr)
+    shared.map = map_records(config, config.adaptive ? tuning::records_log2_max(config.records_log2) : 0);
+}
+
 void configure_locked(const Config& config) noexcept {
+  check_mapping(config);
   shared.config = config;
-  shared.map = map_records(config, config.adaptive ? tuning::records_log2_max(config.records_log2) : 0);
   if (config.blame) blame::start();
-  // relaxed: published with the map
+  // relaxed: published with the configuration
   shared.slow_begin.store(config.privatization == Privatization::commit ? serial::kPublishes : 0,
                           std::memory_order_relaxed);
-  // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the map.
+  // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the configuration.
   configured.store(true, std::memory_order_release);
 }
 
 Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
   void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
   auto* const d = new (page) Descriptor(Mode::idle);
+  const LogSpace space(kLogSpaceBytes);
   const auto offset = [slot](std::size_t log) {
     return (slot * kStaggerBytes + log * kLogApartBytes) % platform::kPageBytes;
   };
@@ -99,10 +110,13 @@ constinit pthread_key_t exit_key{};
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.
 void agree_on(const Hooks& algorithm) noexcept {
-  LOAM_CHECK(shared.map.kind != "hash" || algorithm.knows_hash,
+  LOAM_CHECK(shared.config.mapping != Mapping::hash || algorithm.knows_hash,
              "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
              algorithm.description->name);
   const Hooks* first = nullptr;
+  // Where one attempt runs at a time, nobody looks at records.
+  const bool has_records = algorithm.uses_records && algorithm.description->overlaps;
+  if (has_records) map_shared_records();
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
@@ -111,7 +125,7 @@ void agree_on(const Hooks& algorithm) noexcept {
                "tm: no pthread key left for thread exit");
     process::watch();
     memory::watch_attempts();
-    if (shared.config.adaptive && algorithm.uses_records && !shared.map.is_sparse()) tuning::start();
+    if (shared.config.adaptive && has_records && !shared.map.is_sparse()) tuning::start();
     return;
   }
   check_same_algorithm(*first->description, *algorithm.description);
@@ -133,7 +147,16 @@ void configure(const Config& config) noexcept {
 void configure_while_locked(const Config& config) noexcept {
   LOAM_CHECK(!in_use.load(std::memory_order_relaxed), "tm: configure() after the first transaction of the process");
   if (shared.map.base != nullptr) platform::unmap(shared.map.base, shared.map.bytes);
+  shared.map = {};
   configure_locked(config);
+}
+
+void touch_records() noexcept {
+  configure_once();
+  const std::lock_guard guard(setup_lock);
+  LOAM_CHECK(!in_use.load(std::memory_order_relaxed), "tm: touch_records() after the first transaction of the process");
+  map_shared_records();
+  shared.map.touch();
 }
 
 void configure_once() noexcept {

@@ -16,7 +16,7 @@ struct Hooks;
 
 // Data that every begin or commit reads, and that is hardly ever written.
 struct alignas(platform::kApartBytes) Shared {
-  RecordMap map;
+  RecordMap map;  // made for the first transaction, if its algorithm has records
   // Not 0: a begin must do more than announce itself (lifecycle.hpp).
   std::atomic<std::uint32_t> slow_begin{0};
   // Not 0: a thread sleeps until a commit (waiting.hpp).
@@ -41,6 +41,10 @@ void configure(const Config& config) noexcept;
 
 // configure() with the defaults unless it has been called.
 void configure_once() noexcept;
+
+// Maps the records and backs their table, before the first transaction: for who times the first transactions, in which
+// page faults would count. Otherwise they are mapped by the first transaction, and backed as they are used.
+void touch_records() noexcept;
 
 // Lock out configure() and forks. A fork must not happen during a configure().
 void lock_setup() noexcept;

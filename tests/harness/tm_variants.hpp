@@ -159,6 +159,7 @@ void with_variant(const Variant& variant, Body&& body) {
   tm::Config config = variant.config;
   config.privatization = variant.privatization;
   tm::configure(config);
+  tm::touch_records();  // a test may look at the mapping before its first transaction
   const auto direct = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };
   const auto run = [&]<class Algorithm>() { body.template operator()<DriverOf<Algorithm>>(); };
   const bool found = variant.config.blame ? TestedWithBlame::with<true>(variant.algorithm, direct)

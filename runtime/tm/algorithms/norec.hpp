@@ -31,6 +31,7 @@
 
 #include "runtime/base/points.hpp"
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/platform/pages.hpp"
 #include "runtime/sync/backoff.hpp"
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithm.hpp"

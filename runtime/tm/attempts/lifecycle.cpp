@@ -12,12 +12,10 @@
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/machine_fence.hpp"
 #include "runtime/sync/backoff.hpp"
+#include "runtime/tm/attempts/kept.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
-#include <new>
 #include <utility>
 
 namespace loam::tm::lifecycle {
@@ -35,40 +33,6 @@ void keep_handlers(Descriptor& d, Handler::Of outcome) noexcept {
       ++kept;
     }
   d.handler_end = kept;
-}
-
-// What a handler that restores holds: some bytes of a variable, as they were.
-struct Kept {
-  std::byte* address;
-  std::size_t bytes;
-  std::byte value[Handler::kArgumentBytes - 16];
-};
-
-// Does not write into a stack frame that has been left: other data may lie there now.
-[[gnu::noinline]] void restore(void* argument) {
-  const Kept& kept = *std::launder(static_cast<Kept*>(argument));
-  constexpr std::uintptr_t kFrames = 64u << 10;  // more than the functions between here and the frame that is left
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (here - reinterpret_cast<std::uintptr_t>(kept.address) > kFrames)
-    std::memcpy(kept.address, kept.value, kept.bytes);
-}
-
-// If a place is kept twice in one part, the first call counts: it has the older value.
-bool is_kept(const Descriptor& d, const std::byte* address, std::size_t bytes) noexcept {
-  const Handler* const log = d.handlers.begin();
-  const std::size_t first = d.part != nullptr ? d.part->mark.handlers : d.handler_first;
-  return std::any_of(log + first, log + d.handler_end, [=](const Handler& handler) {
-    if (handler.call != restore) return false;
-    const Kept& kept = *std::launder(reinterpret_cast<const Kept*>(handler.argument));
-    return kept.address == address && kept.bytes >= bytes;
-  });
-}
-
-// Restores private variables: calls the restoring handlers from `first` on, the last one first.
-void restore_kept(Descriptor& d, std::size_t first) noexcept {
-  Handler* const log = d.handlers.begin();
-  for (std::size_t i = d.handler_end; i > first; --i)
-    if (log[i - 1].of == Handler::Of::restore) log[i - 1].call(log[i - 1].argument);
 }
 
 void settle_limbo(Descriptor& d) noexcept {
@@ -134,7 +98,7 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
 
 void aborted(Descriptor& d, AbortCause cause) noexcept {
   memory::undo(d);
-  restore_kept(d, d.handler_first);
+  restore_kept(d, d.handler_first, outermost(d));
   d.special = d.quiesces = false;
   ++d.statistics.aborts[static_cast<std::size_t>(cause)];
   d.mode = Mode::idle;
@@ -158,7 +122,7 @@ void aborted_in_place(Descriptor& d) noexcept {
   serial::undo_to(d, d.writes.begin());
   serial::end_in_place(d);
   memory::undo(d);
-  restore_kept(d, d.handler_first);
+  restore_kept(d, d.handler_first, outermost(d));
   d.special = d.quiesces = false;
   ++d.statistics.aborts[static_cast<std::size_t>(AbortCause::explicit_)];
   d.mode = Mode::idle;
@@ -212,22 +176,8 @@ Mark mark(const Descriptor& d) noexcept { return {d.allocated_count, d.stocks, d
 void take_back(Descriptor& d, const Mark& mark) noexcept {
   memory::undo_to(d, mark.allocated);
   domain.withdraw_to(d.limbo, mark.proposals);
-  restore_kept(d, mark.handlers);
+  restore_kept(d, mark.handlers, d);
   d.handler_end = mark.handlers;
-}
-
-void keep(Descriptor& d, void* start, std::size_t bytes) noexcept {
-  auto* at = static_cast<std::byte*>(start);
-  for (std::byte* const end = at + bytes; at != end;) {
-    const std::size_t some = std::min<std::size_t>(sizeof Kept::value, static_cast<std::size_t>(end - at));
-    if (!is_kept(d, at, some)) {
-      Handler handler{.call = restore, .of = Handler::Of::restore, .argument = {}};
-      auto* const kept = ::new (static_cast<void*>(handler.argument)) Kept{at, some, {}};
-      std::memcpy(kept->value, at, some);
-      add_handler(d, handler);
-    }
-    at += some;
-  }
 }
 
 void privatize(Descriptor& d) noexcept { d.special = d.quiesces = true; }

@@ -95,9 +95,6 @@ void privatize(Descriptor& d) noexcept;
 // Adds a function to be called at the end of the attempt.
 void add_handler(Descriptor& d, const Handler& handler) noexcept;
 
-// Keeps the value of a private variable, which goes back to it if the attempt, or the innermost part, is taken back.
-void keep(Descriptor& d, void* address, std::size_t bytes) noexcept;
-
 }  // namespace loam::tm::lifecycle
 
 namespace loam::tm {

@@ -70,7 +70,9 @@ int loam_atomically(loam_body body, void* argument, unsigned flags) {
 int loam_tx_begin_after(loam_tx_frame* frame, unsigned flags, int code) {
   if (code != 0) return operations().again(&frame_of(frame).caller, code);
   auto** const tx = reinterpret_cast<Descriptor**>(&frame->tx);
-  return open::choose().begin(frame_of(frame), tx, kind_of(flags), LOAM_STACK_OF_CALLER());
+  const std::uintptr_t stack = LOAM_STACK_OF_CALLER();
+  frame_of(frame).caller.stack_pointer = stack;
+  return open::choose().begin(frame_of(frame), tx, kind_of(flags), stack);
 }
 #else
 // Runs in the place of loam_tx_begin(), which has saved its caller in the frame.

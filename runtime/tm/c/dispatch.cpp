@@ -2,6 +2,7 @@
 
 #include "runtime/tm/access.hpp"
 #include "runtime/tm/algorithms.hpp"
+#include "runtime/tm/attempts/kept.hpp"
 #include "runtime/tm/c/config.hpp"
 #include "runtime/tm/c/inlined.hpp"
 #include "runtime/tm/tm.hpp"

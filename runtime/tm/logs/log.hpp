@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/base/check.hpp"
-#include "runtime/platform/pages.hpp"
+#include "runtime/tm/logs/log_space.hpp"
 
 #include <cstddef>
 
@@ -17,9 +17,7 @@ class Log {
   // Reserves up to `capacity` entries. `what` names the log in the message of a full one. `offset_bytes` (a multiple of
   // the entry's alignment) shifts the first entry: logs that all began at a page's start would share cache sets.
   void reserve(std::size_t capacity, std::size_t offset_bytes, const char* what) noexcept {
-    const auto map = [&](std::size_t entries) {
-      return platform::map_lazy(entries * sizeof(Entry) + offset_bytes, {.huge_pages = false, .core_dump = false});
-    };
+    const auto map = [&](std::size_t entries) { return LogSpace::map(entries * sizeof(Entry) + offset_bytes); };
     void* start = map(capacity);
     // Far less at once, not half by half: other logs and threads need what the limit leaves, too.
     if (start == nullptr) start = map(capacity /= kShareWhereRefused);

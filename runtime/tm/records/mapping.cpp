@@ -29,8 +29,6 @@ RecordMap reserve_sparse(unsigned address_bits, std::string_view kind) noexcept 
 RecordMap reserve_table(Mapping mapping, unsigned shift, unsigned records_log2, unsigned capacity_log2) noexcept {
   const std::size_t bytes = sizeof(Orec) << capacity_log2;
   void* const base = platform::map_lazy_or_die(bytes, "tm: table of ownership records", {.core_dump = false});
-  // Touched now, or the first run would time page faults.
-  std::memset(base, 0, bytes);
   RecordMap map;
   map.base = static_cast<Orec*>(base);
   map.kind = mapping == Mapping::hash ? "hash" : "table";
@@ -52,17 +50,25 @@ void RecordMap::use(Mapping mapping, unsigned shift_wanted, unsigned records_log
   }
 }
 
-RecordMap map_records(const Config& config, unsigned capacity_log2) noexcept {
+void check_mapping(const Config& config) noexcept {
   LOAM_CHECK(config.shift >= kShiftMin && config.shift <= kShiftMax, "tm: shift={}: must be {} to {}", config.shift,
              kShiftMin, kShiftMax);
   LOAM_CHECK(config.records_log2 >= kRecordsLog2Min && config.records_log2 <= kRecordsLog2Max,
              "tm: records_log2={}: must be {} to {}", config.records_log2, kRecordsLog2Min, kRecordsLog2Max);
+}
+
+RecordMap map_records(const Config& config, unsigned capacity_log2) noexcept {
+  check_mapping(config);
   if (config.mapping == Mapping::shadow) {
     if (const RecordMap full = reserve_sparse(kAddressBits, "shadow-full"); full.base != nullptr) return full;
     if (const RecordMap window = reserve_sparse(kWindowBits, "shadow-window"); window.base != nullptr) return window;
   }
   return reserve_table(config.mapping == Mapping::hash ? Mapping::hash : Mapping::table, config.shift,
                        config.records_log2, std::max(config.records_log2, capacity_log2));
+}
+
+void RecordMap::touch() const noexcept {
+  if (!is_sparse()) std::memset(static_cast<void*>(base), 0, bytes);
 }
 
 std::size_t RecordMap::resident_bytes() const noexcept { return platform::resident_bytes(base, bytes); }

@@ -10,9 +10,8 @@
 //                     kSpread of the table apart.
 //   Source    the table: TinySTM, PPoPP 2008; its interaction with allocators: paper 000. Multiplicative hashing:
 //             Knuth, The Art of Computer Programming 3, 6.4.
-//   Cost      three instructions; four if the algorithm knows the hash. The table is touched before the first
-//             transaction. Shadow records are backed when touched, in 4 KiB pages: half as much memory as transactions
-//             touch.
+//   Cost      three instructions; four if the algorithm knows the hash. All records are backed when touched; a page of
+//             zeros is a page of free records. Shadow records take half as much memory as transactions touch.
 //   When not  shadow: under RLIMIT_AS, valgrind or a sanitizer the system may refuse the range of 64 TiB. Then a window
 //             of 2^40 bytes is tried (addresses alias modulo 1 TiB), then the table; `kind` says which one it is.
 //             hash: its stripes are 1 % shorter than 2^shift bytes, so their borders fall within blocks.
@@ -74,6 +73,8 @@ struct RecordMap {
   // Records that there are addresses for: no fewer than the formula reaches.
   std::size_t capacity() const noexcept { return bytes / sizeof(Orec); }
   bool is_sparse() const noexcept { return kind.starts_with("shadow"); }
+  // Backs a table, whose records no transaction has seen yet.
+  void touch() const noexcept;
   // Resident bytes of the records; walks the kernel's account of the process.
   std::size_t resident_bytes() const noexcept;
 };
@@ -81,6 +82,9 @@ struct RecordMap {
 // The part of the table that lies between two stripes that would share a record without the hash: the golden ratio, so
 // that many periods fall far from one another, over 64, so that stripes become hardly shorter.
 inline constexpr double kSpread = 0.6180339887498949 / 64;
+
+// Ends the program if a value of the mapping is out of range.
+void check_mapping(const Config& config) noexcept;
 
 // Reserves the records that `config` asks for. Ends the program if a value is out of range.
 // capacity_log2: of the records that a table may grow to (tuning.hpp), if that is more

@@ -31,13 +31,15 @@ void make_write_locks() noexcept {
     void* const base =
         platform::map_lazy(locks * sizeof(Orec), {.huge_pages = !shared.map.is_sparse(), .core_dump = false});
     if (base == nullptr) continue;
-    // Touched now, or the first run would time page faults.
-    if (!shared.map.is_sparse()) std::memset(base, 0, locks * sizeof(Orec));
     write_locks = {static_cast<Orec*>(base), locks - 1};
     return;
   }
   LOAM_FATAL("tm: no address space for the write locks of {} stripes; raise `ulimit -v`, or take a smaller table",
              records);
+}
+
+void WriteLocks::touch() const noexcept {
+  if (!shared.map.is_sparse()) std::memset(static_cast<void*>(base), 0, (mask + 1) * sizeof(Orec));
 }
 
 Indicators* make_indicators(unsigned slot) noexcept {

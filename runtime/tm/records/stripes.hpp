@@ -1,6 +1,6 @@
 // stripes: a second word for each stripe, beside its ownership record. In OS pages; made when the first thread
 // attaches, if the algorithm needs it.
-//   Write locks      (swisstm) one word per stripe: 0, or the owner's locked word. Shadow records leave no address
+//   Write locks      (swisstm) one word per stripe: 0, or the owner's locked word. Backed when touched. Shadow records leave no address
 //                    space for as many write locks. Then stripes 2^36 apart (1 TiB) share a write lock.
 //   Read indicators  (two-phase) one bit per stripe and thread: the thread is reading the stripe. 128 KiB per thread
 //                    for 2^20 records, 8 MiB for the largest table. With shadow records, stripes 2^32 apart (64 GiB)
@@ -23,6 +23,8 @@ struct WriteLocks {
   std::uint64_t mask = 0;
 
   Orec& of(std::uint64_t stripe) const noexcept { return base[stripe & mask]; }
+  // Backs those of a table, which no transaction has seen yet.
+  void touch() const noexcept;
 };
 extern constinit WriteLocks write_locks;
 

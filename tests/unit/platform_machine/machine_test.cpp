@@ -190,6 +190,16 @@ int misses_in(int rounds) {
   return missed;
 }
 
+// In a process with threads the kernel needs milliseconds for it. The first test of this file that uses the barrier.
+TEST(Announce, IsRegisteredWhenTheProgramIsLoaded) {
+#ifdef LOAM_TSAN
+  GTEST_SKIP() << "its barrier does not use the kernel";
+#endif
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) < MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+    GTEST_SKIP() << "this kernel has no membarrier";
+  EXPECT_EQ(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0), 0);
+}
+
 TEST(Announce, NeverDoBothSidesMissEachOther) { EXPECT_EQ(misses_in(3000), 0); }
 
 // Makes the kernel refuse membarrier to this process, as a container may do. returns whether it does

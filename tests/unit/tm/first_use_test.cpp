@@ -41,13 +41,6 @@ void fork_in_the_middle(std::string_view point, Use use) {
   });
 }
 
-TEST(FirstUse, TheBarrierOnEveryCore) {
-  fork_in_the_middle("base.found", [] {
-    platform::announce_heavy();
-    return true;
-  });
-}
-
 TEST(FirstUse, WhetherHardwareTransactionsWork) {
   fork_in_the_middle("base.found", [] { return tm::hardware::available() == tm::hardware::reason_against().empty(); });
 }

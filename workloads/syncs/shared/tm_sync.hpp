@@ -72,6 +72,9 @@ struct TmSync {
       config.records_log2 = tm::kRecordsLog2Min;  // nobody looks at them
     }
     tm::configure(config);
+    // Otherwise the first run would time page faults.
+    if constexpr (kUsesRecords) tm::touch_records();
+    if constexpr (requires { Algorithm::touch_stripes(); }) Algorithm::touch_stripes();
   }
 
   // The transaction is taken by value and the operation inlined whole: its four words stay in registers.

@@ -190,6 +190,29 @@ TEST_P(LentBlocksTest, ACancelledPartTakesItsOwnBlocksBackAlone) {
   });
 }
 
+// A block is taken from its stock as any other, whoever takes it: nothing is written to these before they are freed.
+TEST_P(LentBlocksTest, BlocksThatNobodyHasWrittenAreFreedOnce) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    constexpr std::size_t kBlocks = 64;
+    std::vector<void*> blocks(3 * kBlocks);
+    for (int round = 0; round < 10; ++round) {
+      Driver::update([&](auto& tx) {
+        const auto take = [&](auto& by, std::size_t first) {
+          for (std::size_t i = first; i < first + kBlocks; ++i) blocks[i] = by.allocate(size_of(i));
+        };
+        take(tx, 0);
+        Driver::closed([&](auto& part) {
+          take(part, kBlocks);
+          Driver::closed([&](auto& inner) { take(inner, 2 * kBlocks); });
+        });
+      });
+      EXPECT_FALSE(lent(blocks).empty());
+      for (void* const block : blocks) LentHeap::covers(block) ? LentHeap::deallocate(block) : std::free(block);
+      EXPECT_EQ(verified(), "");
+    }
+  });
+}
+
 // Nested parts are kept or cancelled, in attempts that commit or abort: each block is in one place, and none is lost.
 TEST_P(LentBlocksTest, PartsAtRandomLoseNoBlockAndServeNoneTwice) {
   tests::in_variant(GetParam(), []<class Driver>() {

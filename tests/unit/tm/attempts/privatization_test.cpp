@@ -34,6 +34,73 @@ TEST_P(PrivatizationTest, AttemptsArePublishedWhereTheAlgorithmIsNotSafeByItself
   });
 }
 
+// A thread whose attempt is over is waited for by nobody, however the attempt has ended.
+TEST_P(PrivatizationTest, AnIdleThreadIsNotWaitedFor) {
+  tests::in_variant(GetParam(), []<class Driver>() {
+    const auto by_exception = [] {
+      try {
+        Driver::update([](auto& tx) {
+          tx.write(data, Word{1});
+          throw 1;
+        });
+      } catch (int) {
+      }
+    };
+    const auto cancelled = [] {
+      try {
+        Driver::update([](auto& tx) {
+          tx.write(data, Word{1});
+          Driver::closed([](auto&) { Driver::cancel(); });
+          Driver::cancel();
+        });
+      } catch (const Cancelled&) {
+      }
+    };
+    const auto restarted_and_cancelled = [] {
+      int attempts = 0;
+      try {
+        Driver::update([&](auto& tx) {
+          tx.write(data, Word{1});
+          if (++attempts == 1) tm::Driver<typename Driver::Uses>::begin_again();
+          Driver::cancel();
+        });
+      } catch (const Cancelled&) {
+      }
+    };
+    const auto restarted = [] {
+      int attempts = 0;
+      Driver::update([&](auto& tx) {
+        tx.write(data, Word{1});
+        if (++attempts == 1) tm::Driver<typename Driver::Uses>::begin_again();
+      });
+    };
+    const auto read = [] { Driver::read_only([](auto& tx) { tx.read(data); }); };
+    const auto alone = [] { Driver::irrevocable([](auto& tx) { tx.write(data, Word{1}); }); };
+    const auto check = [](const char* how, const auto& end) {
+      Gate ended, over;
+      bool is_published = true;
+      std::thread idle([&] {
+        end();
+        is_published = Descriptor::current().published.load() != 0;
+        ended.open();
+        over.wait();
+      });
+      while (!ended.wait()) {
+      }
+      EXPECT_FALSE(is_published) << how;
+      if (!is_published) Driver::update([](auto& tx) { tx.write(data, Word{2}); });
+      over.open();
+      idle.join();
+    };
+    check("exception", by_exception);
+    check("cancel", cancelled);
+    check("restart, cancel", restarted_and_cancelled);
+    check("restart, commit", restarted);
+    check("read-only", read);
+    check("irrevocable", alone);
+  });
+}
+
 // An attempt that will abort is still reading what another has made its own.
 TEST_P(PrivatizationTest, NoZombieReadsWhatIsPrivate) {
   tests::in_variant(GetParam(), []<class Driver>() {

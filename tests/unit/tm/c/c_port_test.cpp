@@ -1,5 +1,5 @@
-// What a program that comes from another transactional memory asks for: restarts, private variables that an abort
-// restores, early release, values of every type. Under every algorithm.
+// What a program that comes from another transactional memory asks for: restarts, early release, values of every type.
+// Under every algorithm.
 #include "include/loam/tm.h"
 #include "tests/harness/c_bodies.hpp"
 #include "tests/harness/tm_variants.hpp"
@@ -18,20 +18,7 @@ namespace {
 
 using tests::atomically;
 using tests::closed;
-
-template <class Body>
-void in_c(std::string_view algorithm, const Body& body, unsigned serialise_after = 16) {
-  tests::in_child([&] {
-    loam_config config;
-    loam_config_default(&config);
-    const std::string name(algorithm);
-    config.algorithm = name.c_str();
-    config.privatization = "none";  // another thread commits while an attempt stands still
-    config.serialise_after = serialise_after;
-    ASSERT_EQ(loam_configure(&config), LOAM_OK) << loam_error();
-    body();
-  });
-}
+using tests::in_c;
 
 std::uint64_t explicit_aborts() {
   loam_statistics statistics;
@@ -42,12 +29,7 @@ std::uint64_t explicit_aborts() {
 }
 
 struct CPort : testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(All, CPort, testing::ValuesIn(Algorithms::kNames), [](const auto& info) {
-  std::string name(info.param);
-  for (char& c : name)
-    if (c == '-') c = '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, CPort, testing::ValuesIn(Algorithms::kNames), tests::test_name_of);
 
 alignas(64) std::uint64_t x = 0;
 alignas(64) std::uint64_t y = 0;
@@ -131,102 +113,6 @@ TEST_P(CPort, WhoRestartsUntilAnotherThreadHasDoneItsPartIsNotAloneForEver) {
         other.join();
       },
       3);
-}
-
-struct Private {
-  std::uint64_t sum = 1;
-  char text[100] = "before";
-  int attempts = 0;  // not kept
-};
-
-TEST_P(CPort, WhatIsKeptIsAsBeforeInEachAttempt) {
-  in_c(GetParam(), [] {
-    for (const unsigned flags : {0u, LOAM_READ_ONLY}) {
-      Private own;
-      EXPECT_EQ(atomically(
-                    [&](loam_tx* tx) {
-                      loam_tx_keep(tx, &own.sum, sizeof own.sum);
-                      loam_tx_keep(tx, own.text, sizeof own.text);
-                      EXPECT_EQ(own.sum, 1u);
-                      EXPECT_STREQ(own.text, "before");
-                      own.sum += 10;
-                      std::memset(own.text, 'a', sizeof own.text - 1);
-                      loam_tx_keep(tx, &own.sum, sizeof own.sum);  // the first call counts
-                      own.sum += 10;
-                      if (++own.attempts < 4) loam_tx_restart(tx);
-                    },
-                    flags),
-                LOAM_COMMITTED);
-      EXPECT_EQ(own.sum, 21u);
-      EXPECT_EQ(own.text[98], 'a');
-      EXPECT_GE(own.attempts, 4);
-    }
-    Private own;
-    EXPECT_EQ(atomically([&](loam_tx* tx) {
-                loam_tx_keep(tx, &own.sum, sizeof own.sum);
-                own.sum = 5;
-                loam_tx_cancel(tx);
-              }),
-              LOAM_CANCELLED);
-    EXPECT_EQ(own.sum, 1u);
-  });
-}
-
-TEST_P(CPort, APartThatIsTakenBackRestoresWhatItKept) {
-  in_c(GetParam(), [] {
-    std::uint64_t own = 1;
-    int attempts = 0;
-    EXPECT_EQ(atomically([&](loam_tx* tx) {
-                loam_tx_keep(tx, &own, sizeof own);
-                EXPECT_EQ(own, 1u);
-                own = 2;
-                EXPECT_EQ(closed(tx,
-                                 [&](loam_tx* part) {
-                                   loam_tx_keep(part, &own, sizeof own);
-                                   own = 3;
-                                   loam_tx_cancel(part);
-                                 }),
-                          LOAM_CANCELLED);
-                EXPECT_EQ(own, 2u);
-                if (++attempts < 3) loam_tx_restart(tx);
-              }),
-              LOAM_COMMITTED);
-    EXPECT_EQ(own, 2u);
-  });
-}
-
-TEST_P(CPort, KeptLocalsOfTheOpenFormComeBack) {
-  in_c(GetParam(), [] {
-    int count = 3;
-    volatile int attempts = 0;
-    loam_tx_frame frame;
-    if (loam_tx_begin(&frame, 0)) {
-      loam_tx_keep(frame.tx, &count, sizeof count);
-      EXPECT_EQ(count, 3);
-      ++count;
-      attempts = attempts + 1;
-      if (attempts < 4) loam_tx_restart(frame.tx);
-      loam_tx_commit(&frame);
-    }
-    EXPECT_EQ(count, 4);
-    EXPECT_EQ(attempts, 4);
-  });
-}
-
-TEST_P(CPort, AnAbortDoesNotWriteIntoAFrameThatHasBeenLeft) {
-  in_c(GetParam(), [] {
-    int attempts = 0;
-    EXPECT_EQ(atomically([&](loam_tx* tx) {
-                closed(tx, [&](loam_tx* part) {
-                  volatile std::uint64_t gone[32] = {};
-                  loam_tx_keep(part, const_cast<std::uint64_t*>(gone), sizeof gone);
-                  if (++attempts < 3) loam_tx_cancel(part);
-                });
-                if (attempts < 3) loam_tx_restart(tx);
-              }),
-              LOAM_COMMITTED);
-    EXPECT_EQ(attempts, 3);
-  });
 }
 
 template <class T, class Write, class Read>
