@@ -74,7 +74,8 @@ struct Operations {
 // The tables of an algorithm, or nullptr if there is none of that name.
 const Operations* operations_of(std::string_view algorithm) noexcept;
 
-// Never null: before the first choice it points to a table whose functions report an error.
+// Never null: before the first choice it points to a table whose functions choose if they begin a transaction, and report
+// an error otherwise.
 extern constinit std::atomic<const Operations*> chosen;
 
 // The process's tables: those that were chosen; otherwise those of the algorithm that its transactions of C++ use;
