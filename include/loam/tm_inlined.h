@@ -28,6 +28,7 @@ typedef uint64_t loam_inlined_u64 __attribute__((may_alias));
 
 #define LOAM_INLINED_APART __attribute__((aligned(128))) /* two cache lines */
 #define LOAM_NOREC_MARKS_LOG2 9
+#define LOAM_NOREC_LINEAR_MAX 8 /* entries in front of linear_end */
 
 enum {
   LOAM_INLINED_UPDATE = 0,

@@ -4,7 +4,8 @@
  * in every other case:
  *   - no transaction runs, or it runs alone (LOAM_IRREVOCABLE);
  *   - a read-only transaction writes for the first time;
- *   - the transaction may have written this word before, or has written eight words already;
+ *   - the transaction may have written this word before, or has written eight words already (not if the access is to a
+ *     part of the word that was written last);
  *   - another thread has committed since the snapshot;
  *   - a log is full.
  *
@@ -35,11 +36,26 @@ LOAM_INLINED int loam_norec_holds(const loam_tx* tx) {
   return __atomic_load_n(&loam_norec_sequence, __ATOMIC_RELAXED) == tx->snapshot;
 }
 
-/* Whether a read takes its value from memory: a transaction runs that logs its accesses, and the write set does not
- * have the word. */
-LOAM_INLINED int loam_norec_reads_memory(const loam_tx* tx, const void* address) {
-  return LOAM_INLINED_LIKELY(tx->mode <= LOAM_INLINED_READ_ONLY) &&
-         LOAM_INLINED_LIKELY(!loam_norec_may_have_written(tx, (uintptr_t)address & ~(uintptr_t)7));
+/* The last entry of the write set if it is that of `word`, or NULL. Programs often go through the parts of a word in
+ * order. */
+LOAM_INLINED struct loam_inlined_write* loam_norec_last(const loam_tx* tx, uintptr_t word) {
+  struct loam_inlined_write* const last = tx->write_end - 1;
+  return last >= tx->norec.linear_end - LOAM_NOREC_LINEAR_MAX && (uintptr_t)last->address == word ? last : NULL;
+}
+
+/* Whether a read of the bytes `mask` of a word takes them from memory: a transaction runs that logs its accesses, and the
+ * write set does not have them. */
+LOAM_INLINED int loam_norec_reads_memory(const loam_tx* tx, uintptr_t word, uint64_t mask) {
+  const struct loam_inlined_write* last;
+  if (!LOAM_INLINED_LIKELY(tx->mode <= LOAM_INLINED_READ_ONLY)) return 0;
+  if (LOAM_INLINED_LIKELY(!loam_norec_may_have_written(tx, word))) return 1;
+  last = loam_norec_last(tx, word);
+  return last != NULL && (last->mask & mask) == 0;
+}
+
+/* The bytes of a word that a part of it has, in little-endian order, as everywhere in the library. */
+LOAM_INLINED uint64_t loam_norec_mask(const void* address, unsigned bits) {
+  return (((uint64_t)1 << bits) - 1) << ((uintptr_t)address & 7) * 8;
 }
 
 /* Logs a read of a part of a word. returns 0 if the log is full, or if another thread has committed: then the library
@@ -75,7 +91,7 @@ LOAM_INLINED uint64_t loam_inlined_read_u64(loam_tx* tx, const void* address) {
 
 #define LOAM_NOREC_READ(bits)                                                                               \
   LOAM_INLINED uint##bits##_t loam_inlined_read_u##bits(loam_tx* tx, const void* address) {                 \
-    if (loam_norec_reads_memory(tx, address)) {                                                             \
+    if (loam_norec_reads_memory(tx, (uintptr_t)address & ~(uintptr_t)7, loam_norec_mask(address, bits))) {  \
       const uint##bits##_t value = __atomic_load_n((const loam_inlined_u##bits*)address, __ATOMIC_ACQUIRE); \
       if (LOAM_INLINED_LIKELY(loam_norec_log_part(tx, address, value, bits / 8))) return value;             \
     }                                                                                                       \
@@ -109,16 +125,26 @@ LOAM_INLINED void loam_inlined_write_u64(loam_tx* tx, void* address, uint64_t va
     loam_tx_write_u64(tx, address, value);
 }
 
-/* A write of a part of a word marks the transaction as special: its commit writes only these bytes of the word.
- * Bytes are in little-endian order, as everywhere in the library. */
-#define LOAM_NOREC_WRITE(bits)                                                                                       \
-  LOAM_INLINED void loam_inlined_write_u##bits(loam_tx* tx, void* address, uint##bits##_t value) {                   \
-    const unsigned first = (unsigned)((uintptr_t)address & 7) * 8;                                                   \
-    const uint64_t mask = (((uint64_t)1 << bits) - 1) << first;                                                      \
-    if (LOAM_INLINED_LIKELY(loam_norec_add(tx, (uintptr_t)address & ~(uintptr_t)7, (uint64_t)value << first, mask))) \
-      tx->special = 1;                                                                                               \
-    else                                                                                                             \
-      loam_tx_write_u##bits(tx, address, value);                                                                     \
+/* Adds a part of a word to the write set, or to its last entry. A write of a part marks the transaction as special: its
+ * commit writes only these bytes of the word. returns 0 where the library does the write: as loam_norec_add(), and in a
+ * part of the transaction that would have to keep the entry as it was */
+LOAM_INLINED int loam_norec_add_part(loam_tx* tx, uintptr_t word, uint64_t value, uint64_t mask) {
+  if (!LOAM_INLINED_LIKELY(loam_norec_add(tx, word, value, mask))) {
+    struct loam_inlined_write* const last = tx->mode == LOAM_INLINED_UPDATE ? loam_norec_last(tx, word) : NULL;
+    if (last == NULL) return 0;
+    last->value = (last->value & ~mask) | value;
+    last->mask |= mask;
+  }
+  tx->special = 1;
+  return 1;
+}
+
+#define LOAM_NOREC_WRITE(bits)                                                                          \
+  LOAM_INLINED void loam_inlined_write_u##bits(loam_tx* tx, void* address, uint##bits##_t value) {      \
+    const uint64_t mask = loam_norec_mask(address, bits);                                               \
+    const uint64_t bytes = (uint64_t)value << ((uintptr_t)address & 7) * 8;                             \
+    if (!LOAM_INLINED_LIKELY(loam_norec_add_part(tx, (uintptr_t)address & ~(uintptr_t)7, bytes, mask))) \
+      loam_tx_write_u##bits(tx, address, value);                                                        \
   }
 LOAM_NOREC_WRITE(8)
 LOAM_NOREC_WRITE(16)

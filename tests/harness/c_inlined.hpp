@@ -123,6 +123,32 @@ TEST_F(CInlined, PartsOfAWordJoinAndLeaveTheRestAlone) {
     shared.bytes[7] = 0x77;
   });
   EXPECT_EQ(shared.word, 0x7744111155661122u);
+  // Parts of two words in turn, of which one is the last that was written; and a part that is taken back.
+  words = {};
+  auto* const halves = reinterpret_cast<loam_inlined_u32*>(words.of);
+  atomically([&](loam_tx* tx) {
+    loam_tx_write_u32(tx, &halves[0], 1);
+    EXPECT_EQ(loam_tx_read_u32(tx, &halves[1]), 0u);
+    loam_tx_write_u32(tx, &halves[2], 3);
+    loam_tx_write_u32(tx, &halves[1], 2);
+    loam_tx_write_u32(tx, &halves[3], 4);
+    EXPECT_EQ(closed(tx,
+                     [&](loam_tx* part) {
+                       loam_tx_write_u32(part, &halves[2], 9);
+                       loam_tx_cancel(part);
+                     }),
+              LOAM_CANCELLED);
+    for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(loam_tx_read_u32(tx, &halves[i]), i + 1);
+    loam_tx_write_u32(tx, &halves[2], 5);
+    EXPECT_EQ(loam_tx_read_u64(tx, &words.of[1]), 0x400000005u);
+  });
+  EXPECT_EQ(words.of[0], 0x200000001u);
+  EXPECT_EQ(words.of[1], 0x400000005u);
+  // In many words.
+  atomically([&](loam_tx* tx) {
+    for (unsigned i = 0; i < 64; ++i) loam_tx_write_u32(tx, &halves[i], loam_tx_read_u32(tx, &halves[i]) + 100 + i);
+  });
+  for (unsigned i = 4; i < 64; ++i) EXPECT_EQ(halves[i], 100 + i);
 }
 
 // Beyond the part of the write set that norec searches one by one, from where on a call adds entries; and several words

@@ -1,8 +1,8 @@
 // dispatch: an algorithm chosen by name at run time, as tables of functions.
 //   The descriptor's mode selects the function (read-only, update, part, alone). So one handle is good for all modes,
 //   and a wrong handle, with no running transaction, calls a function that says so. No branch is needed.
-//   Cost  an access takes a call, two loads and an indirect jump more than in C++. With LOAM_TM_ALGORITHM, accesses of norec
-//         are inline (docs/embedding.md).
+//   Cost  an access takes a call, two loads and an indirect jump more than in C++. With LOAM_TM_ALGORITHM, accesses of
+//         norec, etl-wb and dctl are inline (docs/embedding.md).
 #pragma once
 
 #include "runtime/tm/algorithm.hpp"

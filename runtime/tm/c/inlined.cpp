@@ -75,6 +75,7 @@ struct InlinedLayout {
 #undef LOAM_SAME_PLACE
 #pragma GCC diagnostic pop
 
+  static_assert(LOAM_NOREC_LINEAR_MAX == RedoLog::kLinearMax);
   static_assert(LOAM_NOREC_MARKS_LOG2 == WriteFilter::kMarksLog2 && sizeof(::loam_norec_state::marks) == 1U << 9);
   static_assert(static_cast<unsigned>(Mode::update) == LOAM_INLINED_UPDATE &&
                 static_cast<unsigned>(Mode::nested) == LOAM_INLINED_NESTED &&

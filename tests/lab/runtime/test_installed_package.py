@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -121,6 +122,24 @@ def test_c_examples_with_inline_accesses_run_under_their_algorithm_alone(
     done = subprocess.run([source / "bank", "tl2"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert f"algorithm=tl2: accesses of this program are compiled for {algorithm}" in done.stderr
+
+
+# In C and in C++, with no shared library at all too (-static: what needs libdl and libm has them).
+@pytest.mark.parametrize("flags", [(), ("-static",)])
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_the_archive_has_a_package_of_its_own(language: str, flags: tuple[str, ...], prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "count.c"
+    program.write_text(
+        "#include <loam/tm.h>\nstatic uint64_t x;\n"
+        "static void add(loam_tx *tx, void *unused) { (void)unused; loam_tx_write_u64(tx, &x, loam_tx_read_u64(tx, &x) + 1); }\n"
+        "int main(void) { loam_atomically(add, NULL, 0); return x == 1 ? 0 : 1; }\n"
+    )
+    for options in (["--cflags", "--libs"], ["--cflags", "--libs", "--static"]):
+        told = shlex.split(run("pkg-config", *options, "loam-tm-static", **pkg_config(prefix)))
+        compiler = ["cc"] if language == "c" else ["c++", "-std=c++20", "-x", "c++"]
+        run(*compiler, program, "-x", "none", *flags, *told, "-o", tmp_path / "count")
+        run(tmp_path / "count")
+        assert "libloam-tm.so" not in run("readelf", "--dynamic", tmp_path / "count")
 
 
 def test_an_algorithm_without_inline_accesses_does_not_compile(prefix: Path, tmp_path: Path) -> None:
