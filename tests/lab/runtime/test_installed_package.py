@@ -127,7 +127,9 @@ def test_c_examples_with_inline_accesses_run_under_their_algorithm_alone(
 # In C and in C++, with no shared library at all too (-static: what needs libdl and libm has them).
 @pytest.mark.parametrize("flags", [(), ("-static",)])
 @pytest.mark.parametrize("language", ["c", "c++"])
-def test_the_archive_has_a_package_of_its_own(language: str, flags: tuple[str, ...], prefix: Path, tmp_path: Path) -> None:
+def test_the_archive_has_a_package_of_its_own(
+    language: str, flags: tuple[str, ...], prefix: Path, tmp_path: Path
+) -> None:
     program = tmp_path / "count.c"
     program.write_text(
         "#include <loam/tm.h>\nstatic uint64_t x;\n"
