@@ -70,7 +70,7 @@ foreach(header IN LISTS loam_sync_headers)
   string(REPLACE "_" "-" name "${stem}")
   # The applications are compiled for hardware transactions, and for inline accesses of C, only where they are measured.
   set(sources ${loam_workload_sources})
-  if("${stem}" MATCHES "^(htm_|hybrid_|loam_c_inline$)")
+  if("${stem}" MATCHES "^(htm_|hybrid_|loam_c_inline)")
     set(sources ${loam_algorithm_sources})
   endif()
   loam_workload_executable(${name} "workloads/syncs/${stem}.hpp" ${sources})

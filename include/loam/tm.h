@@ -110,19 +110,50 @@ void loam_tx_write_u64(loam_tx* tx, void* address, uint64_t value);
 void loam_tx_write_ptr(loam_tx* tx, void* address, const void* value);
 void loam_tx_write_bytes(loam_tx* tx, void* address, const void* from, size_t bytes);
 
-/* With -DLOAM_TM_ALGORITHM=norec the accesses are compiled inline, except _bytes. The process then always uses norec:
- * loam_configure() and LOAM_TM can choose no other algorithm. Such a program runs only with the version of the library
- * with which it was compiled; it checks this when it starts (docs/embedding.md, "Accesses without a call"). */
+/* With -DLOAM_TM_ALGORITHM=norec, =etl-wb or =dctl the accesses are compiled inline, except _bytes. The process then
+ * always uses this algorithm: loam_configure() and LOAM_TM can choose no other. Such a program runs only with the version
+ * of the library with which it was compiled; it checks this when it starts (docs/embedding.md, "Accesses without a call").
+ *
+ * To the preprocessor a name with a dash is a difference of its words. So each word gets a number here, so that no two
+ * names have the same difference; words that are not listed are 0. */
 #ifdef LOAM_TM_ALGORITHM
-#define LOAM_TX_INLINES_norec 1
-#define LOAM_TX_JOINED(a, b) a##b
-#define LOAM_TX_JOIN(a, b) LOAM_TX_JOINED(a, b)
-#if LOAM_TX_JOIN(LOAM_TX_INLINES_, LOAM_TM_ALGORITHM)
-#include "include/loam/tm_norec.h"
+#pragma push_macro("norec")
+#pragma push_macro("dctl")
+#pragma push_macro("etl")
+#pragma push_macro("wb")
+#pragma push_macro("hash")
+#undef norec
+#undef dctl
+#undef etl
+#undef wb
+#undef hash
+#define norec 7001
+#define dctl 7002
+#define etl 7100
+#define wb 10
+#define hash 1
+#if LOAM_TM_ALGORITHM + 0 == 7001
+#define LOAM_INLINED_ALGORITHM "norec"
+#elif LOAM_TM_ALGORITHM + 0 == 7002
+#define LOAM_INLINED_ALGORITHM "dctl"
+#define LOAM_INLINED_RECORDS 1
+#define LOAM_RECORDS_LOAD __ATOMIC_SEQ_CST
+#define LOAM_RECORDS_LOCK __ATOMIC_SEQ_CST
+#elif LOAM_TM_ALGORITHM + 0 == 7100 - 10
+#define LOAM_INLINED_ALGORITHM "etl-wb"
+#define LOAM_INLINED_RECORDS 1
+#define LOAM_RECORDS_LOAD __ATOMIC_ACQUIRE
+#define LOAM_RECORDS_LOCK __ATOMIC_ACQ_REL
 #else
 #error \
-    "LOAM_TM_ALGORITHM: norec alone has inline accesses; for another algorithm leave it out and call loam_configure()"
+    "LOAM_TM_ALGORITHM: norec, etl-wb and dctl have inline accesses; for another algorithm leave it out and call loam_configure()"
 #endif
+#pragma pop_macro("norec")
+#pragma pop_macro("dctl")
+#pragma pop_macro("etl")
+#pragma pop_macro("wb")
+#pragma pop_macro("hash")
+#include "include/loam/tm_inlined.h"
 #endif
 
 /* Inline functions for further types: loam_tx_read_i32, loam_tx_write_i32, and so on. */

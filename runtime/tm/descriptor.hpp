@@ -38,7 +38,7 @@ inline WriteEntry* first_entry(std::uint64_t locked) noexcept {
 //   nested    in a closed part of an update transaction     serial    runs alone, cannot abort
 //   idle      no transaction runs                           detached  the shared descriptor of threads that have none
 // Order matters: `mode <= read_only` means that an attempt of the algorithm runs, `mode <= nested` that it may write.
-// Inline accesses of C check nothing else (include/loam/tm_norec.h).
+// Inline accesses of C check nothing else (include/loam/tm_inlined.h).
 enum class Mode : std::uint8_t { update, nested, read_only, serial, idle, detached };
 
 struct AlgorithmDescription;

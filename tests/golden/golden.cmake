@@ -6,9 +6,13 @@ if(LOAM_HAVE_CALLGRIND)
   target_link_libraries(loam-golden-tm-paths PRIVATE loam-tm)
   target_compile_options(loam-golden-tm-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
 
-  add_executable(loam-golden-c-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/c_paths.cpp")
-  target_link_libraries(loam-golden-c-paths PRIVATE loam-tm)
-  target_compile_options(loam-golden-c-paths PRIVATE ${LOAM_WORKLOAD_FLAGS})
+  foreach(algorithm IN ITEMS norec etl-wb dctl)
+    set(target loam-golden-c-${algorithm}-paths)
+    add_executable(${target} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/c_paths.cpp")
+    target_link_libraries(${target} PRIVATE loam-tm)
+    target_compile_definitions(${target} PRIVATE LOAM_TM_ALGORITHM=${algorithm})
+    target_compile_options(${target} PRIVATE ${LOAM_WORKLOAD_FLAGS})
+  endforeach()
 
   # Linked to no allocator: what is counted is preloaded.
   add_executable(loam-golden-stock-paths EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/golden/stock_paths.cpp")

@@ -34,6 +34,7 @@ class Table:
     part: in file names: PART_paths.cpp counts, PART_paths.toml holds, test_PART_counts.py compares
     of, comment: the page's subject, and the head of the TOML file; intro: of the page, {compiler} stands for its name
     more: further columns by title, each from all counts and the name of a step
+    programs: that count, where there is more than one: loam-golden-PROGRAM-paths
     """
 
     part: str
@@ -41,6 +42,7 @@ class Table:
     comment: str
     intro: tuple[str, ...]
     more: Mapping[str, Callable[[Mapping[str, Any], str], str]]
+    programs: tuple[str, ...] = ()
 
     @property
     def golden(self) -> Path:
@@ -51,16 +53,21 @@ class Table:
         return ROOT / "docs" / f"{self.part}-instruction-counts.md"
 
     def count(self, folder: Path) -> tuple[dict[str, float], str]:
-        """Build and run the counting program; skips the test where valgrind is missing.
+        """Build and run the counting programs; skips the test where valgrind is missing.
 
         returns: instructions by step, and the compiler's name and version
         """
         if shutil.which("valgrind", path=build.tool_path()) is None:
             pytest.skip("valgrind is not installed")
-        target = f"loam-golden-{self.part}-paths"
+        targets = [f"loam-golden-{program}-paths" for program in self.programs or (self.part,)]
         build.configure("release", again=True)
-        build.build("release", [target], label="the counting program")
-        return count_steps([str(ROOT / "build" / "release" / target)], folder)
+        build.build("release", targets, label="what counts")
+        steps: dict[str, float] = {}
+        for target in targets:
+            (folder / target).mkdir()
+            more, compiler = count_steps([str(ROOT / "build" / "release" / target)], folder / target)
+            steps |= more
+        return steps, compiler
 
     def accepted(self) -> dict[str, Any]:
         return tomllib.loads(self.golden.read_text())

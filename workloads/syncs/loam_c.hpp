@@ -45,12 +45,7 @@ struct Sync : CSync {
       if (options.threads > A::kDescription.threads_max)
         reject("-p algorithm", algorithm, "it runs fewer threads than --threads asks for", "take --threads 1");
     });
-    loam_config config = config_of(algorithm, values);
-    config.mapping = values.choice("mapping").data();
-    config.shift = static_cast<unsigned>(values.integer("shift"));
-    config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
-    config.adaptive = values.choice("tuning") == "adaptive" ? 1 : 0;
-    apply(description().name, config);
+    apply(description().name, config_with_records_of(algorithm, values));
   }
 };
 using BlameSync = Sync;

@@ -1,29 +1,19 @@
-// loam-c-inline: the transactional memory as a program in C uses it that was compiled with -DLOAM_TM_ALGORITHM=norec:
-// accesses are inline (include/loam/tm_norec.h), begin and commit are calls.
+// loam-c-inline: the transactional memory as a program in C uses it that was compiled with -DLOAM_TM_ALGORITHM=norec.
 #pragma once
 
 #define LOAM_TM_ALGORITHM norec
 
-#include "workloads/syncs/shared/c_sync.hpp"
+#include "workloads/syncs/shared/c_inline_sync.hpp"
 
 namespace loam::workloads {
 
-struct Sync : CSync {
+struct Sync : CInlineSync<tm::Norec> {
   static const SyncDescription& description() {
-    static const SyncDescription kDescription = [] {
-      SyncDescription d = TmSync::description();
-      d.name = "loam-c-inline";
-      d.summary = "the C interface with the accesses of norec inline";
-      d.paper = "";
-      d.blame = false;
-      return d;
-    }();
+    static const SyncDescription kDescription =
+        describe("loam-c-inline", "the C interface with the accesses of norec inline");
     return kDescription;
   }
-
-  static void configure(const Options& options) {
-    apply(description().name, config_of(tm::Norec<false>::kDescription.name, options.parameters));
-  }
+  static void configure(const Options& options) { configure_as(description().name, options); }
 };
 using BlameSync = Sync;
 

@@ -24,11 +24,18 @@ open::Frame& frame_of(loam_tx_frame* frame) noexcept { return *reinterpret_cast<
 // relaxed: the tables are constants
 const open::Operations& operations() noexcept { return *open::chosen.load(std::memory_order_relaxed); }
 
-open::Kind kind_of(unsigned flags) noexcept {
-  LOAM_CHECK((flags & ~(LOAM_READ_ONLY | LOAM_IRREVOCABLE)) == 0,
+[[gnu::cold, gnu::noinline]] void refuse_flags_unless_both(unsigned flags) noexcept {
+  LOAM_CHECK(flags == (LOAM_READ_ONLY | LOAM_IRREVOCABLE),
              "tm: flags={}: there are LOAM_READ_ONLY and LOAM_IRREVOCABLE", flags);
-  if (flags & LOAM_IRREVOCABLE) return open::Kind::serial;
-  return flags & LOAM_READ_ONLY ? open::Kind::read_only : open::Kind::update;
+}
+
+open::Kind kind_of(unsigned flags) noexcept {
+  static_assert(static_cast<unsigned>(open::Kind::read_only) == LOAM_READ_ONLY &&
+                static_cast<unsigned>(open::Kind::serial) == LOAM_IRREVOCABLE);
+  if (flags <= LOAM_IRREVOCABLE) [[likely]]
+    return static_cast<open::Kind>(flags);
+  refuse_flags_unless_both(flags);
+  return open::Kind::serial;
 }
 
 void check_inside(const Descriptor& d, const char* call) noexcept {
@@ -62,8 +69,8 @@ extern "C" {
 
 int loam_atomically(loam_body body, void* argument, unsigned flags) {
   Body call{body, argument};
-  return open::choose().atomically(&Body::call, &call, kind_of(flags), LOAM_STACK_OF_CALLER()) ? LOAM_COMMITTED
-                                                                                               : LOAM_CANCELLED;
+  return operations().atomically(&Body::call, &call, kind_of(flags), LOAM_STACK_OF_CALLER()) ? LOAM_COMMITTED
+                                                                                             : LOAM_CANCELLED;
 }
 
 #ifdef LOAM_TX_SETJMP
@@ -72,18 +79,18 @@ int loam_tx_begin_after(loam_tx_frame* frame, unsigned flags, int code) {
   auto** const tx = reinterpret_cast<Descriptor**>(&frame->tx);
   const std::uintptr_t stack = LOAM_STACK_OF_CALLER();
   frame_of(frame).caller.stack_pointer = stack;
-  return open::choose().begin(frame_of(frame), tx, kind_of(flags), stack);
+  return operations().begin(frame_of(frame), tx, kind_of(flags), stack);
 }
 #else
 // Runs in the place of loam_tx_begin(), which has saved its caller in the frame.
 [[gnu::visibility("hidden")]] int loam_tx_begin_saved(loam_tx_frame* frame, unsigned flags) {
   auto** const tx = reinterpret_cast<Descriptor**>(&frame->tx);
-  return open::choose().begin(frame_of(frame), tx, kind_of(flags), LOAM_STACK_OF_CALLER());
+  return operations().begin(frame_of(frame), tx, kind_of(flags), LOAM_STACK_OF_CALLER());
 }
 LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(loam_tx_begin, loam_tx_begin_saved);
 #endif
 
-void loam_tx_commit(loam_tx_frame* frame) { open::choose().commit(frame_of(frame), LOAM_STACK_OF_CALLER()); }
+void loam_tx_commit(loam_tx_frame* frame) { operations().commit(frame_of(frame), LOAM_STACK_OF_CALLER()); }
 
 loam_tx* loam_tx_current(void) {
   Descriptor& d = Descriptor::current_or_detached();

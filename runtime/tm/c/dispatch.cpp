@@ -163,8 +163,20 @@ constexpr void fill(ByMode<Function>& row, Pick pick) {
 
 #define LOAM_PICK(function) [](auto of) { return &decltype(of)::type::function; }
 
+// Before the first choice, what begins or ends a transaction chooses.
+int begin_first(Frame& frame, Descriptor** tx, Kind kind, std::uintptr_t stack) {
+  return choose().begin(frame, tx, kind, stack);
+}
+void commit_first(Frame& frame, std::uintptr_t stack) { choose().commit(frame, stack); }
+bool atomically_first(Body body, void* argument, Kind kind, std::uintptr_t stack) {
+  return choose().atomically(body, argument, kind, stack);
+}
+
 constexpr Operations complaints() {
   Operations o{};
+  o.begin = &begin_first;
+  o.commit = &commit_first;
+  o.atomically = &atomically_first;
   fill<Access::read>(o.read_u8);
   fill<Access::read>(o.read_u16);
   fill<Access::read>(o.read_u32);

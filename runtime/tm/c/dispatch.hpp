@@ -1,8 +1,8 @@
 // dispatch: an algorithm chosen by name at run time, as tables of functions.
 //   The descriptor's mode selects the function (read-only, update, part, alone). So one handle is good for all modes,
 //   and a wrong handle, with no running transaction, calls a function that says so. No branch is needed.
-//   Cost  an access takes a call, two loads and an indirect jump more than in C++. With LOAM_TM_ALGORITHM, accesses of norec
-//         are inline (docs/embedding.md).
+//   Cost  an access takes a call, two loads and an indirect jump more than in C++. With LOAM_TM_ALGORITHM, accesses of
+//         norec, etl-wb and dctl are inline (docs/embedding.md).
 #pragma once
 
 #include "runtime/tm/algorithm.hpp"
@@ -74,7 +74,8 @@ struct Operations {
 // The tables of an algorithm, or nullptr if there is none of that name.
 const Operations* operations_of(std::string_view algorithm) noexcept;
 
-// Never null: before the first choice it points to a table whose functions report an error.
+// Never null: before the first choice it points to a table whose functions choose if they begin a transaction, and report
+// an error otherwise.
 extern constinit std::atomic<const Operations*> chosen;
 
 // The process's tables: those that were chosen; otherwise those of the algorithm that its transactions of C++ use;

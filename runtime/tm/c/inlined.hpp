@@ -1,4 +1,4 @@
-// inlined: programs in C whose accesses are compiled for one algorithm (LOAM_TM_ALGORITHM, include/loam/tm_norec.h).
+// inlined: programs in C whose accesses are compiled for one algorithm (LOAM_TM_ALGORITHM, include/loam/tm_inlined.h).
 #pragma once
 
 #include <string_view>

@@ -1,8 +1,5 @@
 #include "runtime/tm/c/open.hpp"
 
-// GCC's transactional memory, where the program has it.
-extern "C" [[gnu::weak]] int _ITM_inTransaction() noexcept;
-
 namespace loam::tm {
 namespace [[gnu::visibility("hidden")]] open {
 

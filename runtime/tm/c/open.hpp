@@ -20,11 +20,15 @@
 #include <string_view>
 #include <type_traits>
 
+// GCC's transactional memory, where the program has it.
+extern "C" [[gnu::weak]] int _ITM_inTransaction() noexcept;
+
 namespace loam::tm {
 // Hidden: the shared library exports the functions of loam/tm.h instead.
 namespace [[gnu::visibility("hidden")]] open {
 
-enum class Kind : std::uint8_t { read_only, update, serial };
+// In the order of the flags of loam/tm.h: those without one, LOAM_READ_ONLY, LOAM_IRREVOCABLE.
+enum class Kind : std::uint8_t { update, read_only, serial };
 
 // The outermost transaction of a thread, from its first attempt to its end.
 struct Transaction {
@@ -75,6 +79,11 @@ void check_foreign() noexcept;
 
 // Ends the program unless `frame` is begun and no frame inside it is. `stack` is that of the caller of commit
 void check_commit(const Descriptor& d, const Frame& frame, std::uintptr_t stack) noexcept;
+// Whether it is, and is that of the transaction: the common case of check_commit().
+[[gnu::always_inline]] inline bool commits_all(const Descriptor& d, const Frame& frame, std::uintptr_t stack) noexcept {
+  return running.transaction == &frame.transaction && frame.is_begun() && running.begun_inside == 0 &&
+         stack <= running.stack && d.part == nullptr;
+}
 
 template <Algorithm A>
 class OpenDriver {
@@ -83,14 +92,13 @@ class OpenDriver {
  public:
   // returns the number of the attempt
   static int begin(Frame& frame, Descriptor** tx, Kind kind, std::uintptr_t stack) {
-    Descriptor& d = attached();
+    Descriptor& d = Descriptor::current_or_detached();
+    // What is rare is handed over whole, so that no register has to be kept for it. relaxed: see attached()
+    if (d.mode != Mode::idle || shared.algorithm.load(std::memory_order_relaxed) != &kHooks || kind == Kind::serial ||
+        _ITM_inTransaction != nullptr) [[unlikely]]
+      return begin_slowly(frame, tx, kind, stack);
     *tx = &d;
-    if (d.mode != Mode::idle) return begin_inside(d, frame, kind, stack);
-    check_foreign();
-    frame.transaction = {.stack = stack, .kind = kind, .is_open = true};
-    frame.mark = Frame::kBegun;
-    frame.outermost = true;
-    return start(d, frame);
+    return begin_outermost(d, frame, kind, stack);
   }
 
   // begin() again, after an attempt has come back with `code`. returns the number of the next attempt, or 0: cancelled
@@ -101,19 +109,22 @@ class OpenDriver {
       frame.mark = 0;
       return 0;
     }
+    frame.mark = Frame::kBegun;
     return start(d, frame);
   }
 
   static void commit(Frame& frame, std::uintptr_t stack) {
     Descriptor& d = Descriptor::current_or_detached();
-    check_commit(d, frame, stack);
-    if (!frame.outermost) {
-      frame.mark = 0;
-      if (frame.counted && running.transaction != nullptr) --running.begun_inside;
-      return;
-    }
-    finish(d, frame.transaction);
-    frame.mark = 0;
+    // A transaction that has not aborted does not run alone, unless it was begun so.
+    if (!commits_all(d, frame, stack) || frame.transaction.kind == Kind::serial || frame.transaction.aborts != 0)
+        [[unlikely]]
+      return commit_slowly(d, frame, stack);
+    running.transaction = nullptr;
+    frame.mark = 0;  // again() marks the frame of an attempt that fails
+    if (frame.transaction.kind == Kind::read_only)
+      A::commit_read_only(d);
+    else
+      A::commit_update(d);
   }
 
   // returns whether it was kept, that is, not cancelled
@@ -217,6 +228,22 @@ class OpenDriver {
     return *d;
   }
 
+  // In a thread's first transaction, inside another one, and in one that runs alone.
+  [[gnu::noinline]] static int begin_slowly(Frame& frame, Descriptor** tx, Kind kind, std::uintptr_t stack) {
+    Descriptor& d = attached();
+    *tx = &d;
+    if (d.mode != Mode::idle) return begin_inside(d, frame, kind, stack);
+    check_foreign();
+    return begin_outermost(d, frame, kind, stack);
+  }
+
+  [[gnu::always_inline]] static int begin_outermost(Descriptor& d, Frame& frame, Kind kind, std::uintptr_t stack) {
+    frame.transaction = {.stack = stack, .kind = kind, .is_open = true};
+    frame.mark = Frame::kBegun;
+    frame.outermost = true;
+    return start(d, frame);
+  }
+
   static int begin_inside(Descriptor& d, Frame& frame, Kind kind, std::uintptr_t stack) {
     check_stack(stack, "loam_tx_begin()");
     LOAM_CHECK(running.transaction != &frame.transaction,
@@ -234,22 +261,34 @@ class OpenDriver {
     running = {.transaction = &transaction, .stack = transaction.stack, .is_open = transaction.is_open};
   }
 
-  static int start(Descriptor& d, Frame& frame) {
+  [[gnu::always_inline]] static int start(Descriptor& d, Frame& frame) {
     platform::return_again(d, frame.caller, &OpenDriver::again);
     enter(d, frame.transaction);
     return static_cast<int>(frame.transaction.aborts) + 1;
   }
 
   // Begins an attempt.
-  static void enter(Descriptor& d, Transaction& transaction) {
+  [[gnu::always_inline]] static void enter(Descriptor& d, Transaction& transaction) {
     enter(transaction);
-    if (transaction.kind == Kind::serial) {
-      serial::acquire(d);
-      serial::begin_in_place(d, transaction.aborts != 0);  // one that was upgraded can be undone until then
-    } else if (transaction.kind == Kind::read_only)
+    if (transaction.kind == Kind::update)
+      A::begin_update(d);
+    else if (transaction.kind == Kind::read_only)
       A::begin_read_only(d);
     else
-      A::begin_update(d);
+      enter_alone(d, transaction.aborts != 0);
+  }
+
+  // revocable: it was upgraded, and can be undone until its first irrevocable part
+  [[gnu::noinline]] static void enter_alone(Descriptor& d, bool revocable) {
+    serial::acquire(d);
+    serial::begin_in_place(d, revocable);
+  }
+
+  [[gnu::noinline]] static void commit_slowly(Descriptor& d, Frame& frame, std::uintptr_t stack) {
+    check_commit(d, frame, stack);
+    frame.mark = 0;
+    if (frame.outermost) return finish(d, frame.transaction);
+    if (frame.counted && running.transaction != nullptr) --running.begun_inside;
   }
 
   // Commits. Restarts the attempt if it cannot. Handlers may run transactions of their own.

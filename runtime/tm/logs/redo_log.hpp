@@ -15,6 +15,7 @@
 #include "runtime/tm/logs/log.hpp"
 #include "runtime/tm/logs/write_set.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -79,7 +80,9 @@ class BasicWriteIndex {
   }
 
   [[gnu::noinline]] void build(const WriteEntry* entries, std::size_t count) noexcept {
-    log2_ = static_cast<unsigned>(std::bit_width(count * 2));
+    const auto log2_for = [](std::size_t slots) { return static_cast<unsigned>(std::bit_width(slots)); };
+    log2_ = std::max(kLog2Min, log2_for(count * 4));
+    if (slots_in_use() > slots_.capacity()) log2_ = log2_for(count * 2);  // as few as will do
     if (slots_in_use() > slots_.capacity()) slots_.full();
     if (generation_++ == kGenerationMax) {
       std::memset(slots_.begin(), 0, touched_ * sizeof(std::uint64_t));
@@ -89,6 +92,8 @@ class BasicWriteIndex {
     for (std::size_t position = 0; position < count; ++position) insert(entries, position);
   }
 
+  // Most write sets that need an index are built once.
+  static constexpr unsigned kLog2Min = 7;
   static constexpr std::uint64_t kGenerationMax = (std::uint64_t{1} << kGenerationBits) - 1;
 
   Log<std::uint64_t> slots_;      // generation and position; of an older generation, 0 for one: empty
@@ -98,7 +103,7 @@ class BasicWriteIndex {
 };
 using WriteIndex = BasicWriteIndex<40>;
 
-// The data that every access reads. Inline accesses of C depend on the order of its members (include/loam/tm_norec.h).
+// The data that every access reads. Inline accesses of C depend on the order of its members (include/loam/tm_inlined.h).
 struct WriteFilter {
   static constexpr unsigned kMarksLog2 = 9;
 
@@ -135,8 +140,12 @@ class RedoLog : public WriteFilter {
   [[gnu::always_inline]] bool may_hold(const Word* word) const noexcept { return marks[place_of(word)] == generation; }
 
   [[gnu::noinline]] WriteEntry* find(const Descriptor& d, const Word* word) const noexcept {
+    WriteEntry* entry = d.write_end;
+    if (entry == d.writes.begin()) return nullptr;
+    // Programs often come back to the word that they have just written, or to another part of it.
+    if (holds(*--entry, word)) return entry;
     if (index_.in_use()) return index_.find(d.writes.begin(), word);
-    for (WriteEntry* entry = d.write_end; entry != d.writes.begin();)
+    while (entry != d.writes.begin())
       if (holds(*--entry, word)) return entry;
     return nullptr;
   }

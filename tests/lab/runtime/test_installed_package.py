@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -46,6 +47,10 @@ def prefix(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed") / "with a blank"
     run("cmake", "--install", build, "--component", "loam", "--prefix", folder)
     return folder
+
+
+# The algorithms whose accesses a program in C may have inline.
+INLINE = ("norec", "etl-wb", "dctl")
 
 
 def libdir(prefix: Path) -> Path:
@@ -100,34 +105,59 @@ def test_c_examples_build_with_pkg_config_and_run_under_every_algorithm(
 
 
 @pytest.mark.parametrize("kind", ["shared", "static"])
+@pytest.mark.parametrize("algorithm", INLINE)
 def test_c_examples_with_inline_accesses_run_under_their_algorithm_alone(
-    kind: str, prefix: Path, tmp_path: Path
+    algorithm: str, kind: str, prefix: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "the source"
     shutil.copytree(ROOT / "examples/pkg-config-c", source)
-    make = ("make", "INLINE=1", "CFLAGS=-O2 -std=c11 -Wall -Wextra -Wpedantic -Werror",
+    make = ("make", f"INLINE={algorithm}", "CFLAGS=-O2 -std=c11 -Wall -Wextra -Wpedantic -Werror",
             *(["STATIC=1"] if kind == "static" else []))  # fmt: skip
     said = run(*make, "check", cwd=source, **pkg_config(prefix))
-    assert said.count("norec: ") == len(PROGRAMS), said
+    assert said.count(f"{algorithm}: ") == len(PROGRAMS), said
     if kind == "shared":  # what the inline accesses look at
-        assert "norec_sequence" in run("nm", "--dynamic", source / "bank")
+        looked_at = "norec_sequence" if algorithm == "norec" else "_ZN4loam2tm6sharedE"
+        assert looked_at in run("nm", "--dynamic", source / "bank")
     environment = {**os.environ, "LD_LIBRARY_PATH": str(libdir(prefix))}
     done = subprocess.run([source / "bank", "tl2"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "algorithm=tl2: accesses of this program are compiled for norec" in done.stderr
+    assert f"algorithm=tl2: accesses of this program are compiled for {algorithm}" in done.stderr
+
+
+# In C and in C++, with no shared library at all too (-static: what needs libdl and libm has them).
+@pytest.mark.parametrize("flags", [(), ("-static",)])
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_the_archive_has_a_package_of_its_own(
+    language: str, flags: tuple[str, ...], prefix: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "count.c"
+    program.write_text(
+        "#include <loam/tm.h>\nstatic uint64_t x;\n"
+        "static void add(loam_tx *tx, void *unused) { (void)unused; loam_tx_write_u64(tx, &x, loam_tx_read_u64(tx, &x) + 1); }\n"
+        "int main(void) { loam_atomically(add, NULL, 0); return x == 1 ? 0 : 1; }\n"
+    )
+    for options in (["--cflags", "--libs"], ["--cflags", "--libs", "--static"]):
+        told = shlex.split(run("pkg-config", *options, "loam-tm-static", **pkg_config(prefix)))
+        compiler = ["cc"] if language == "c" else ["c++", "-std=c++20", "-x", "c++"]
+        run(*compiler, program, "-x", "none", *flags, *told, "-o", tmp_path / "count")
+        run(tmp_path / "count")
+        assert "libloam-tm.so" not in run("readelf", "--dynamic", tmp_path / "count")
 
 
 def test_an_algorithm_without_inline_accesses_does_not_compile(prefix: Path, tmp_path: Path) -> None:
     program = tmp_path / "empty.c"
     program.write_text("#include <loam/tm.h>\nint main(void) { return 0; }\n")
-    for name in ("tl2", "etl-wb", ""):
+    for name in ("tl2", "etl-wt", "etl-wb-hash", "etl", "two-phase", "1", "swisstm", ""):
         command = ("cc", "-fsyntax-only", f"-DLOAM_TM_ALGORITHM={name}", program, f"-I{prefix}/include")
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode != 0
-        assert "LOAM_TM_ALGORITHM: norec alone has inline accesses" in done.stderr
-    run("cc", "-fsyntax-only", "-DLOAM_TM_ALGORITHM=norec", program, f"-I{prefix}/include")
-    run("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-DLOAM_TM_ALGORITHM=norec", "-x", "c++",
-        program, f"-I{prefix}/include")  # fmt: skip
+        assert done.returncode != 0, name
+        assert "LOAM_TM_ALGORITHM: norec, etl-wb and dctl have inline accesses" in done.stderr
+    # A name's words may be macros of the program.
+    for name in INLINE:
+        own = ("-Dnorec=1", "-Dwb=2", "-Dhash(x)=3", f"-DLOAM_TM_ALGORITHM={name}")
+        run("cc", "-fsyntax-only", *own, program, f"-I{prefix}/include")
+        run("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *own, "-x", "c++", program,
+            f"-I{prefix}/include")  # fmt: skip
 
 
 def test_the_example_of_malloc_builds_with_cmake_and_is_served_by_it(prefix: Path, tmp_path: Path) -> None:
@@ -276,7 +306,11 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
     for header in headers:
         if header.name.startswith("machine_"):  # of another processor, perhaps; machine.hpp chooses
             continue
-        if header.name == "tm_norec.h":  # a part of tm.h, below with what asks for it
+        if header.name in {
+            "tm_inlined.h",
+            "tm_norec.h",
+            "tm_records.h",
+        }:  # parts of tm.h, below with what asks for them
             continue
         said[header.name] = compile_alone(prefix, header, ["g++", "-std=c++20", *warnings, ".cpp"], tmp_path)
     for name in ("tm.h", "malloc.h", "delegation.h"):
@@ -284,9 +318,12 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
             said[f"{name} {standard}"] = compile_alone(
                 prefix, prefix / "include/loam" / name, ["gcc", standard, *warnings, "-Wconversion", ".c"], tmp_path
             )
-    for language in (["gcc", "-std=gnu17", ".c"], ["g++", "-std=c++20", ".cpp"]):
-        inline = [language[0], "-DLOAM_TM_ALGORITHM=norec", language[1], *warnings, language[2]]
-        said[f"tm.h inline{language[2]}"] = compile_alone(prefix, prefix / "include/loam/tm.h", inline, tmp_path)
+    for algorithm in INLINE:
+        for language in (["gcc", "-std=c11", ".c"], ["gcc", "-std=gnu17", ".c"], ["g++", "-std=c++20", ".cpp"]):
+            inline = [language[0], f"-DLOAM_TM_ALGORITHM={algorithm}", language[1], *warnings, language[2]]
+            said[f"tm.h {algorithm} {language[1]}"] = compile_alone(
+                prefix, prefix / "include/loam/tm.h", inline, tmp_path
+            )
     for name in ("tm.h", "tm.hpp", "malloc.h", "delegation.h"):
         header = prefix / "include/loam" / name
         said[f"{name} strict"] = compile_alone(

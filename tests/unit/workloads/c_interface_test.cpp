@@ -1,4 +1,4 @@
-// The synchronisations loam-c and loam-c-inline: sets and applications through the C interface. (What every
+// The synchronisations loam-c and loam-c-inline...: sets and applications through the C interface. (What every
 // synchronisation is held to, applications_test.cpp and others do for them as well.)
 #include "tests/unit/workloads/executables.hpp"
 
@@ -9,7 +9,7 @@
 namespace loam::tests {
 namespace {
 
-constexpr const char* kSyncs[] = {"loam-c", "loam-c-inline"};
+constexpr const char* kSyncs[] = {"loam-c", "loam-c-inline", "loam-c-inline-etl-wb", "loam-c-inline-dctl"};
 
 Json description_of(const std::string& sync) { return Json::parse(run(executable(sync) + " --describe").out); }
 
@@ -68,9 +68,14 @@ TEST(CInterface, EveryAlgorithmCanBeChosenAndTheRecordsAreItsOwn) {
 }
 
 TEST(CInterface, InlineAccessesHaveOneAlgorithm) {
-  EXPECT_TRUE(choices_of("loam-c-inline", "algorithm").empty());
-  const auto finished = run("LOAM_TM=algorithm=tl2 " + executable("loam-c-inline") + " intset -p operations=100");
-  EXPECT_EQ(finished.status, 0) << finished.err;
+  for (const std::string sync : {"loam-c-inline", "loam-c-inline-etl-wb", "loam-c-inline-dctl"}) {
+    EXPECT_TRUE(choices_of(sync, "algorithm").empty());
+    const auto finished = run("LOAM_TM=algorithm=tl2 " + executable(sync) + " intset -p operations=100");
+    EXPECT_EQ(finished.status, 0) << finished.err;
+    EXPECT_EQ(record(finished, "begin")["tm"]["records_mapping"].string(), sync == "loam-c-inline" ? "none" : "table");
+  }
+  const auto shadow = run(executable("loam-c-inline-dctl") + " intset -p operations=100 -p mapping=shadow");
+  EXPECT_EQ(record(shadow, "begin")["tm"]["records_mapping"].string().substr(0, 6), "shadow") << shadow.err;
 }
 
 TEST(CInterface, RefusesWhatTheLibraryRefusesInItsWords) {

@@ -29,6 +29,16 @@ struct CSync : TmSync<tm::Norec, false> {
     return config;
   }
 
+  // The same with the parameters of ownership records.
+  static loam_config config_with_records_of(std::string_view algorithm, const ParameterValues& values) {
+    loam_config config = config_of(algorithm, values);
+    config.mapping = values.choice("mapping").data();
+    config.shift = static_cast<unsigned>(values.integer("shift"));
+    config.records_log2 = static_cast<unsigned>(values.integer("records_log2"));
+    config.adaptive = values.choice("tuning") == "adaptive" ? 1 : 0;
+    return config;
+  }
+
   static void apply(std::string_view sync, const loam_config& config) {
     if (loam_configure(&config) != LOAM_OK) reject("--sync", sync, loam_error());
   }

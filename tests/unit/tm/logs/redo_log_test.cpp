@@ -39,7 +39,7 @@ TEST(WriteIndexTest, FindsWhatWasAddedAndNothingElse) {
     entries.set(i, 2 * i);
     index.add(entries.all.get(), i + 1);
     ASSERT_GE(index.slots_in_use(), 2 * (i + 1)) << "at most half full";
-    ASSERT_LE(index.slots_in_use(), 8 * (i + 1)) << "no more than was used";
+    ASSERT_LE(index.slots_in_use(), std::max<std::size_t>(128, 8 * (i + 1))) << "no more than was used";
   }
   for (std::size_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(index.find(entries.all.get(), &entries.words[2 * i]), &entries.all[i]);
@@ -54,7 +54,7 @@ TEST(WriteIndexTest, TheFirstAdditionTakesTheEntriesBeforeIt) {
   for (std::size_t i = 0; i < 9; ++i) entries.set(i, i);
   index.add(entries.all.get(), 9);
   for (std::size_t i = 0; i < 9; ++i) EXPECT_EQ(index.find(entries.all.get(), &entries.words[i]), &entries.all[i]);
-  EXPECT_EQ(index.slots_in_use(), 32u);
+  EXPECT_EQ(index.slots_in_use(), 128u);
 }
 
 TEST(WriteIndexTest, ClearingForgetsEverything) {

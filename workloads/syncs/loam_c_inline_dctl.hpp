@@ -1,0 +1,20 @@
+// loam-c-inline-dctl: the transactional memory as a program in C uses it that was compiled with -DLOAM_TM_ALGORITHM=dctl.
+#pragma once
+
+#define LOAM_TM_ALGORITHM dctl
+
+#include "workloads/syncs/shared/c_inline_sync.hpp"
+
+namespace loam::workloads {
+
+struct Sync : CInlineSync<tm::Dctl> {
+  static const SyncDescription& description() {
+    static const SyncDescription kDescription =
+        describe("loam-c-inline-dctl", "the C interface with the accesses of dctl inline");
+    return kDescription;
+  }
+  static void configure(const Options& options) { configure_as(description().name, options); }
+};
+using BlameSync = Sync;
+
+}  // namespace loam::workloads
