@@ -3,6 +3,7 @@
 //   the begin once more.
 #include "runtime/base/check.hpp"
 #include "runtime/itm/exceptions.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
@@ -193,7 +194,7 @@ LOAM_ITM_EXPORTED void _ITM_commitTransactionEH(void* exception) {
   _ITM_commitTransaction();
 }
 
-LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason, const void*) {
+LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason) {
   Thread& t = running_or_die("_ITM_abortTransaction()");
   hardware::leave(t);
   LOAM_CHECK((reason & ~kOuterAbort) == kUserAbort,

@@ -1,5 +1,6 @@
 // user: the functions that programs call themselves.
 #include "runtime/base/check.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 
 namespace loam::itm {
