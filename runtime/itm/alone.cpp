@@ -86,6 +86,7 @@ void in_child() noexcept {
   expelled = nullptr;
   owner.store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
   mend_threads_in_child();
+  Locals::forget_others(current != nullptr ? &current->locals : nullptr);
   after_fork();
 }
 

@@ -31,6 +31,7 @@ constinit bool exit_key_is_made = false;
 void at_exit(void* ended) noexcept {
   Thread& t = *static_cast<Thread*>(ended);
   LOAM_CHECK(t.depth == 0, "libitm: a thread ended inside a transaction");
+  t.locals.forget();
   alone::part(t.member);
   const std::lock_guard guard(lock);
   t.next_free = free_threads;

@@ -13,6 +13,7 @@
 #include "runtime/itm/alone.hpp"
 #include "runtime/itm/frames.hpp"
 #include "runtime/itm/hardware.hpp"
+#include "runtime/itm/locals.hpp"
 #include "runtime/itm/undo.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/c/dispatch.hpp"
@@ -74,6 +75,7 @@ struct Thread {
 
   open::Frame frame;
   UndoLog undo;
+  Locals locals;
   tm::Log<CommitAction> actions;
   std::size_t actions_count = 0;
   Exceptions exceptions;

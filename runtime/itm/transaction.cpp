@@ -28,6 +28,8 @@ int again(platform::Caller*, int code) {
   Thread& t = *current;
   revert_exceptions(t, 0);
   t.depth = 0;
+  t.undo.take_back_values(t.stack);
+  t.locals.settle();
   t.undo.take_back(0, t.stack, true);
   forget_attempt(t);
   t.operations = &t.unwritten;
@@ -145,6 +147,7 @@ void commit_outermost(Thread& t) {
     t.is_alone = false;
     alone::leave(t.member);
   }
+  t.locals.settle();
   t.undo.clear();
   const std::size_t count = t.actions_count;
   if (count == 0) [[likely]]

@@ -54,6 +54,17 @@ class UndoLog {
     }
   }
 
+  // Undoes the values alone, of the whole attempt. As in GCC's library the program's actions come after them: an action
+  // may run transactions, which must not see a value that is still to be undone.
+  void take_back_values(std::uintptr_t stack) noexcept {
+    for (std::size_t i = size_; i > 0; --i) {
+      Entry& entry = log_.begin()[i - 1];
+      if (entry.kind != Entry::Kind::value) continue;
+      restore(entry, stack);
+      entry.kind = Entry::Kind::nothing;
+    }
+  }
+
   // Undoes the entries after the first `mark` ones. stack: frames below it have ended. whole: the attempt is over;
   // otherwise only a part of it is, and its blocks are kept until the attempt is over, because reads of them may still
   // be compared.
@@ -62,8 +73,7 @@ class UndoLog {
       Entry entry = log_.begin()[--size_];
       switch (entry.kind) {
         case Entry::Kind::value:
-          if (!entry.in_frames || reinterpret_cast<std::uintptr_t>(entry.address) >= stack)  // U1
-            std::memcpy(entry.address, entry.value, entry.bytes);
+          restore(entry, stack);
           break;
         case Entry::Kind::action:
           entry.call(entry.address);
@@ -91,6 +101,10 @@ class UndoLog {
     void (*free)(void*);
   };
 
+  static void restore(const Entry& entry, std::uintptr_t stack) noexcept {
+    if (!entry.in_frames || reinterpret_cast<std::uintptr_t>(entry.address) >= stack)  // U1
+      std::memcpy(entry.address, entry.value, entry.bytes);
+  }
   Entry& add(Entry::Kind kind, void* address, void (*call)(void*)) noexcept {
     if (size_ == log_.capacity()) [[unlikely]]
       log_.full();
