@@ -97,7 +97,6 @@ Thread& attached() noexcept {
     current->operations = current->in_software = chosen.operations;
     current->is_hybrid = chosen.is_hybrid;
     current->undo.reserve();
-    current->actions.reserve(std::size_t{1} << 16, 0, "log of commit actions");
     current->forget_captured();
     current->unwritten = until_a_write(*current->in_software);
   }
