@@ -258,8 +258,8 @@ TEST(Limits, AttemptsBeginAgainBehindUndoActionsWithTransactions) {
   return nullptr;
 }
 
-TEST(Limits, ThreeThousandThreadsLive) {
-  constexpr int kThreads = 3'000;
+TEST(Limits, TwoThousandThreadsLive) {
+  constexpr int kThreads = 2'000;
   number = 0;
   std::atomic<bool> ends{false};
   pthread_attr_t attributes;

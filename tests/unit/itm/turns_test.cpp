@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <random>
+#include <string_view>
 #include <thread>
 
 #include <sys/wait.h>
@@ -45,6 +47,14 @@ std::function<void()> meanwhile;
     run_meanwhile();
     right_counter.value += 1;
   }
+}
+[[gnu::noinline]] unsigned adds_quickly() {
+  unsigned how = 0;
+  __transaction_atomic {
+    quick_counter.value += 1;
+    how = _ITM_inTransaction();
+  }
+  return how;
 }
 [[gnu::noinline]] void adds_or_cancels(bool cancel) {
   __transaction_atomic {
@@ -133,6 +143,9 @@ TEST(Turns, WhoBeginsAgainWaitsForPlainCode) {
 }
 
 TEST(Turns, NobodyIsAloneBesideATransactionThatRuns) {
+  const char* const algorithm = std::getenv("LOAM_ITM_ALGORITHM");
+  if (algorithm != nullptr && std::string_view(algorithm) == "etl-wb")
+    GTEST_SKIP() << "its commits wait for attempts that run";
   start();
   std::atomic<bool> pauses{false}, ends{false};
   adds_to_both();
@@ -154,12 +167,7 @@ TEST(Turns, NobodyIsAloneBesideATransactionThatRuns) {
   while (!pauses) std::this_thread::yield();
   quick_counter.value = 0;
   for (int n = 0; n < kWait; ++n) {
-    unsigned how = 0;
-    __transaction_atomic {
-      quick_counter.value += 1;
-      how = _ITM_inTransaction();
-    }
-    ASSERT_EQ(how, kRetryable) << n;
+    ASSERT_EQ(adds_quickly(), kRetryable) << n;
   }
   ends = true;
   slow.join();
@@ -228,9 +236,9 @@ TEST(Turns, OneThatBreaksInAgainAndAgain) {
     }
   });
   long own = 1;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 60; ++i) {
     const long seen = alone;
-    for (int wait = 0; wait < 20'000 && alone < seen + 10; ++wait) std::this_thread::yield();
+    for (int wait = 0; wait < 2'000 && alone < seen + 10; ++wait) std::this_thread::yield();
     adds_to_both();
     ++own;
   }
