@@ -18,7 +18,7 @@
  * commit, a transaction inside one of another transactional memory), and when there is no memory for the runtime's own
  * tables.
  *
- * Threads. Any thread may run transactions, up to 1024 threads at once. A tx belongs to the thread that began it.
+ * Threads. Any thread may run transactions, up to 16384 threads at once. A tx belongs to the thread that began it.
  */
 #ifndef LOAM_TM_H
 #define LOAM_TM_H

@@ -1,8 +1,7 @@
 // barriers: reads, writes and notes of each type. The variants for a place that was read or written before (RaR, WaW)
 // are the whole barrier, too: what they could leave out differs between algorithms.
 #include "runtime/itm/access.hpp"
-
-#include <immintrin.h>
+#include "runtime/itm/interface.hpp"
 
 #define LOAM_ITM_READ(T, name, attributes)                    \
   LOAM_ITM_EXPORTED attributes T _ITM_##name(const T* from) { \
@@ -36,19 +35,7 @@ void note(const void* address, std::size_t bytes, std::uintptr_t frame) {
 
 }  // namespace
 
-LOAM_ITM_TYPE(std::uint8_t, U1, )
-LOAM_ITM_TYPE(std::uint16_t, U2, )
-LOAM_ITM_TYPE(std::uint32_t, U4, )
-LOAM_ITM_TYPE(std::uint64_t, U8, )
-LOAM_ITM_TYPE(float, F, )
-LOAM_ITM_TYPE(double, D, )
-LOAM_ITM_TYPE(long double, E, )
-LOAM_ITM_TYPE(_Complex float, CF, )
-LOAM_ITM_TYPE(_Complex double, CD, )
-LOAM_ITM_TYPE(_Complex long double, CE, )
-LOAM_ITM_TYPE(__m64, M64, )
-LOAM_ITM_TYPE(__m128, M128, )
-LOAM_ITM_TYPE(__m256, M256, [[gnu::target("avx")]])
+LOAM_ITM_TYPES(LOAM_ITM_TYPE)
 
 LOAM_ITM_EXPORTED void _ITM_LB(const void* of, std::size_t bytes) { note(of, bytes, own_frame()); }
 

@@ -1,6 +1,6 @@
-// blocks: memcpy, memmove and memset of transactions. In the names, Rn and Wn stand for a side with plain accesses, Rt
-// and Wt for one with transactional accesses. aR and aW say that the side was read or written before; this is ignored.
+// blocks: memcpy, memmove and memset of transactions. That a side was read or written before makes no difference here.
 #include "runtime/itm/access.hpp"
+#include "runtime/itm/interface.hpp"
 
 #include <algorithm>
 
@@ -24,8 +24,9 @@ void copy_piece(Thread& t, std::byte* to, const std::byte* from, std::size_t byt
 }
 
 // Also correct if source and target overlap: it copies in the order in which no byte is overwritten before it was read.
+// returns the target, as memcpy does: GCC goes on with what is returned
 template <bool kReads, bool kWrites>
-void copy(void* to, const void* from, std::size_t bytes, std::uintptr_t frame) {
+void* copy(void* to, const void* from, std::size_t bytes, std::uintptr_t frame) {
   Thread& t = *current;
   auto* const target = static_cast<std::byte*>(to);
   const auto* const source = static_cast<const std::byte*>(from);
@@ -36,47 +37,32 @@ void copy(void* to, const void* from, std::size_t bytes, std::uintptr_t frame) {
     copy_piece<kReads, kWrites>(t, target + at, source + at, some, frame);
     done += some;
   }
+  return to;
 }
 
-void set(void* to, int value, std::size_t bytes, std::uintptr_t frame) {
+void* set(void* to, int value, std::size_t bytes, std::uintptr_t frame) {
   std::byte piece[kPieceBytes];
   std::memset(piece, value, std::min(bytes, kPieceBytes));
   for (std::size_t done = 0; done < bytes; done += kPieceBytes)
     write_object(*current, static_cast<std::byte*>(to) + done, piece, std::min(kPieceBytes, bytes - done), frame);
+  return to;
 }
 
 }  // namespace
 
-#define LOAM_ITM_COPY_AS(function, sides, reads, writes)                                         \
-  LOAM_ITM_EXPORTED void _ITM_##function##sides(void* to, const void* from, std::size_t bytes) { \
-    copy<reads, writes>(to, from, bytes, own_frame());                                           \
+#define LOAM_ITM_COPY_AS(function, sides, reads, writes)                                          \
+  LOAM_ITM_EXPORTED void* _ITM_##function##sides(void* to, const void* from, std::size_t bytes) { \
+    return copy<reads, writes>(to, from, bytes, own_frame());                                     \
   }
 #define LOAM_ITM_COPY(sides, reads, writes)      \
   LOAM_ITM_COPY_AS(memcpy, sides, reads, writes) \
   LOAM_ITM_COPY_AS(memmove, sides, reads, writes)
+LOAM_ITM_COPIES(LOAM_ITM_COPY)
 
-LOAM_ITM_COPY(RnWt, false, true)
-LOAM_ITM_COPY(RnWtaR, false, true)
-LOAM_ITM_COPY(RnWtaW, false, true)
-LOAM_ITM_COPY(RtWn, true, false)
-LOAM_ITM_COPY(RtWt, true, true)
-LOAM_ITM_COPY(RtWtaR, true, true)
-LOAM_ITM_COPY(RtWtaW, true, true)
-LOAM_ITM_COPY(RtaRWn, true, false)
-LOAM_ITM_COPY(RtaRWt, true, true)
-LOAM_ITM_COPY(RtaRWtaR, true, true)
-LOAM_ITM_COPY(RtaRWtaW, true, true)
-LOAM_ITM_COPY(RtaWWn, true, false)
-LOAM_ITM_COPY(RtaWWt, true, true)
-LOAM_ITM_COPY(RtaWWtaR, true, true)
-LOAM_ITM_COPY(RtaWWtaW, true, true)
-
-#define LOAM_ITM_SET(name)                                                           \
-  LOAM_ITM_EXPORTED void _ITM_memset##name(void* to, int value, std::size_t bytes) { \
-    set(to, value, bytes, own_frame());                                              \
+#define LOAM_ITM_SET(name)                                                            \
+  LOAM_ITM_EXPORTED void* _ITM_memset##name(void* to, int value, std::size_t bytes) { \
+    return set(to, value, bytes, own_frame());                                        \
   }
-LOAM_ITM_SET(W)
-LOAM_ITM_SET(WaR)
-LOAM_ITM_SET(WaW)
+LOAM_ITM_SETS(LOAM_ITM_SET)
 
 }  // namespace loam::itm

@@ -3,6 +3,7 @@
 // Memory orders; in brackets the failure without the pair
 //   clones.A  head's store(release) of a new table / load(acquire) in find() [a table read before it was sorted]
 #include "runtime/base/check.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/sync/spin_lock.hpp"
 
@@ -61,7 +62,6 @@ LOAM_ITM_EXPORTED void _ITM_deregisterTMCloneTable(void* start) {
 }
 
 // returns the clone; without one the function itself, and the transaction becomes irrevocable
-LOAM_ITM_EXPORTED void _ITM_changeTransactionMode(int mode);
 LOAM_ITM_EXPORTED void* _ITM_getTMCloneOrIrrevocable(void* function) {
   if (void* const clone = find(function)) return clone;
   _ITM_changeTransactionMode(0);

@@ -1,6 +1,7 @@
 #include "runtime/itm/exceptions.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/itm/interface.hpp"
 
 #include <cstddef>
 

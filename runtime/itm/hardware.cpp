@@ -142,9 +142,8 @@ void ended_in_software() noexcept { Hybrid::end_in_software(); }
 std::uint32_t begin_inside(Thread& t, std::uint32_t properties) noexcept {
   const bool plain = t.attempt == Attempt::plain;
   const std::uint32_t wanted = kHasNoAbort | (plain ? kHasUninstrumentedCode : kHasInstrumentedCode);
-  if ((properties & wanted) != wanted || (properties & kGoesIrrevocable) != 0 || t.depth == Thread::kLevelsMax)
-    leave(t);
-  t.levels[t.depth++].cancels = false;
+  if ((properties & wanted) != wanted || (properties & kGoesIrrevocable) != 0) leave(t);
+  ++t.depth;
   return plain ? kRunUninstrumented : kRunInstrumented;
 }
 

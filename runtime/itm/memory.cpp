@@ -1,6 +1,7 @@
 // memory: malloc, new and their families in transactions. An abort frees the blocks that the attempt allocated. A block
 // that a transaction frees is freed after the commit, when no attempt can read it any more.
 #include "runtime/tm/attempts/memory.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/tm/runtime.hpp"
 

@@ -31,6 +31,7 @@ constinit bool exit_key_is_made = false;
 void at_exit(void* ended) noexcept {
   Thread& t = *static_cast<Thread*>(ended);
   LOAM_CHECK(t.depth == 0, "libitm: a thread ended inside a transaction");
+  t.locals.forget();
   alone::part(t.member);
   const std::lock_guard guard(lock);
   t.next_free = free_threads;
@@ -96,7 +97,6 @@ Thread& attached() noexcept {
     current->operations = current->in_software = chosen.operations;
     current->is_hybrid = chosen.is_hybrid;
     current->undo.reserve();
-    current->actions.reserve(std::size_t{1} << 16, 0, "log of commit actions");
     current->forget_captured();
     current->unwritten = until_a_write(*current->in_software);
   }

@@ -5,7 +5,8 @@
 //               began it: GCC writes a local through a barrier and then passes it by value with a plain read
 //     captured  blocks that the attempt has allocated: compiled code stores into them plainly as well, and the language's
 //               runtime reads exceptions plainly
-//   Invariants  T1  level 0 is the outermost transaction; `depth` levels are open.
+//   Invariants  T1  `depth` transactions are open, the outermost one included; `levels` has those inside it that can be
+//                   cancelled by themselves, in their order.
 //               T2  private memory that still exists after a cancelled level is saved in `undo` before it changes.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "runtime/itm/alone.hpp"
 #include "runtime/itm/frames.hpp"
 #include "runtime/itm/hardware.hpp"
+#include "runtime/itm/locals.hpp"
 #include "runtime/itm/undo.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/c/dispatch.hpp"
@@ -27,13 +29,13 @@ using tm::Descriptor;
 using tm::Mode;
 namespace open = tm::open;
 
-// A begun transaction: the outermost one, or one inside it.
+// A transaction inside another one that can be cancelled by itself.
 struct Level {
   platform::Caller caller;
-  open::OpenPart part;  // of one that can be cancelled by itself
+  open::OpenPart part;
+  std::size_t depth;  // of it
   std::size_t undo_mark, actions_mark;
   unsigned caught;  // exceptions of the attempt that are caught
-  bool cancels;     // can be cancelled by itself
 };
 
 struct CommitAction {
@@ -50,7 +52,6 @@ struct Exceptions {
 };
 
 struct Thread {
-  static constexpr unsigned kLevelsMax = 128;
   static constexpr unsigned kCapturedMax = 16;
 
   Descriptor* d = nullptr;                        // null outside of transactions, and while plain code runs
@@ -58,8 +59,8 @@ struct Thread {
   const open::Operations* in_software = nullptr;  // the algorithm's functions
   std::uintptr_t stack = 0;      // where the stack of the function with the outermost transaction ended
   std::uintptr_t frame_top = 0;  // the other end of that function's frame
-  unsigned depth = 0;
-  bool is_alone = false;  // no other transaction runs until this one has committed (alone.hpp)
+  std::size_t depth = 0;         // transactions that are begun and not ended
+  bool is_alone = false;         // no other transaction runs until this one has committed (alone.hpp)
   unsigned captured_count = 0;
   bool notes_all = false;      // log all old values: an irrevocable transaction has a level that can be cancelled
   bool notes_private = false;  // an inner level can be cancelled
@@ -74,8 +75,10 @@ struct Thread {
 
   open::Frame frame;
   UndoLog undo;
+  Locals locals;
   tm::Log<CommitAction> actions;
-  std::size_t actions_count = 0;
+  // Those of the transaction; before them, of one whose actions run now.
+  std::size_t actions_first = 0, actions_end = 0;
   Exceptions exceptions;
   TransactionId id = kNoTransactionId;
   std::uint64_t transactions = 0;
@@ -87,12 +90,15 @@ struct Thread {
   bool wrote_in_hardware = false;
   unsigned tries = 0;  // attempts in hardware, the one that runs included
   hardware::Place* place = nullptr;
-  std::array<Level, kLevelsMax> levels;
+  tm::Log<Level> levels;
+  std::size_t levels_count = 0;
   hardware::Places places;
   FrameSizes frame_sizes;
   open::Operations unwritten;  // the functions of an update before its first write (unwritten.hpp)
 
-  Level& level() noexcept { return levels[depth - 1]; }
+  Level& level() noexcept { return levels.begin()[levels_count - 1]; }
+  // Whether the innermost transaction can be cancelled by itself.
+  bool is_level() noexcept { return levels_count != 0 && level().depth == depth; }
 
   bool in_frames(std::uintptr_t address, std::uintptr_t frame_address) const noexcept {
     // Most addresses lie below the stack, so the first comparison decides for them.

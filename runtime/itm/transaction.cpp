@@ -3,6 +3,7 @@
 //   the begin once more.
 #include "runtime/base/check.hpp"
 #include "runtime/itm/exceptions.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
@@ -19,21 +20,41 @@ bool is_irrevocable(const Thread& t) noexcept {
 void forget_attempt(Thread& t) {
   t.forget_captured();
   t.exceptions = {};
-  t.actions_count = 0;
+  t.actions_end = t.actions_first;
+  t.levels_count = 0;
   t.notes_all = t.notes_private = false;
+}
+
+// Calls an undo action between two attempts. It may run transactions, which use the thread's data.
+void act_between_attempts(Thread& t, void (*call)(void*), void* argument) {
+  const open::Frame frame = t.frame;
+  const std::uintptr_t stack = t.stack, frame_top = t.frame_top;
+  const TransactionId id = t.id;
+  const std::size_t undo_first = t.undo.set_aside();
+  call(argument);
+  t.undo.resume(undo_first);
+  alone::announce_again(t.member);
+  t.frame = frame;
+  t.stack = stack;
+  t.frame_top = frame_top;
+  t.id = id;
 }
 
 int again(platform::Caller*, int code) {
   Thread& t = *current;
   revert_exceptions(t, 0);
   t.depth = 0;
-  t.undo.take_back(0, t.stack, true);
+  t.undo.take_back_values(t.stack);
+  t.locals.settle();
   forget_attempt(t);
+  t.undo.take_back(t.undo.first(), t.stack, true,
+                   [&t](auto call, void* argument) { act_between_attempts(t, call, argument); });
   t.operations = &t.unwritten;
   const int attempt = t.operations->again(&t.frame.caller, code);
   if (attempt == 0) {
     t.d = nullptr;
     if (t.is_hybrid) hardware::ended_in_software();
+    alone::leave(t.member);
     return static_cast<int>(kSkipBody | kRestoreVariables);
   }
   t.frame.caller.resume = &again;
@@ -63,13 +84,18 @@ std::uint32_t begin_alone(Thread& t, const platform::Caller& caller) noexcept {
 void meet_algorithm(Thread& t) {
   t.frame_top = t.stack + t.frame_sizes.at(t.frame.caller.return_address, t.stack);
   // For the algorithm it begins now, as an outermost transaction.
-  const unsigned depth = std::exchange(t.depth, 0);
+  const std::size_t depth = std::exchange(t.depth, 0);
   t.operations->begin(t.frame, &t.d, open::Kind::serial, t.stack);
   t.depth = depth;
 }
 
 std::uint32_t begin_outermost(Thread& t, std::uint32_t properties, const platform::Caller& caller) {
-  if (can_be_plain(properties) && alone::enter(t.member)) return begin_alone(t, caller);
+  if (can_be_plain(properties)) {
+    if (alone::enter(t.member)) return begin_alone(t, caller);
+    if (alone::is_time_to_ask(t.member) && alone::ask(t.member) && alone::enter(t.member))
+      return begin_alone(t, caller);
+  }
+  alone::announce(t.member);
   bool alone = (properties & kHasInstrumentedCode) == 0 || (properties & kGoesIrrevocable) != 0;
   if (t.is_hybrid) {
     t.stack = t.frame_top = caller.stack_pointer;
@@ -89,7 +115,6 @@ std::uint32_t begin_outermost(Thread& t, std::uint32_t properties, const platfor
   t.operations->begin(t.frame, &t.d, kind, t.stack);
   t.frame.caller.resume = &again;
   t.id = next_id(t);
-  t.levels[0] = {.caller = {}, .part = {}, .undo_mark = 0, .actions_mark = 0, .caught = 0, .cancels = false};
   t.depth = 1;
   if (alone && (properties & kHasUninstrumentedCode) != 0) return kRunUninstrumented;
   return kRunInstrumented | kSaveVariables;
@@ -97,37 +122,56 @@ std::uint32_t begin_outermost(Thread& t, std::uint32_t properties, const platfor
 
 std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::Caller& caller) {
   if (t.attempt != hardware::Attempt::none) return hardware::begin_inside(t, properties);
-  LOAM_CHECK(t.depth < Thread::kLevelsMax, "libitm: transactions are nested more than {} deep", Thread::kLevelsMax);
   const bool instrumented = (properties & kHasInstrumentedCode) != 0;
   if (!instrumented || (properties & kGoesIrrevocable) != 0)
     if (!is_irrevocable(t)) t.operations->become_irrevocable();
   const bool cancels = instrumented && (properties & kHasNoAbort) == 0;
   if (t.d == nullptr && (cancels || (properties & kHasUninstrumentedCode) == 0)) meet_algorithm(t);
-  Level& level = t.levels[t.depth];
-  level.cancels = cancels;
-  level.undo_mark = t.undo.size();
-  level.actions_mark = t.actions_count;
-  level.caught = t.exceptions.caught;
+  ++t.depth;
   if (cancels) {
+    if (t.levels_count == t.levels.capacity())
+      t.levels.reserve_or_die(std::size_t{1} << 20, "log of nested transactions that can be cancelled");
+    Level& level = t.levels.begin()[t.levels_count++];
+    level.depth = t.depth;
+    level.undo_mark = t.undo.size();
+    level.actions_mark = t.actions_end;
+    level.caught = t.exceptions.caught;
     level.caller = caller;
     t.operations = t.in_software;  // reads must find what the part wrote, also after it
     t.operations->begin_part(*t.d, level.part);
     t.notes_private = true;
     if (is_irrevocable(t)) t.notes_all = true;
-    ++t.depth;
     return kRunInstrumented | kSaveVariables;
   }
-  ++t.depth;
   const bool plainly = is_irrevocable(t) && !t.notes_all && (properties & kHasUninstrumentedCode) != 0;
   return plainly || !instrumented ? kRunUninstrumented : kRunInstrumented;
 }
 
-// Closes the innermost level.
+// Closes the innermost level, and what is open in it.
 void leave_level(Thread& t) noexcept {
-  --t.depth;
-  t.notes_private = false;
-  for (unsigned i = 1; i < t.depth; ++i) t.notes_private |= t.levels[i].cancels;
+  t.depth = t.level().depth - 1;
+  t.notes_private = --t.levels_count != 0;
   t.notes_all = t.notes_all && t.notes_private;
+}
+
+// Calls the actions of the transaction that has committed. They may run transactions themselves, whose actions go
+// behind.
+void run_actions(Thread& t) {
+  struct Running {
+    explicit Running(Thread& thread) noexcept : t(thread), first(t.actions_first) { t.actions_first = t.actions_end; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() { t.actions_first = t.actions_end = first; }
+
+    Thread& t;
+    const std::size_t first;
+  };
+  const std::size_t end = t.actions_end;
+  const Running running(t);
+  for (std::size_t i = running.first; i < end; ++i) {
+    const CommitAction action = t.actions.begin()[i];
+    action.call(action.argument);
+  }
 }
 
 void commit_outermost(Thread& t) {
@@ -140,21 +184,16 @@ void commit_outermost(Thread& t) {
   }
   t.depth = 0;
   t.d = nullptr;
-  if (t.is_alone) {
-    t.is_alone = false;
-    alone::leave(t.member);
-  }
+  t.is_alone = false;
+  alone::leave(t.member);
+  t.locals.settle();
   t.undo.clear();
-  const std::size_t count = t.actions_count;
-  if (count == 0) [[likely]]
-    return forget_attempt(t);
-  // Actions may run transactions themselves, which use the log from its start. So copy the actions first.
-  CommitAction actions[64];
-  LOAM_CHECK(count <= std::size(actions), "libitm: {} commit actions in one transaction; at most {} are kept", count,
-             std::size(actions));
-  std::memcpy(actions, t.actions.begin(), count * sizeof(CommitAction));
+  const std::size_t end = t.actions_end;
   forget_attempt(t);
-  for (std::size_t i = 0; i < count; ++i) actions[i].call(actions[i].argument);
+  if (end == t.actions_first) [[likely]]
+    return;
+  t.actions_end = end;
+  run_actions(t);
 }
 
 int cancelled(platform::Caller*, int) { return static_cast<int>(kSkipBody | kRestoreVariables); }
@@ -163,8 +202,9 @@ int cancelled(platform::Caller*, int) { return static_cast<int>(kSkipBody | kRes
 void take_level_back(Thread& t) {
   Level& level = t.level();
   revert_exceptions(t, level.caught);
-  t.undo.take_back(level.undo_mark, level.caller.stack_pointer, false);
-  t.actions_count = level.actions_mark;
+  t.undo.take_back(level.undo_mark, level.caller.stack_pointer, false,
+                   [](auto call, void* argument) { call(argument); });
+  t.actions_end = level.actions_mark;
   t.operations->cancel_part(*t.d, level.part);
   leave_level(t);
 }
@@ -181,8 +221,8 @@ LOAM_DEFINE_ENTRY_THAT_PASSES_ITS_CALLER(_ITM_beginTransaction, loam_itm_begin);
 LOAM_ITM_EXPORTED void _ITM_commitTransaction() {
   Thread& t = running_or_die("_ITM_commitTransaction()");
   if (t.depth == 1) return commit_outermost(t);
-  Level& level = t.level();
-  if (level.cancels) t.operations->end_part(*t.d, level.part);
+  if (!t.is_level()) return void(--t.depth);
+  t.operations->end_part(*t.d, t.level().part);
   leave_level(t);
 }
 
@@ -193,20 +233,15 @@ LOAM_ITM_EXPORTED void _ITM_commitTransactionEH(void* exception) {
   _ITM_commitTransaction();
 }
 
-LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason, const void*) {
+LOAM_ITM_EXPORTED [[noreturn]] void _ITM_abortTransaction(std::uint32_t reason) {
   Thread& t = running_or_die("_ITM_abortTransaction()");
   hardware::leave(t);
   LOAM_CHECK((reason & ~kOuterAbort) == kUserAbort,
              "libitm: _ITM_abortTransaction() with reason {}: there is {}, and {} more", reason, kUserAbort,
              kOuterAbort);
   const bool outermost = (reason & kOuterAbort) != 0;
-  // A level that was begun without a way to cancel it belongs to the level around it.
-  for (;;) {
-    if (t.depth == 1) break;
-    if (!t.level().cancels) {
-      leave_level(t);
-      continue;
-    }
+  // One that was begun without a way to cancel it belongs to the level around it.
+  while (t.levels_count != 0) {
     const platform::Caller caller = t.level().caller;
     take_level_back(t);
     if (outermost) continue;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace loam::itm {
 
@@ -24,12 +25,11 @@ class UndoLog {
     std::byte value[32];
   };
 
-  void reserve() noexcept {
-    log_.reserve(std::size_t{1} << 22, 0, "log of private changes");
-    abandoned_.reserve(std::size_t{1} << 20, 0, "log of abandoned blocks");
-  }
+  void reserve() noexcept { log_.reserve(std::size_t{1} << 22, 0, "log of private changes"); }
 
   std::size_t size() const noexcept { return size_; }
+  // Where the entries of the transaction begin: behind those of one whose undo actions run now.
+  std::size_t first() const noexcept { return first_; }
 
   void note_value(const void* address, std::size_t bytes, bool in_frames) noexcept {
     auto* at = static_cast<const std::byte*>(address);
@@ -48,25 +48,36 @@ class UndoLog {
   void note_block(void* block, void (*free)(void*)) noexcept { add(Entry::Kind::block, block, free); }
   // The block belongs to another owner now, or was freed: an abort need not free it.
   void forget_block(const void* block) noexcept {
-    for (std::size_t i = size_; i > 0; --i) {
+    for (std::size_t i = size_; i > first_; --i) {
       Entry& entry = log_.begin()[i - 1];
       if (entry.kind == Entry::Kind::block && entry.address == block) return void(entry.kind = Entry::Kind::nothing);
     }
   }
 
+  // Undoes the values alone, of the whole attempt. As in GCC's library the program's actions come after them: an action
+  // may run transactions, which must not see a value that is still to be undone.
+  void take_back_values(std::uintptr_t stack) noexcept {
+    for (std::size_t i = size_; i > first_; --i) {
+      Entry& entry = log_.begin()[i - 1];
+      if (entry.kind != Entry::Kind::value) continue;
+      restore(entry, stack);
+      entry.kind = Entry::Kind::nothing;
+    }
+  }
+
   // Undoes the entries after the first `mark` ones. stack: frames below it have ended. whole: the attempt is over;
   // otherwise only a part of it is, and its blocks are kept until the attempt is over, because reads of them may still
-  // be compared.
-  void take_back(std::size_t mark, std::uintptr_t stack, bool whole) {
+  // be compared. act(call, argument): calls an action
+  template <class Act>
+  void take_back(std::size_t mark, std::uintptr_t stack, bool whole, Act act) {
     while (size_ > mark) {
       Entry entry = log_.begin()[--size_];
       switch (entry.kind) {
         case Entry::Kind::value:
-          if (!entry.in_frames || reinterpret_cast<std::uintptr_t>(entry.address) >= stack)  // U1
-            std::memcpy(entry.address, entry.value, entry.bytes);
+          restore(entry, stack);
           break;
         case Entry::Kind::action:
-          entry.call(entry.address);
+          act(entry.call, entry.address);
           break;
         case Entry::Kind::block:
           abandon({entry.address, entry.call});
@@ -78,9 +89,13 @@ class UndoLog {
     if (whole) free_abandoned();
   }
 
+  // Transactions that run from now on are others; call resume() with the result.
+  std::size_t set_aside() noexcept { return std::exchange(first_, size_); }
+  void resume(std::size_t first) noexcept { first_ = first; }
+
   // The attempt has committed.
   void clear() {
-    size_ = 0;
+    size_ = first_;
     if (abandoned_count_ != 0) [[unlikely]]
       free_abandoned();
   }
@@ -91,6 +106,10 @@ class UndoLog {
     void (*free)(void*);
   };
 
+  static void restore(const Entry& entry, std::uintptr_t stack) noexcept {
+    if (!entry.in_frames || reinterpret_cast<std::uintptr_t>(entry.address) >= stack)  // U1
+      std::memcpy(entry.address, entry.value, entry.bytes);
+  }
   Entry& add(Entry::Kind kind, void* address, void (*call)(void*)) noexcept {
     if (size_ == log_.capacity()) [[unlikely]]
       log_.full();
@@ -102,7 +121,7 @@ class UndoLog {
   }
   void abandon(Block block) noexcept {
     if (abandoned_count_ == abandoned_.capacity()) [[unlikely]]
-      abandoned_.full();
+      abandoned_.reserve_or_die(std::size_t{1} << 22, "log of abandoned blocks");
     abandoned_.begin()[abandoned_count_++] = block;
   }
   void free_abandoned() {
@@ -114,7 +133,7 @@ class UndoLog {
 
   tm::Log<Entry> log_;
   tm::Log<Block> abandoned_;
-  std::size_t size_ = 0, abandoned_count_ = 0;
+  std::size_t size_ = 0, first_ = 0, abandoned_count_ = 0;
 };
 
 }  // namespace loam::itm

@@ -1,5 +1,6 @@
 // user: the functions that programs call themselves.
 #include "runtime/base/check.hpp"
+#include "runtime/itm/interface.hpp"
 #include "runtime/itm/thread.hpp"
 
 namespace loam::itm {
@@ -19,8 +20,8 @@ LOAM_ITM_EXPORTED void _ITM_addUserCommitAction(void (*action)(void*), Transacti
       "libitm: _ITM_addUserCommitAction() of transaction {}: actions run when the outermost one commits, which is "
       "{}, _ITM_noTransactionId",
       resuming, kNoTransactionId);
-  if (t.actions_count == t.actions.capacity()) t.actions.full();
-  t.actions.begin()[t.actions_count++] = {action, argument};
+  if (t.actions_end == t.actions.capacity()) t.actions.reserve_or_die(std::size_t{1} << 24, "log of commit actions");
+  t.actions.begin()[t.actions_end++] = {action, argument};
 }
 
 LOAM_ITM_EXPORTED void _ITM_addUserUndoAction(void (*action)(void*), void* argument) {

@@ -138,7 +138,7 @@ class Limbo {
 // One set of readers and the memory they guard. Every member function but the counters is called by registered threads.
 class Domain {
  public:
-  static constexpr unsigned kSlots = 1024;
+  static constexpr unsigned kSlots = 16384;
 
   explicit constexpr Domain(Limits limits = {}) noexcept : limits_(limits), held_bytes_max_(limits.held_bytes_max) {}
   Domain(const Domain&) = delete;

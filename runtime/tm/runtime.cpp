@@ -245,20 +245,28 @@ Statistics statistics() noexcept {
   return copy;
 }
 
-// Counts that their owners add to plainly are read meanwhile: a thread sanitizer would tell of it.
-[[gnu::no_sanitize("thread")]] std::uint64_t commits_so_far() noexcept {
+namespace {
+
+// Its owner adds to the count plainly and it is read meanwhile: a thread sanitizer would tell of it.
+[[gnu::no_sanitize("thread")]] std::uint64_t commits_of(const Descriptor& d) noexcept {
+  return __atomic_load_n(&d.statistics.commits, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+std::uint64_t commits_so_far() noexcept {
   std::uint64_t sum = 0;
-  for (const auto& entry : descriptors)
-    if (const Descriptor* const d = entry.load(std::memory_order_acquire); d != nullptr)  // runtime.B
-      sum += __atomic_load_n(&d->statistics.commits, __ATOMIC_RELAXED);
+  domain.for_each_slot([&sum](unsigned slot) {
+    if (const Descriptor* const d = Descriptor::of_slot(slot)) sum += commits_of(*d);
+  });
   return sum;
 }
 
 Statistics statistics_of_all() noexcept {
   Statistics sum;
-  for (const auto& entry : descriptors) {
-    const Descriptor* const d = entry.load(std::memory_order_acquire);  // runtime.B
-    if (d == nullptr) continue;
+  domain.for_each_slot([&sum](unsigned slot) {
+    const Descriptor* const d = Descriptor::of_slot(slot);
+    if (d == nullptr) return;
     sum.commits += d->statistics.commits;
     for (std::size_t c = 0; c < kAbortCauses; ++c) sum.aborts[c] += d->statistics.aborts[c];
     for (std::size_t b = 0; b < kAbortsBounds.size(); ++b)
@@ -267,7 +275,7 @@ Statistics statistics_of_all() noexcept {
     sum.serialised += d->statistics.serialised;
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;
-  }
+  });
   sum.attempts = sum.commits + sum.aborts_total();
   return sum;
 }

@@ -27,7 +27,7 @@
 // Speed     A transaction is a handle of four words. A body that is too large for GCC to inline should take it by value
 //           (auto tx): a copy stays in registers; a reference is loaded again at every access.
 // When not  Long critical sections that nearly always conflict: a lock waits more cheaply. I/O.
-// Threads   Any thread may run transactions, at any time before its exit; up to 1024 at once.
+// Threads   Any thread may run transactions, at any time before its exit; up to 16384 at once.
 #pragma once
 
 #include "runtime/tm/algorithms/etl_wb.hpp"

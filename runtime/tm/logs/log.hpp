@@ -28,6 +28,13 @@ class Log {
     what_ = what;
   }
 
+  // For a log that few threads need: call it when the log has no room. It reserves the addresses, or ends the program if
+  // they are used up.
+  void reserve_or_die(std::size_t capacity, const char* what) noexcept {
+    if (capacity_ != 0) full();
+    reserve(capacity, 0, what);
+  }
+
   Entry* begin() const noexcept { return begin_; }
   Entry* end() const noexcept { return end_; }
   std::size_t capacity() const noexcept { return capacity_; }

@@ -50,6 +50,36 @@ TEST(T2, TheTextOfAStandardExceptionIsThere) {
   }
 }
 
+// What an attempt has caught and handled is over: a cancel later drops no exception that is handled around the transaction.
+[[gnu::noinline]] void throws_inside_and_cancels() {
+  __transaction_atomic {
+    try {
+      ++left_counter.value;
+      throws_a_number(3);
+    } catch (...) {
+      ++left_counter.value;
+    }
+    right_counter.value = 1;
+    if (right_counter.value == 1) __transaction_cancel;
+  }
+}
+
+TEST(T3, ACancelAfterAnEndedCatchKeepsTheExceptionAroundIt) {
+  left_counter.value = right_counter.value = 0;
+  for (int i = 0; i < 20; ++i) {
+    try {
+      throw 1.5;
+    } catch (double& number) {
+      throws_inside_and_cancels();
+      EXPECT_NE(std::current_exception(), nullptr);
+      EXPECT_EQ(number, 1.5);
+    }
+    EXPECT_EQ(std::current_exception(), nullptr);
+    EXPECT_EQ(std::uncaught_exceptions(), 0);
+  }
+  EXPECT_EQ(left_counter.value, 0);
+}
+
 TEST(T3, AnAttemptThatThrewAndCannotCommitRunsAgain) {
   left_counter.value = right_counter.value = 0;
   std::atomic<long> caught{0};
