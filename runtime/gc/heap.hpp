@@ -7,7 +7,8 @@
 //   H1 old in use + nursery in use <= half: a collection always has room for what lives.
 //                  If a minor collection leaves room for less than half of a nursery, logs return the memory that
 //                  contains no entry. If that is not enough, a full collection follows. If that leaves too little for
-//                  what was asked, OutOfMemory is thrown.
+//                  what was asked, and so does another one that removes duplicates from logs, OutOfMemory is thrown.
+//                  The thread takes its memory before other threads run again (request.hpp).
 //   Locks          mutex_ guards all of it while threads run. A collection holds it too, and needs no other lock,
 //                  because all other threads are stopped.
 #pragma once
@@ -15,6 +16,7 @@
 #include "runtime/gc/large.hpp"
 #include "runtime/gc/mutator.hpp"
 #include "runtime/gc/os_vector.hpp"
+#include "runtime/gc/request.hpp"
 #include "runtime/gc/settings.hpp"
 #include "runtime/gc/world.hpp"
 
@@ -84,25 +86,35 @@ class Heap {
   }
   void give_back_logs() noexcept;
   bool fits(std::size_t more) const noexcept {
+    if (more > settings_.memory_bytes) return false;
     if (settings_.backend != nullptr) return fits_elsewhere(more);
     return old_used() + nursery_used() + buffer_bytes_ <= half_bytes(more);
   }
 
   // Of a backend (backend.cpp).
-  void collect_elsewhere(bool last);
+  bool collect_elsewhere(Request* request);
   void keep_strong();
   void drop_dead();
   bool fits_elsewhere(std::size_t more) const noexcept;
   void limit_elsewhere() noexcept;
 
-  bool refill(Mutator& mutator, std::size_t bytes);
+  // These collect if they must, and throw OutOfMemory.
+  void refill(Mutator& mutator, std::size_t bytes);
   Object* allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
-  void collect(Mutator& mutator, bool full, bool last = false);
+  void obtain(Mutator& mutator, Request& request, bool full);
   [[noreturn]] void refuse(std::size_t bytes);
+
+  bool take_buffer(Mutator& mutator, std::size_t bytes) noexcept;
+  // returns false if another thread has collected meanwhile instead. After a collection of its own the request is taken
+  // or refused
+  bool collect(Mutator& mutator, bool full, Request* request = nullptr);
+  void collect_fully(bool last);
+  OutOfMemory refusal(const Request::Needs& needs) const noexcept;
   void add_global(GlobalBase& global);
   void remove_global(GlobalBase& global);
 
   Settings settings_;
+  const bool nursery_follows_;  // the memory: its size was not set
   std::size_t buffer_bytes_;
   World world_;
   std::mutex mutex_;

@@ -40,24 +40,32 @@ void Mutator::give_up_buffer() noexcept {
 Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) {
   safepoint();
   if (heap_.settings_.backend != nullptr) return allocate_elsewhere(bytes, descriptor);
-  if (bytes >= kLargeBytes) return heap_.allocate_large(*this, bytes, descriptor);
+  if (bytes >= kLargeBytes) {
+    Object* const object = heap_.allocate_large(*this, bytes, descriptor);
+    // It is born old, and init() has no barrier.
+    if (has_references(descriptor)) remember(object);
+    return object;
+  }
   const unsigned every = heap_.settings_.collect_every;
   if (every != 0 && until_collection_-- == 0) {
     until_collection_ = every - 1;
     heap_.collect(*this, false);
   }
-  constexpr unsigned kTries = 4;
-  for (unsigned tries = 0; !heap_.refill(*this, bytes); ++tries) {
-    if (tries == kTries) heap_.refuse(bytes);
-    heap_.collect(*this, tries != 0, tries > 1);
-  }
+  heap_.refill(*this, bytes);
   return allocate_bytes(bytes, descriptor);
+}
+
+void Mutator::refuse_array(std::size_t length, std::size_t element_bytes) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(length, element_bytes, &bytes)) bytes = ~std::size_t{0};
+  heap_.refuse(bytes);
 }
 
 Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
   safepoint();
   LOAM_CHECK(heap_.settings_.backend == nullptr, "a finalizable object: a backend finalizes nothing");
   Object* const object = heap_.allocate_large(*this, bytes, descriptor);
+  if (has_references(descriptor)) remember(object);
   const std::lock_guard lock(heap_.mutex_);
   heap_.finalizable_.push({object, finalize});
   return object;

@@ -2,12 +2,14 @@
 //   Fast paths: allocate (a bump in a buffer of zeroed nursery), the write barrier (two compares), a safepoint (a load).
 //   Invariants
 //   M1 [next_, limit_) is zero.   M2 while its thread is safe, nobody but the collector touches a Mutator.
-//   M3 an old object that refers to a young one has its remembered bit and is in the list of one Mutator.
+//   M3 an old object that refers to a young one has its remembered bit and is in the list of one Mutator. So is a large
+//      object with references until the first collection after its birth: init() may store young ones into it.
 #pragma once
 
 #include "runtime/gc/object.hpp"
 #include "runtime/gc/os_vector.hpp"
 #include "runtime/gc/roots.hpp"
+#include "runtime/gc/settings.hpp"
 #include "runtime/gc/world.hpp"
 
 #include <algorithm>
@@ -57,7 +59,10 @@ class Mutator {
   }
   template <class A>
   A* allocate_array(std::size_t length) {
-    const std::size_t bytes = (sizeof(Array) + length * sizeof(typename A::Field) + 7) & ~std::size_t{7};
+    constexpr std::size_t kElementBytes = sizeof(typename A::Field);
+    if (length > (kMemoryMost - sizeof(Array)) / kElementBytes) [[unlikely]]
+      refuse_array(length, kElementBytes);
+    const std::size_t bytes = (sizeof(Array) + length * kElementBytes + 7) & ~std::size_t{7};
     auto* const array = static_cast<A*>(allocate_bytes(bytes, kDescriptorOf<A>));
     array->set_length(length);
     return array;
@@ -153,6 +158,7 @@ class Mutator {
   friend class Verifier;
   friend class TransactionNursery;
 
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_array(std::size_t length, std::size_t element_bytes);
   [[gnu::noinline]] Object* allocate_slow(std::size_t bytes, const Descriptor& descriptor);
   Object* allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*));
   Object* allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor);

@@ -70,7 +70,7 @@ class Ref {
   using Target = T;
 
   std::atomic_ref<Object*> slot() const noexcept { return std::atomic_ref<Object*>(raw_); }
-  // Of an object that no other thread can reach yet, and that is young: no barrier.
+  // Of a new object that no other thread can reach yet, before its thread's next allocation: no barrier.
   void init(T* target) noexcept { raw_ = target; }
 
  private:
@@ -149,6 +149,10 @@ inline std::size_t bytes_of(const Object& object) noexcept {
   std::size_t bytes = descriptor.bytes;
   if (descriptor.element_bytes != 0) bytes += descriptor.element_bytes * static_cast<const Array&>(object).length();
   return (bytes + 7) & ~std::size_t{7};
+}
+
+inline bool has_references(const Descriptor& descriptor) noexcept {
+  return descriptor.shape == Shape::references || (descriptor.shape == Shape::fields && descriptor.references != 0);
 }
 
 // Calls visit(Object*& slot) for each strong reference of an object, while the world is stopped or nobody else has it.

@@ -60,7 +60,7 @@ void Verifier::check_object(Object& object, bool before) {
     const bool young = at >= heap_.nursery_start_ && at < heap_.nursery_top_;
     LOAM_CHECK(!young || object.has(Object::kRemembered),
                "M3: the old object at {} refers to the young one at {} and is "
-               "not remembered",
+               "not remembered (stored by init() into an object that is not new)",
                &object, slot);
   });
 }
