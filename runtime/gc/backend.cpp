@@ -17,11 +17,7 @@ constexpr std::size_t kLogsMayGrow = 8;
 Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor) {
   const Backend& backend = *heap_.settings_.backend;
   const bool references = descriptor.shape != Shape::values && descriptor.shape != Shape::chunk;
-  const unsigned every = heap_.settings_.collect_every;
-  if (every != 0 && until_collection_-- == 0) {
-    until_collection_ = every - 1;
-    heap_.collect(*this, true);
-  }
+  collect_for_tests();
   Object* object = nullptr;
   RequestBy request({bytes, bytes, 0}, [&] {
     object = static_cast<Object*>(backend.allocate(bytes, references));

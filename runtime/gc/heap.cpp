@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace loam::gc {
 namespace {
@@ -172,6 +173,23 @@ Object* Heap::allocate_large(Mutator& mutator, std::size_t bytes, const Descript
   return object;
 }
 
+// An object of the nursery, outside of the buffers of threads.
+Object* Heap::allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
+  std::byte* start = nullptr;
+  RequestBy request({bytes, bytes, 0}, [&] {
+    if (static_cast<std::size_t>(nursery_end_ - nursery_top_) < bytes) return false;
+    start = std::exchange(nursery_top_, nursery_top_ + bytes);
+    statistics_.allocated_bytes += bytes;
+    return true;
+  });
+  obtain(mutator, request, false);
+  std::memset(start, 0, bytes);
+  auto* const object = reinterpret_cast<Object*>(start);
+  // relaxed: nobody else has it.
+  object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
+  return object;
+}
+
 void Heap::charge_logs(Mutator& mutator, std::size_t bytes) {
   RequestBy request({bytes, buffer_bytes_, bytes}, [&] {
     if (settings_.charge_logs && !fits(bytes)) return false;
@@ -244,8 +262,12 @@ void Heap::run_finalizers(Mutator& mutator) {
     Finalizable next;
     {
       const std::lock_guard lock(mutex_);
-      if (dead_.empty()) return;
-      next = dead_.pop();
+      if (finalized_ == dead_.size()) {
+        finalized_ = 0;
+        dead_.clear();
+        return;
+      }
+      next = dead_[finalized_++];
       ++statistics_.finalized;
     }
     Local<Object> object(mutator, next.object);

@@ -25,12 +25,6 @@
 
 namespace loam::gc {
 
-// What is to be finalized once it is dead.
-struct Finalizable {
-  Object* object;
-  void (*finalize)(Object*);
-};
-
 class Heap {
  public:
   explicit Heap(const Settings& settings = {});
@@ -41,7 +35,8 @@ class Heap {
   const Settings& settings() const noexcept { return settings_; }
   World& world() noexcept { return world_; }
 
-  // Calls the finalizers of what died; of each object once. Not inside of a transaction.
+  // Calls the finalizers of what died; of each object once. Those of a thread's objects that died together run in the
+  // order in which they were made. Not inside of a transaction.
   void run_finalizers(Mutator& mutator);
 
   // Memory for logs outside of the heap. May collect; throws OutOfMemory.
@@ -101,6 +96,7 @@ class Heap {
   // These collect if they must, and throw OutOfMemory.
   void refill(Mutator& mutator, std::size_t bytes);
   Object* allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
+  Object* allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
   void obtain(Mutator& mutator, Request& request, bool full);
   [[noreturn]] void refuse(std::size_t bytes);
 
@@ -125,6 +121,8 @@ class Heap {
   std::size_t log_bytes_ = 0;
   GlobalBase* globals_ = nullptr;
   OsVector<Finalizable> finalizable_, dead_;
+  std::size_t old_finalizable_ = 0;    // of finalizable_: those that were there at the last collection
+  std::size_t finalized_ = 0;          // of dead_: those whose finalizers have been called
   OsVector<Mutator::Piece> returned_;  // of the nursery, from transactions that aborted
   Statistics statistics_;
 };

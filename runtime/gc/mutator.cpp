@@ -23,6 +23,8 @@ Mutator::~Mutator() {
   {
     const std::lock_guard lock(heap_.mutex_);
     give_up_buffer();
+    for (const Finalizable& young : finalizable_) heap_.finalizable_.push(young);
+    finalizable_.clear();
   }
   // Its list of remembered objects ends with it. After this collection no object is young, so the list is not needed.
   if (!remembered_.empty()) heap_.collect(*this, false);
@@ -46,13 +48,17 @@ Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) 
     if (has_references(descriptor)) remember(object);
     return object;
   }
-  const unsigned every = heap_.settings_.collect_every;
-  if (every != 0 && until_collection_-- == 0) {
-    until_collection_ = every - 1;
-    heap_.collect(*this, false);
-  }
+  collect_for_tests();
   heap_.refill(*this, bytes);
   return allocate_bytes(bytes, descriptor);
+}
+
+// At every n-th allocation (Settings::collect_every).
+void Mutator::collect_for_tests() {
+  const unsigned every = heap_.settings_.collect_every;
+  if (every == 0 || until_collection_-- != 0) return;
+  until_collection_ = every - 1;
+  heap_.collect(*this, heap_.settings_.backend != nullptr);
 }
 
 void Mutator::refuse_array(std::size_t length, std::size_t element_bytes) {
@@ -61,13 +67,17 @@ void Mutator::refuse_array(std::size_t length, std::size_t element_bytes) {
   heap_.refuse(bytes);
 }
 
-Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
+Object* Mutator::allocate_to_stay(std::size_t bytes, const Descriptor& descriptor) {
+  if (!keeps_buffers_ || bytes >= kLargeBytes) return allocate_bytes(bytes, descriptor);
   safepoint();
+  collect_for_tests();
+  return heap_.allocate_apart(*this, bytes, descriptor);
+}
+
+Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
   LOAM_CHECK(heap_.settings_.backend == nullptr, "a finalizable object: a backend finalizes nothing");
-  Object* const object = heap_.allocate_large(*this, bytes, descriptor);
-  if (has_references(descriptor)) remember(object);
-  const std::lock_guard lock(heap_.mutex_);
-  heap_.finalizable_.push({object, finalize});
+  Object* const object = allocate_to_stay(bytes, descriptor);
+  finalizable_.push({object, finalize});
   return object;
 }
 
@@ -78,7 +88,7 @@ WeakReference* Mutator::allocate_weak(const LocalBase& target) {
 }
 
 Object* Mutator::allocate_chunk(std::size_t bytes, const Descriptor& descriptor) {
-  Object* const chunk = allocate_bytes(bytes, descriptor);
+  Object* const chunk = allocate_to_stay(bytes, descriptor);
   const std::lock_guard lock(heap_.mutex_);
   heap_.statistics_.allocated_chunk_bytes += bytes;
   return chunk;

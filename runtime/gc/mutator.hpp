@@ -22,6 +22,12 @@ class Heap;
 class Collector;
 struct Backend;
 
+// What is to be finalized once it is dead.
+struct Finalizable {
+  Object* object;
+  void (*finalize)(Object*);
+};
+
 // The functions of a thread's transactions that the collector calls. All are called while the world is stopped.
 class LogVisitor {
  public:
@@ -68,8 +74,8 @@ class Mutator {
     return array;
   }
   WeakReference* allocate_weak(const LocalBase& target);
-  // finalize(object) is called by Heap::run_finalizers() once the object is dead; it lives until then. It lies among the
-  // large objects: whatever happens to a transaction that makes it, its finalizer runs.
+  // finalize(object) is called by Heap::run_finalizers() once the object is dead; it lives until then. Whatever happens
+  // to a transaction that makes it, its finalizer runs.
   template <class T>
   T* allocate_finalizable(void (*finalize)(Object*)) {
     return static_cast<T*>(allocate_finalizable(sizeof(T), kDescriptorOf<T>, finalize));
@@ -150,6 +156,7 @@ class Mutator {
     std::size_t buffers;  // kept since the outermost mark
     std::byte* next;
     std::uint64_t collections;
+    std::size_t finalizable;  // made since the last collection
   };
 
  private:
@@ -162,6 +169,9 @@ class Mutator {
   [[gnu::noinline]] Object* allocate_slow(std::size_t bytes, const Descriptor& descriptor);
   Object* allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*));
   Object* allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor);
+  // An object that the abort of an attempt does not give back.
+  Object* allocate_to_stay(std::size_t bytes, const Descriptor& descriptor);
+  void collect_for_tests();
   [[gnu::noinline]] void remember(Object* holder);
   [[gnu::noinline]] void wait_at_safepoint();
   void give_up_buffer() noexcept;
@@ -175,6 +185,7 @@ class Mutator {
   LogVisitor* logs_ = nullptr;
   std::byte* buffer_ = nullptr;  // start of the current one
   OsVector<Object*> remembered_;
+  OsVector<Finalizable> finalizable_;  // made since the last collection
   bool keeps_buffers_ = false;
   OsVector<Piece> kept_buffers_;  // full ones, while a mark is set
   unsigned until_collection_ = 0;

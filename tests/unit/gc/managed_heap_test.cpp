@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -87,6 +88,35 @@ TEST(ManagedHeap, LargeObjectsDoNotMoveAndAreSwept) {
   large = nullptr;
   mutator.collect();
   EXPECT_LT(heap.live_bytes() + 3000 * sizeof(void*), live + 1);
+}
+
+// Each pattern of dead and live ones, so that the one that takes the place of a dead one is dead or live.
+TEST(ManagedHeap, LargeObjectsBehindDeadOnesAreSweptOrKept) {
+  constexpr unsigned kObjects = 4;
+  for (unsigned live = 0; live < 1U << kObjects; ++live) {
+    Heap heap({.memory_bytes = std::size_t{2} << 20, .nursery_bytes = std::size_t{64} << 10});
+    Mutator mutator(heap);
+    Local<gc::RefArray<Cell>> a(mutator), b(mutator), c(mutator), d(mutator);
+    Local<gc::RefArray<Cell>>* const all[kObjects] = {&a, &b, &c, &d};
+    for (unsigned i = 0; i < kObjects; ++i) {
+      *all[i] = mutator.allocate_array<gc::RefArray<Cell>>(3000);
+      mutator.store(all[i]->get(), (*all[i])->at<gc::Ref<Cell>>(2999), make_list(mutator, i, 2));
+    }
+    for (unsigned i = 0; i < kObjects; ++i)
+      if ((live >> i & 1) == 0) *all[i] = nullptr;
+    for (unsigned round = 0; round < 3; ++round) {
+      mutator.collect();
+      churn(mutator, 1);
+      unsigned count = 0;
+      for (unsigned i = 0; i < kObjects; ++i) {
+        if (!*all[i]) continue;
+        ++count;
+        auto* const last = static_cast<Cell*>((*all[i])->at<gc::Ref<Cell>>(2999).slot().load());
+        EXPECT_EQ(numbers_of(mutator, last), counted(i, 2));
+      }
+      EXPECT_EQ(heap.live_bytes() / (std::size_t{3000} * sizeof(void*)), count) << "live: " << live;
+    }
+  }
 }
 
 TEST(ManagedHeap, CyclesAndSharedObjectsAreCopiedOnce) {
@@ -202,6 +232,29 @@ TEST(ManagedHeap, GlobalsAreRootsUntilTheyEnd) {
   }
   mutator.collect();
   EXPECT_EQ(heap.live_bytes(), 0u);
+}
+
+TEST(ManagedHeap, GlobalsEndInAnyOrder) {
+  for (unsigned order = 0; order < 27; ++order) {
+    const unsigned ends[3] = {order % 3, order / 3 % 3, order / 9};
+    if (ends[0] == ends[1] || ends[1] == ends[2] || ends[0] == ends[2]) continue;
+    Heap heap(small_heap());
+    Mutator mutator(heap);
+    std::optional<Global<Cell>> globals[3];
+    for (unsigned i = 0; i < 3; ++i) {
+      globals[i].emplace(heap);
+      globals[i]->set(make_cell(mutator, i));
+    }
+    for (unsigned ended = 0; ended < 3; ++ended) {
+      globals[ends[ended]].reset();
+      mutator.collect();
+      EXPECT_EQ(heap.live_bytes(), (2 - ended) * sizeof(Cell)) << order;
+      for (unsigned i = 0; i < 3; ++i)
+        if (globals[i]) {
+          EXPECT_EQ(globals[i]->get()->number.slot().load(), i);
+        }
+    }
+  }
 }
 
 TEST(ManagedHeap, PausesAndTheWayToThemAreCounted) {

@@ -94,6 +94,45 @@ TEST(TransactionNursery, ACommitKeepsAndAnInnerAbortGivesBackItsOwn) {
   EXPECT_EQ(numbers_of(mutator, root.get()), counted(0, 2));
 }
 
+// The inner part fills the buffer in which the outer one began, and more. Memory of neither may be lost, and no other
+// memory may be zeroed: that of an older object in the same buffer, and that of a thread between the two buffers.
+TEST(TransactionNursery, AnInnerAndThenAnOuterAbortGiveBackEachItsOwn) {
+  for (const bool opaque : {true, false}) {
+    Heap heap(roomy());
+    Transactions all(heap, nursery(opaque));
+    Mutator mutator(heap), neighbour(heap);
+    Transaction tx(all, mutator);
+    Local<Cell> before(mutator, make_list(mutator, 1, 3));
+    Local<Cell> between(neighbour);
+    for (unsigned round = 0; round < 3; ++round) {
+      EXPECT_THROW(atomically(tx,
+                              [&](Transaction& t) {
+                                for (int i = 0; i < 5; ++i) t.create<Cell>()->number.init(7);
+                                for (unsigned inner_round = 0; inner_round < 2; ++inner_round) {
+                                  Local<Cell> outer(mutator, t.create<Cell>());
+                                  outer->number.init(41);
+                                  EXPECT_THROW(atomically(t,
+                                                          [&](Transaction& inner) {
+                                                            for (int i = 0; i < 120; ++i) inner.create<Cell>();
+                                                            between = make_list(neighbour, 50, 60);
+                                                            for (int i = 0; i < 120; ++i) inner.create<Cell>();
+                                                            throw NoMore();
+                                                          }),
+                                               NoMore);
+                                  for (int i = 0; i < 150; ++i) t.create<Cell>()->number.init(9);
+                                  EXPECT_EQ(outer->number.slot().load(), 41u);
+                                }
+                                throw NoMore();
+                              }),
+                   NoMore);
+      EXPECT_EQ(numbers_of(mutator, before.get()), counted(1, 3));
+      EXPECT_EQ(numbers_of(neighbour, between.get()), counted(50, 60));
+    }
+    EXPECT_EQ(heap.collections(), 0u);
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(mutator.allocate<Cell>()->number.slot().load(), 0u) << "M1";
+  }
+}
+
 // What an attempt made may have been filled without undo entries. Outside of the nursery it is remembered until it is swept.
 TEST(TransactionNursery, WhatLiesOutsideForgetsWhatIsGivenBack) {
   using Cells = gc::RefArray<Cell>;
