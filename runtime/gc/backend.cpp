@@ -36,7 +36,7 @@ Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descrip
   return object;
 }
 
-bool Heap::collect_elsewhere(Request* request) {
+bool Heap::collect_elsewhere(Mutator& mutator, Request* request) {
   const Backend& backend = *settings_.backend;
   const Marking marking{this, [](void* heap) { static_cast<Heap*>(heap)->keep_strong(); },
                         [](void* heap) { static_cast<Heap*>(heap)->drop_dead(); }};
@@ -45,7 +45,7 @@ bool Heap::collect_elsewhere(Request* request) {
     return true;
   }
   std::uint64_t way_ns = 0;
-  if (!world_.stop(way_ns)) return false;
+  if (!world_.stop(mutator, way_ns)) return false;
   statistics_.time_to_safepoint.add(way_ns);
   {
     const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ bool Heap::collect_elsewhere(Request* request) {
     };
     if (!collect_all(false) && !collect_all(true)) request->refusal.emplace(refusal(request->needs()));
   }
-  world_.resume();
+  world_.resume(mutator);
   return true;
 }
 

@@ -105,15 +105,17 @@ Object* Collector::surviving(Object* object) const noexcept {
 }
 
 void Collector::visit_roots() {
-  // Clears all bits first, so that no copy has one.
-  for (Mutator* const mutator : heap_.world_.mutators())
-    for (Object* const object : mutator->remembered_)
-      object->word().fetch_and(~Object::kRemembered, std::memory_order_relaxed);
   for (Mutator* const mutator : heap_.world_.mutators()) {
-    if (!full_)
-      for (Object* const object : mutator->remembered_)
-        for_each_reference(*object, [&](Object*& slot) { visit(slot); });
+    for (Object* const object : mutator->remembered_) heap_.remembered_.push(object);
     mutator->remembered_.clear();
+  }
+  // Clears all bits first, so that no copy has one.
+  for (Object* const object : heap_.remembered_)
+    object->word().fetch_and(~Object::kRemembered, std::memory_order_relaxed);
+  if (!full_)
+    for (Object* const object : heap_.remembered_) for_each_reference(*object, [&](Object*& slot) { visit(slot); });
+  heap_.remembered_.clear();
+  for (Mutator* const mutator : heap_.world_.mutators()) {
     for (LocalBase* local = mutator->newest_local_; local != nullptr; local = local->previous()) visit(local->slot());
     if (mutator->logs() != nullptr) mutator->logs()->visit_strong(*this);
   }

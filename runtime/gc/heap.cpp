@@ -4,6 +4,7 @@
 #include "runtime/base/format.hpp"
 #include "runtime/gc/backend.hpp"
 #include "runtime/gc/collector.hpp"
+#include "runtime/gc/fork.hpp"
 #include "runtime/gc/verifier.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/pages.hpp"
@@ -71,12 +72,14 @@ Heap::Heap(const Settings& settings) : settings_(settings), nursery_follows_(set
   other_.start = other_.top = old_.start + half;
   if (settings_.backend != nullptr) settings_.backend->open(settings_.memory_bytes);
   cut_nursery();
+  forks::add(*this);
 }
 
 Heap::~Heap() {
   LOAM_CHECK(world_.mutators().empty(), "a heap ends after its threads' Mutators; {} are left",
              world_.mutators().size());
   LOAM_CHECK(globals_ == nullptr, "a heap ends after its Globals");
+  forks::remove(*this);
   platform::unmap(nursery_start_, span_bytes_);
 }
 
@@ -209,9 +212,9 @@ void Heap::discharge_logs(std::size_t bytes) noexcept {
 }
 
 bool Heap::collect(Mutator& mutator, bool full, Request* request) {
-  if (settings_.backend != nullptr) return collect_elsewhere(request);
+  if (settings_.backend != nullptr) return collect_elsewhere(mutator, request);
   std::uint64_t way_ns = 0;
-  if (!world_.stop(way_ns)) return false;
+  if (!world_.stop(mutator, way_ns)) return false;
   const std::uint64_t began_ns = platform::monotonic_ns(), cpu_ns = platform::thread_cpu_ns();
   statistics_.time_to_safepoint.add(way_ns);
   {
@@ -234,8 +237,7 @@ bool Heap::collect(Mutator& mutator, bool full, Request* request) {
   }
   statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
   statistics_.pauses.add(platform::monotonic_ns() - began_ns);
-  (void)mutator;
-  world_.resume();
+  world_.resume(mutator);
   return true;
 }
 
@@ -284,11 +286,18 @@ Statistics Heap::statistics() {
 
 void Heap::verify(Mutator& mutator) {
   std::uint64_t way_ns = 0;
-  while (!world_.stop(way_ns)) {
+  while (!world_.stop(mutator, way_ns)) {
   }
   Verifier(*this).before_collection();
-  (void)mutator;
-  world_.resume();
+  world_.resume(mutator);
+}
+
+void Heap::take_over(Mutator& mutator) noexcept {
+  mutator.give_up_buffer();
+  for (Object* const object : mutator.remembered_) remembered_.push(object);
+  mutator.remembered_.clear();
+  for (const Finalizable& young : mutator.finalizable_) finalizable_.push(young);
+  mutator.finalizable_.clear();
 }
 
 void Heap::add_global(GlobalBase& global) {

@@ -63,6 +63,7 @@ class Heap {
   friend class Verifier;
   friend class GlobalBase;
   friend class TransactionNursery;
+  friend class Forks;
 
   struct Half {
     std::byte* start = nullptr;
@@ -87,7 +88,7 @@ class Heap {
   }
 
   // Of a backend (backend.cpp).
-  bool collect_elsewhere(Request* request);
+  bool collect_elsewhere(Mutator& mutator, Request* request);
   void keep_strong();
   void drop_dead();
   bool fits_elsewhere(std::size_t more) const noexcept;
@@ -106,6 +107,10 @@ class Heap {
   bool collect(Mutator& mutator, bool full, Request* request = nullptr);
   void collect_fully(bool last);
   OutOfMemory refusal(const Request::Needs& needs) const noexcept;
+  // What a Mutator knows alone, when it ends. With the mutex.
+  void take_over(Mutator& mutator) noexcept;
+  void forget_other_threads();  // fork.cpp
+  void undo_forgotten();
   void add_global(GlobalBase& global);
   void remove_global(GlobalBase& global);
 
@@ -123,6 +128,9 @@ class Heap {
   OsVector<Finalizable> finalizable_, dead_;
   std::size_t old_finalizable_ = 0;    // of finalizable_: those that were there at the last collection
   std::size_t finalized_ = 0;          // of dead_: those whose finalizers have been called
+  OsVector<Object*> remembered_;       // of threads that have ended
+  OsVector<LogVisitor*> forgotten_;    // in the child of a fork: of threads that are not there
+  Heap* next_heap_ = nullptr;          // in the list of all heaps
   OsVector<Mutator::Piece> returned_;  // of the nursery, from transactions that aborted
   Statistics statistics_;
 };

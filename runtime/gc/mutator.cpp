@@ -22,12 +22,8 @@ Mutator::~Mutator() {
   LOAM_CHECK(logs_ == nullptr, "a Mutator ends after its thread's transactions");
   {
     const std::lock_guard lock(heap_.mutex_);
-    give_up_buffer();
-    for (const Finalizable& young : finalizable_) heap_.finalizable_.push(young);
-    finalizable_.clear();
+    heap_.take_over(*this);
   }
-  // Its list of remembered objects ends with it. After this collection no object is young, so the list is not needed.
-  if (!remembered_.empty()) heap_.collect(*this, false);
   world_.detach(*this);
   if (heap_.settings_.backend != nullptr) heap_.settings_.backend->detach();
 }
@@ -40,6 +36,7 @@ void Mutator::give_up_buffer() noexcept {
 }
 
 Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) {
+  LOAM_CHECK(leader_->natives_ == 0, "an allocation inside of a Mutator::Native, while another thread may collect");
   safepoint();
   if (heap_.settings_.backend != nullptr) return allocate_elsewhere(bytes, descriptor);
   if (bytes >= kLargeBytes) {
@@ -103,6 +100,6 @@ void Mutator::remember(Object* holder) {
     remembered_.push(holder);
 }
 
-void Mutator::wait_at_safepoint() { world_.wait_at_safepoint(); }
+void Mutator::wait_at_safepoint() { world_.wait_at_safepoint(*this); }
 
 }  // namespace loam::gc

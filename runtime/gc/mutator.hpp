@@ -1,4 +1,5 @@
-// Mutator: a thread's own part of a heap. Made in the thread that uses it; ends before the thread does.
+// Mutator: a thread's own part of a heap. Made in the thread that uses it; ends there, before the thread does. A thread
+// may have several, of one heap or of several heaps.
 //   Fast paths: allocate (a bump in a buffer of zeroed nursery), the write barrier (two compares), a safepoint (a load).
 //   Invariants
 //   M1 [next_, limit_) is zero.   M2 while its thread is safe, nobody but the collector touches a Mutator.
@@ -45,6 +46,8 @@ class LogVisitor {
   // still charged to the heap
   virtual std::size_t give_back() noexcept = 0;
   virtual void verify() const = 0;
+  // In the child of a fork, which has not the thread: undoes its transaction, and frees its logs.
+  virtual void forget() noexcept = 0;
 
  protected:
   ~LogVisitor() = default;
@@ -104,16 +107,17 @@ class Mutator {
     if (world_.is_stop_requested()) [[unlikely]]
       wait_at_safepoint();
   }
-  // Put it around code that may block: the world can be stopped meanwhile, so this code must not access objects.
+  // Put it around code that may block: the world can be stopped meanwhile, so this code must not access objects, also
+  // not by another Mutator of this thread for the same heap. One may be inside of another.
   class Native {
    public:
-    explicit Native(Mutator& mutator) : world_(mutator.world_) { world_.enter_native(); }
-    ~Native() { world_.leave_native(); }
+    explicit Native(Mutator& mutator) : mutator_(mutator) { mutator.world_.enter_native(mutator); }
+    ~Native() { mutator_.world_.leave_native(mutator_); }
     Native(const Native&) = delete;
     Native& operator=(const Native&) = delete;
 
    private:
-    World& world_;
+    Mutator& mutator_;
   };
 
   // Reads and writes without synchronisation of their own: for what one thread has, or a lock guards.
@@ -132,6 +136,22 @@ class Mutator {
   template <class T, class C, class V>
   void write(const Local<T>& object, Value<V> C::* member, std::type_identity_t<V> value) noexcept {
     (object.get()->*member).slot().store(value, std::memory_order_relaxed);
+  }
+  template <class R>
+  R* read_at(const Local<RefArray<R>>& array, std::size_t index) const noexcept {
+    return static_cast<R*>(array->at(index).slot().load(std::memory_order_relaxed));
+  }
+  template <class V>
+  V read_at(const Local<ValueArray<V>>& array, std::size_t index) const noexcept {
+    return array->at(index).slot().load(std::memory_order_relaxed);
+  }
+  template <class R>
+  void write_at(const Local<RefArray<R>>& array, std::size_t index, std::type_identity_t<R>* value) {
+    store(array.get(), array->at(index), value);
+  }
+  template <class V>
+  void write_at(const Local<ValueArray<V>>& array, std::size_t index, std::type_identity_t<V> value) noexcept {
+    array->at(index).slot().store(value, std::memory_order_relaxed);
   }
   template <class R>
   void store(Object* holder, Ref<R>& field, R* value) {
@@ -164,6 +184,7 @@ class Mutator {
   friend class Collector;
   friend class Verifier;
   friend class TransactionNursery;
+  friend class World;
 
   [[noreturn, gnu::noinline, gnu::cold]] void refuse_array(std::size_t length, std::size_t element_bytes);
   [[gnu::noinline]] Object* allocate_slow(std::size_t bytes, const Descriptor& descriptor);
@@ -190,6 +211,9 @@ class Mutator {
   OsVector<Piece> kept_buffers_;  // full ones, while a mark is set
   unsigned until_collection_ = 0;
   std::size_t bytes_elsewhere_ = 0;  // of a backend, which hands out no buffers
+  // See World.
+  Mutator *leader_ = nullptr, *next_of_thread_ = nullptr;
+  unsigned natives_ = 0;  // of a leader: native regions in which its thread is, one inside of the other
 };
 
 template <class T>

@@ -16,6 +16,8 @@
 //   O2 a reference is null or the start of an object.   O3 sizes are multiples of 8 bytes.
 #pragma once
 
+#include "runtime/base/check.hpp"
+
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -99,8 +101,11 @@ class Array : public Object {
  public:
   std::size_t length() const noexcept { return length_; }
   void set_length(std::size_t length) noexcept { length_ = length; }
+
+ protected:
   template <class Field>
-  Field& at(std::size_t index) noexcept {
+  Field& element(std::size_t index) noexcept {
+    LOAM_ASSERT(index < length_, "element {} of an array of {}", index, length_);
     return reinterpret_cast<Field*>(this + 1)[index];
   }
 
@@ -112,6 +117,11 @@ template <class T>
 class RefArray : public Array {
  public:
   using Field = Ref<T>;
+  // at<Field>(): also with the type of the elements, and with no other one
+  template <std::same_as<Field> Element = Field>
+  Element& at(std::size_t index) noexcept {
+    return element<Element>(index);
+  }
   static Descriptor describe() {
     return {.shape = Shape::references, .bytes = sizeof(Array), .element_bytes = sizeof(Field), .name = "references"};
   }
@@ -120,6 +130,10 @@ template <class T>
 class ValueArray : public Array {
  public:
   using Field = Value<T>;
+  template <std::same_as<Field> Element = Field>
+  Element& at(std::size_t index) noexcept {
+    return element<Element>(index);
+  }
   static Descriptor describe() {
     return {.shape = Shape::values, .bytes = sizeof(Array), .element_bytes = sizeof(Field), .name = "values"};
   }

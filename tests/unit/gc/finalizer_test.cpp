@@ -49,7 +49,7 @@ TEST_F(Finalizers, AnObjectTakesItsBytesAndNoPage) {
   EXPECT_EQ(finalized.size(), kCells);
 }
 
-// A list refers to its next ones, so the first one keeps them all for its finalizer. All died together.
+// Objects refer to older and to newer ones, which are kept for their finalizers with them. All died together.
 TEST_F(Finalizers, RunInTheOrderInWhichTheObjectsWereMade) {
   for (const bool full : {false, true}) {
     finalized.clear();
@@ -60,7 +60,7 @@ TEST_F(Finalizers, RunInTheOrderInWhichTheObjectsWereMade) {
       for (std::uint64_t i = 0; i < 20; ++i) {
         Local<Cell> cell(mutator, make_finalizable(mutator, i));
         mutator.write(cell, i % 2 == 0 ? &Cell::next : &Cell::other, last.get());
-        if (last && i % 3 == 0) mutator.write(last, &Cell::other, cell.get());
+        if (last && i % 3 == 0) mutator.write(last, &Cell::next, cell.get());
         last = cell;
       }
     }

@@ -74,6 +74,30 @@ TEST(ManagedHeap, ArraysOfReferencesAndValues) {
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(words->at<gc::Value<std::uint32_t>>(i).slot().load(), i * i);
 }
 
+// The example of docs/managed-heap.md, with cells.
+TEST(ManagedHeap, ArraysAreReadAndWrittenAsTheIntroductionShows) {
+  Heap heap(small_heap(1));
+  gc::Transactions transactions(heap, {});
+  Mutator mutator(heap);
+  gc::Transaction tx(transactions, mutator);
+  Local<Cell> cell(mutator, make_cell(mutator, 3));
+  Local<gc::RefArray<Cell>> cells(mutator, mutator.allocate_array<gc::RefArray<Cell>>(10));
+  cells->at(0).init(cell.get());
+  mutator.write_at(cells, 1, cell.get());
+  cell = make_cell(mutator, 4);
+  gc::atomically(tx, [&](auto& t) {
+    t.write_at(cells, 9, cell);
+    cell = t.read_at(cells, 1);
+  });
+  EXPECT_EQ(cell.get(), mutator.read_at(cells, 0));
+  cell = mutator.read_at(cells, cells->length() - 1);
+  EXPECT_EQ(mutator.read(cell, &Cell::number), 4u);
+  Local<gc::ValueArray<int>> ages(mutator, mutator.allocate_array<gc::ValueArray<int>>(10));
+  mutator.write_at(ages, 9, 42);
+  churn(mutator, 1);
+  EXPECT_EQ(mutator.read_at(ages, 9), 42);
+}
+
 TEST(ManagedHeap, LargeObjectsDoNotMoveAndAreSwept) {
   Heap heap(small_heap());
   Mutator mutator(heap);

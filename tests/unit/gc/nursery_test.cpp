@@ -95,42 +95,54 @@ TEST(TransactionNursery, ACommitKeepsAndAnInnerAbortGivesBackItsOwn) {
 }
 
 // The inner part fills the buffer in which the outer one began, and more. Memory of neither may be lost, and no other
-// memory may be zeroed: that of an older object in the same buffer, and that of a thread between the two buffers.
+// memory may be zeroed or served: that of an older object in the same buffer, that of a thread between the two buffers.
 TEST(TransactionNursery, AnInnerAndThenAnOuterAbortGiveBackEachItsOwn) {
-  for (const bool opaque : {true, false}) {
-    Heap heap(roomy());
-    Transactions all(heap, nursery(opaque));
-    Mutator mutator(heap), neighbour(heap);
-    Transaction tx(all, mutator);
-    Local<Cell> before(mutator, make_list(mutator, 1, 3));
-    Local<Cell> between(neighbour);
-    for (unsigned round = 0; round < 3; ++round) {
-      EXPECT_THROW(atomically(tx,
-                              [&](Transaction& t) {
-                                for (int i = 0; i < 5; ++i) t.create<Cell>()->number.init(7);
-                                for (unsigned inner_round = 0; inner_round < 2; ++inner_round) {
-                                  Local<Cell> outer(mutator, t.create<Cell>());
-                                  outer->number.init(41);
-                                  EXPECT_THROW(atomically(t,
-                                                          [&](Transaction& inner) {
-                                                            for (int i = 0; i < 120; ++i) inner.create<Cell>();
-                                                            between = make_list(neighbour, 50, 60);
-                                                            for (int i = 0; i < 120; ++i) inner.create<Cell>();
-                                                            throw NoMore();
-                                                          }),
-                                               NoMore);
-                                  for (int i = 0; i < 150; ++i) t.create<Cell>()->number.init(9);
-                                  EXPECT_EQ(outer->number.slot().load(), 41u);
-                                }
-                                throw NoMore();
-                              }),
-                   NoMore);
-      EXPECT_EQ(numbers_of(mutator, before.get()), counted(1, 3));
-      EXPECT_EQ(numbers_of(neighbour, between.get()), counted(50, 60));
+  for (const bool opaque : {true, false})
+    for (const int after : {0, 150}) {
+      Heap heap(roomy());
+      Transactions all(heap, nursery(opaque));
+      Mutator mutator(heap), neighbour(heap);
+      Transaction tx(all, mutator);
+      Local<Cell> before(mutator, make_list(mutator, 1, 3));
+      Local<Cell> between(neighbour), later(mutator);
+      const auto make = [&](int count, std::uint64_t number) {
+        for (; count != 0; --count) tx.create<Cell>()->number.init(number);
+      };
+      const auto cancelled_part = [&](auto body) {
+        EXPECT_THROW(atomically(tx,
+                                [&](Transaction&) {
+                                  body();
+                                  throw NoMore();
+                                }),
+                     NoMore);
+      };
+      for (unsigned round = 0; round < 3; ++round) {
+        cancelled_part([&] {
+          make(5, 7);
+          for (unsigned part = 0; part < 2; ++part) {
+            Local<Cell> outer(mutator, tx.create<Cell>());
+            outer->number.init(41);
+            cancelled_part([&] {
+              make(120, 8);
+              between = make_list(neighbour, 50, 60);
+              make(120, 8);
+            });
+            make(after, 9);
+            EXPECT_EQ(outer->number.slot().load(), 41u);
+          }
+        });
+        for (int i = 0; i < 400; ++i) {
+          Cell* const cell = mutator.allocate<Cell>();
+          EXPECT_EQ(cell->number.slot().load(), 0u) << "M1";
+          cell->number.init(12);
+        }
+        later = make_list(mutator, 100, 50);
+        EXPECT_EQ(numbers_of(mutator, before.get()), counted(1, 3));
+        EXPECT_EQ(numbers_of(neighbour, between.get()), counted(50, 60));
+      }
+      EXPECT_EQ(heap.collections(), 0u);
+      EXPECT_EQ(numbers_of(mutator, later.get()), counted(100, 50));
     }
-    EXPECT_EQ(heap.collections(), 0u);
-    for (int i = 0; i < 1000; ++i) EXPECT_EQ(mutator.allocate<Cell>()->number.slot().load(), 0u) << "M1";
-  }
 }
 
 // What an attempt made may have been filled without undo entries. Outside of the nursery it is remembered until it is swept.
