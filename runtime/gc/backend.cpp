@@ -9,8 +9,6 @@
 namespace loam::gc {
 namespace {
 
-// Collections that one allocation may cause: other threads may take the memory that a collection frees.
-constexpr unsigned kTries = 4;
 // Room is kept for logs that are longer than all before, by 1/kLogsMayGrow of the longest.
 constexpr std::size_t kLogsMayGrow = 8;
 
@@ -18,40 +16,49 @@ constexpr std::size_t kLogsMayGrow = 8;
 
 Object* Mutator::allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor) {
   const Backend& backend = *heap_.settings_.backend;
-  const bool has_references = descriptor.shape != Shape::values && descriptor.shape != Shape::chunk;
-  const unsigned every = heap_.settings_.collect_every;
-  if (every != 0 && until_collection_-- == 0) {
-    until_collection_ = every - 1;
-    heap_.collect(*this, true);
-  }
-  for (unsigned tries = 0;; ++tries) {
-    if (auto* const object = static_cast<Object*>(backend.allocate(bytes, has_references))) {
-      // relaxed: nobody else has it.
-      object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
-      bytes_elsewhere_ += bytes;
-      return object;
+  const bool references = descriptor.shape != Shape::values && descriptor.shape != Shape::chunk;
+  collect_for_tests();
+  Object* object = nullptr;
+  RequestBy request({bytes, bytes, 0}, [&] {
+    object = static_cast<Object*>(backend.allocate(bytes, references));
+    return object != nullptr;
+  });
+  if (!request.take()) {
+    if (!backend.serves_transactions()) {  // it has collected already
+      const std::lock_guard lock(heap_.mutex_);
+      throw heap_.refusal(request.needs());
     }
-    // A backend that decides itself when to collect has collected already.
-    if (!backend.serves_transactions() || tries == kTries) heap_.refuse(bytes);
-    heap_.collect(*this, true, tries != 0);
+    heap_.obtain(*this, request, true);
   }
+  // relaxed: nobody else has it.
+  object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
+  bytes_elsewhere_ += bytes;
+  return object;
 }
 
-void Heap::collect_elsewhere(bool last) {
+bool Heap::collect_elsewhere(Mutator& mutator, Request* request) {
   const Backend& backend = *settings_.backend;
   const Marking marking{this, [](void* heap) { static_cast<Heap*>(heap)->keep_strong(); },
                         [](void* heap) { static_cast<Heap*>(heap)->drop_dead(); }};
-  if (!backend.serves_transactions()) return backend.collect(marking);
+  if (!backend.serves_transactions()) {
+    backend.collect(marking);
+    return true;
+  }
   std::uint64_t way_ns = 0;
-  if (!world_.stop(way_ns)) return;
+  if (!world_.stop(mutator, way_ns)) return false;
   statistics_.time_to_safepoint.add(way_ns);
   {
     const std::lock_guard lock(mutex_);
-    for (Mutator* const mutator : world_.mutators())
-      if (mutator->logs() != nullptr) mutator->logs()->before_collection(true, last);
-    backend.collect(marking);
+    const auto collect_all = [&](bool last) {
+      for (Mutator* const mutator : world_.mutators())
+        if (mutator->logs() != nullptr) mutator->logs()->before_collection(true, last);
+      backend.collect(marking);
+      return request == nullptr || request->take();
+    };
+    if (!collect_all(false) && !collect_all(true)) request->refusal.emplace(refusal(request->needs()));
   }
-  world_.resume();
+  world_.resume(mutator);
+  return true;
 }
 
 void Heap::keep_strong() {

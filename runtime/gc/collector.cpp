@@ -35,6 +35,7 @@ void Collector::run(bool last) {
   clear_weak();
   revive_finalizable();
   scan();
+  clear_weak();  // those of revived objects, which may refer to each other
   for (Mutator* const mutator : heap_.world_.mutators())
     if (mutator->logs() != nullptr) mutator->logs()->visit_weak(*this);
 
@@ -104,19 +105,22 @@ Object* Collector::surviving(Object* object) const noexcept {
 }
 
 void Collector::visit_roots() {
-  // Clears all bits first, so that no copy has one.
-  for (Mutator* const mutator : heap_.world_.mutators())
-    for (Object* const object : mutator->remembered_)
-      object->word().fetch_and(~Object::kRemembered, std::memory_order_relaxed);
   for (Mutator* const mutator : heap_.world_.mutators()) {
-    if (!full_)
-      for (Object* const object : mutator->remembered_)
-        for_each_reference(*object, [&](Object*& slot) { visit(slot); });
+    for (Object* const object : mutator->remembered_) heap_.remembered_.push(object);
     mutator->remembered_.clear();
+  }
+  // Clears all bits first, so that no copy has one.
+  for (Object* const object : heap_.remembered_)
+    object->word().fetch_and(~Object::kRemembered, std::memory_order_relaxed);
+  if (!full_)
+    for (Object* const object : heap_.remembered_) for_each_reference(*object, [&](Object*& slot) { visit(slot); });
+  heap_.remembered_.clear();
+  for (Mutator* const mutator : heap_.world_.mutators()) {
     for (LocalBase* local = mutator->newest_local_; local != nullptr; local = local->previous()) visit(local->slot());
     if (mutator->logs() != nullptr) mutator->logs()->visit_strong(*this);
   }
   for (GlobalBase* global = heap_.globals_; global != nullptr; global = global->next()) visit(global->slot());
+  heap_.dead_.drop_front(std::exchange(heap_.finalized_, 0));
   for (Finalizable& dead : heap_.dead_) visit(dead.object);
 }
 
@@ -148,16 +152,26 @@ void Collector::clear_weak() {
   weak_.clear();
 }
 
+// A minor collection looks only at objects that were made since the last collection: older ones stay. It is known of all
+// of them which are dead before the first one is revived, because that revives what it refers to.
 void Collector::revive_finalizable() {
-  auto& all = heap_.finalizable_;
-  for (std::size_t i = 0; i < all.size();) {
-    if (Object* const object = moved(all[i].object)) {
-      all[i++].object = object;
-      continue;
-    }
-    heap_.dead_.push({forward(all[i].object), all[i].finalize});
-    all.remove_unordered(i);
+  auto &all = heap_.finalizable_, &dead = heap_.dead_;
+  for (Mutator* const mutator : heap_.world_.mutators()) {
+    for (const Finalizable& young : mutator->finalizable_) all.push(young);
+    mutator->finalizable_.clear();
   }
+  const std::size_t dead_before = dead.size();
+  std::size_t kept = full_ ? 0 : heap_.old_finalizable_;
+  for (std::size_t i = kept; i < all.size(); ++i) {
+    const Finalizable entry = all[i];
+    if (Object* const object = moved(entry.object))
+      all[kept++] = {object, entry.finalize};
+    else
+      dead.push(entry);
+  }
+  all.resize_down(kept);
+  heap_.old_finalizable_ = kept;
+  for (std::size_t i = dead_before; i < dead.size(); ++i) visit(dead[i].object);
 }
 
 }  // namespace loam::gc

@@ -4,12 +4,14 @@
 #include "runtime/base/format.hpp"
 #include "runtime/gc/backend.hpp"
 #include "runtime/gc/collector.hpp"
+#include "runtime/gc/fork.hpp"
 #include "runtime/gc/verifier.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/pages.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace loam::gc {
 namespace {
@@ -28,23 +30,37 @@ constexpr std::size_t in_pieces(std::size_t bytes) noexcept {
 
 }  // namespace
 
-OutOfMemory::OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory) noexcept
-    : requested_bytes(requested), live_bytes(live), log_bytes(logs), memory_bytes(memory) {
-  const auto text = base::format_to(
-      std::span(text_).first(text_.size() - 1),
-      "the managed heap is full: {} bytes asked for, {} live, {} in logs, memory_bytes={} (set it to at least {})",
-      requested, live, logs, memory, 2 * (live + logs + requested) + memory / 4);
-  text_[text.size()] = '\0';
+OutOfMemory::OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory,
+                         std::size_t enough) noexcept
+    : requested_bytes(requested), live_bytes(live), log_bytes(logs), memory_bytes(memory), enough_bytes(enough) {
+  const auto out = std::span(text_).first(text_.size() - 1);
+  if (enough > kMemoryMost)
+    base::format_to(out, "no managed heap has room for {} bytes: memory_bytes is at most {}", requested, kMemoryMost);
+  else if (enough <= memory)
+    base::format_to(out,
+                    "the system has no memory for {} bytes of the managed heap: {} live, {} in logs, memory_bytes={} "
+                    "(set it to what the system has, or give the system more)",
+                    requested, live, logs, memory);
+  else
+    base::format_to(out,
+                    "the managed heap is full: {} bytes asked for, {} live, {} in logs, memory_bytes={} (set it to at "
+                    "least {})",
+                    requested, live, logs, memory, enough);
 }
 
-Heap::Heap(const Settings& settings) : settings_(settings) {
+Heap::Heap(const Settings& settings) : settings_(settings), nursery_follows_(settings.nursery_bytes == 0) {
   LOAM_CHECK(settings.memory_bytes >= kMemoryLeast, "memory_bytes={}: a heap has at least {} bytes",
              settings.memory_bytes, kMemoryLeast);
+  LOAM_CHECK(settings.memory_bytes <= kMemoryMost, "memory_bytes={}: a heap has at most {} bytes",
+             settings.memory_bytes, kMemoryMost);
   if (settings_.nursery_bytes == 0) settings_.nursery_bytes = std::min(settings.memory_bytes / 8, kNurseryMost);
-  settings_.nursery_bytes = in_pages(settings_.nursery_bytes);
   LOAM_CHECK(settings_.nursery_bytes <= settings.memory_bytes / 2,
              "nursery_bytes={}: at most half of memory_bytes={} (give it less, or the heap more)",
              settings_.nursery_bytes, settings.memory_bytes);
+  settings_.nursery_bytes = in_pages(settings_.nursery_bytes);
+  // Every object that is not large must fit into an empty nursery.
+  LOAM_CHECK(settings_.nursery_bytes >= kLargeBytes, "nursery_bytes={}: at least {}", settings_.nursery_bytes,
+             kLargeBytes);
   buffer_bytes_ = std::min(settings.buffer_bytes, settings_.nursery_bytes / 4) & ~std::size_t{7};
   LOAM_CHECK(buffer_bytes_ >= 1024, "buffer_bytes={}: from 1024 to a quarter of the nursery", settings.buffer_bytes);
   reserved_half_ = in_pages((settings_.memory_bytes - settings_.nursery_bytes) / 2);
@@ -56,12 +72,14 @@ Heap::Heap(const Settings& settings) : settings_(settings) {
   other_.start = other_.top = old_.start + half;
   if (settings_.backend != nullptr) settings_.backend->open(settings_.memory_bytes);
   cut_nursery();
+  forks::add(*this);
 }
 
 Heap::~Heap() {
   LOAM_CHECK(world_.mutators().empty(), "a heap ends after its threads' Mutators; {} are left",
              world_.mutators().size());
   LOAM_CHECK(globals_ == nullptr, "a heap ends after its Globals");
+  forks::remove(*this);
   platform::unmap(nursery_start_, span_bytes_);
 }
 
@@ -77,15 +95,43 @@ void Heap::cut_nursery() noexcept {
   nursery_end_ = std::max(nursery_top_, nursery_start_ + (room & ~std::size_t{7}));
 }
 
-void Heap::refuse(std::size_t bytes) {
+// While all other threads are stopped, right after a full collection.
+OutOfMemory Heap::refusal(const Request::Needs& needs) const noexcept {
+  const std::size_t memory = settings_.memory_bytes;
+  const std::size_t asked = std::min(needs.bytes, kMemoryMost);
   // A backend does not report live bytes. All of its memory counts as live, because it could not free any.
-  const std::size_t live = settings_.backend != nullptr ? settings_.memory_bytes : live_bytes();
-  throw OutOfMemory(bytes, live, log_bytes_, settings_.memory_bytes);
+  if (settings_.backend != nullptr)
+    return {needs.bytes, memory, log_bytes_, memory, 2 * (memory + log_bytes_ + asked) + memory / 4};
+  const std::size_t beside = large_.mapped_bytes() + charged_log_bytes() + std::min(needs.beside, kMemoryMost);
+  std::size_t enough = 2 * (old_used() + needs.in_each_half) + beside;
+  // The nursery of a larger heap is larger, too: an eighth of all is a seventh of the rest.
+  constexpr std::size_t kPage = platform::kPageBytes;
+  if (nursery_follows_ && enough > memory - settings_.nursery_bytes)
+    enough += std::min(enough / 7 + kPage, kNurseryMost) + kPage;
+  else
+    enough += settings_.nursery_bytes;
+  return {needs.bytes, live_bytes(), log_bytes_, memory, enough};
 }
 
-// A buffer of at least `bytes`, zeroed, for a thread whose own is used up.
-bool Heap::refill(Mutator& mutator, std::size_t bytes) {
+void Heap::refuse(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  throw OutOfMemory(bytes, live_bytes(), log_bytes_, settings_.memory_bytes, ~std::size_t{0});
+}
+
+void Heap::obtain(Mutator& mutator, Request& request, bool full) {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (request.take()) return;
+    }
+    if (!collect(mutator, full, &request)) continue;  // another thread has collected, for what it needs itself
+    if (request.refusal) throw *request.refusal;
+    return;
+  }
+}
+
+// A buffer of at least `bytes` for a thread whose own is used up. Its contents are not zeroed yet.
+bool Heap::take_buffer(Mutator& mutator, std::size_t bytes) noexcept {
   mutator.give_up_buffer();
   std::byte *start = nullptr, *end = nullptr;
   for (std::size_t i = returned_.size(); i-- != 0 && start == nullptr;) {
@@ -103,45 +149,59 @@ bool Heap::refill(Mutator& mutator, std::size_t bytes) {
     const std::size_t wanted = settings_.collect_every != 0 ? bytes : std::max(bytes, buffer_bytes_);
     end = nursery_top_ += std::min(room, wanted);
   }
-  std::memset(start, 0, static_cast<std::size_t>(end - start));
   mutator.buffer_ = mutator.next_ = start;
   mutator.limit_ = end;
   return true;
 }
 
+void Heap::refill(Mutator& mutator, std::size_t bytes) {
+  RequestBy request({bytes, bytes, 0}, [&] { return take_buffer(mutator, bytes); });
+  obtain(mutator, request, false);
+  // Without the mutex, and while other threads run: it is this thread's own.
+  std::memset(mutator.next_, 0, static_cast<std::size_t>(mutator.limit_ - mutator.next_));
+}
+
 Object* Heap::allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
   const std::size_t mapped = LargeObjects::mapped_bytes_of(bytes);
-  for (unsigned tries = 0;; ++tries) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (fits(mapped)) {
-        Object* const object = large_.add(bytes, descriptor);
-        if (object != nullptr) {
-          cut_nursery();
-          statistics_.allocated_bytes += bytes;
-          return object;
-        }
-      }
-      if (tries == 2) refuse(bytes);
-    }
-    collect(mutator, true, tries != 0);
-  }
+  Object* object = nullptr;
+  RequestBy request({bytes, buffer_bytes_, mapped}, [&] {
+    if (!fits(mapped)) return false;
+    object = large_.add(bytes, descriptor);
+    if (object == nullptr) return false;
+    cut_nursery();
+    statistics_.allocated_bytes += bytes;
+    return true;
+  });
+  obtain(mutator, request, true);
+  return object;
+}
+
+// An object of the nursery, outside of the buffers of threads.
+Object* Heap::allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
+  std::byte* start = nullptr;
+  RequestBy request({bytes, bytes, 0}, [&] {
+    if (static_cast<std::size_t>(nursery_end_ - nursery_top_) < bytes) return false;
+    start = std::exchange(nursery_top_, nursery_top_ + bytes);
+    statistics_.allocated_bytes += bytes;
+    return true;
+  });
+  obtain(mutator, request, false);
+  std::memset(start, 0, bytes);
+  auto* const object = reinterpret_cast<Object*>(start);
+  // relaxed: nobody else has it.
+  object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
+  return object;
 }
 
 void Heap::charge_logs(Mutator& mutator, std::size_t bytes) {
-  for (unsigned tries = 0;; ++tries) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!settings_.charge_logs || fits(bytes)) {
-        log_bytes_ += bytes;
-        statistics_.log_bytes_max = std::max<std::uint64_t>(statistics_.log_bytes_max, log_bytes_);
-        cut_nursery();
-        return;
-      }
-      if (tries == 2) refuse(bytes);
-    }
-    collect(mutator, true, tries != 0);
-  }
+  RequestBy request({bytes, buffer_bytes_, bytes}, [&] {
+    if (settings_.charge_logs && !fits(bytes)) return false;
+    log_bytes_ += bytes;
+    statistics_.log_bytes_max = std::max<std::uint64_t>(statistics_.log_bytes_max, log_bytes_);
+    cut_nursery();
+    return true;
+  });
+  obtain(mutator, request, true);
 }
 
 void Heap::discharge_logs(std::size_t bytes) noexcept {
@@ -151,32 +211,41 @@ void Heap::discharge_logs(std::size_t bytes) noexcept {
   cut_nursery();
 }
 
-void Heap::collect(Mutator& mutator, bool full, bool last) {
-  if (settings_.backend != nullptr) return collect_elsewhere(last);
+bool Heap::collect(Mutator& mutator, bool full, Request* request) {
+  if (settings_.backend != nullptr) return collect_elsewhere(mutator, request);
   std::uint64_t way_ns = 0;
-  if (!world_.stop(way_ns)) return;
+  if (!world_.stop(mutator, way_ns)) return false;
   const std::uint64_t began_ns = platform::monotonic_ns(), cpu_ns = platform::thread_cpu_ns();
   statistics_.time_to_safepoint.add(way_ns);
   {
     const std::lock_guard lock(mutex_);
-    if (!full && !settings_.always_full) {
+    bool taken = request == nullptr;
+    full = full || settings_.always_full;
+    if (!full) {
       Collector(*this, false).run();
       cut_nursery();
       if (is_nursery_short()) give_back_logs();
       full = is_nursery_short();
-    } else {
-      full = true;
+      if (!full && !taken) full = !(taken = request->take());
     }
-    if (full) {
-      statistics_.log_bytes_at_full_max = std::max<std::uint64_t>(statistics_.log_bytes_at_full_max, log_bytes_);
-      Collector(*this, true).run(last);
-      give_back_logs();  // once more: the collection may have removed duplicates
+    if (full) collect_fully(false);
+    taken = taken || request->take();
+    if (!taken) {
+      collect_fully(true);
+      if (!request->take()) request->refusal.emplace(refusal(request->needs()));
     }
   }
   statistics_.collector_cpu_ns += platform::thread_cpu_ns() - cpu_ns;
   statistics_.pauses.add(platform::monotonic_ns() - began_ns);
-  (void)mutator;
-  world_.resume();
+  world_.resume(mutator);
+  return true;
+}
+
+// last: a request for memory is refused if this frees too little
+void Heap::collect_fully(bool last) {
+  statistics_.log_bytes_at_full_max = std::max<std::uint64_t>(statistics_.log_bytes_at_full_max, log_bytes_);
+  Collector(*this, true).run(last);
+  give_back_logs();  // once more: the collection may have removed duplicates
 }
 
 // Only while all other threads are stopped, so that none is about to take a free chunk.
@@ -195,8 +264,12 @@ void Heap::run_finalizers(Mutator& mutator) {
     Finalizable next;
     {
       const std::lock_guard lock(mutex_);
-      if (dead_.empty()) return;
-      next = dead_.pop();
+      if (finalized_ == dead_.size()) {
+        finalized_ = 0;
+        dead_.clear();
+        return;
+      }
+      next = dead_[finalized_++];
       ++statistics_.finalized;
     }
     Local<Object> object(mutator, next.object);
@@ -213,11 +286,18 @@ Statistics Heap::statistics() {
 
 void Heap::verify(Mutator& mutator) {
   std::uint64_t way_ns = 0;
-  while (!world_.stop(way_ns)) {
+  while (!world_.stop(mutator, way_ns)) {
   }
   Verifier(*this).before_collection();
-  (void)mutator;
-  world_.resume();
+  world_.resume(mutator);
+}
+
+void Heap::take_over(Mutator& mutator) noexcept {
+  mutator.give_up_buffer();
+  for (Object* const object : mutator.remembered_) remembered_.push(object);
+  mutator.remembered_.clear();
+  for (const Finalizable& young : mutator.finalizable_) finalizable_.push(young);
+  mutator.finalizable_.clear();
 }
 
 void Heap::add_global(GlobalBase& global) {

@@ -7,7 +7,8 @@
 //   H1 old in use + nursery in use <= half: a collection always has room for what lives.
 //                  If a minor collection leaves room for less than half of a nursery, logs return the memory that
 //                  contains no entry. If that is not enough, a full collection follows. If that leaves too little for
-//                  what was asked, OutOfMemory is thrown.
+//                  what was asked, and so does another one that removes duplicates from logs, OutOfMemory is thrown.
+//                  The thread takes its memory before other threads run again (request.hpp).
 //   Locks          mutex_ guards all of it while threads run. A collection holds it too, and needs no other lock,
 //                  because all other threads are stopped.
 #pragma once
@@ -15,6 +16,7 @@
 #include "runtime/gc/large.hpp"
 #include "runtime/gc/mutator.hpp"
 #include "runtime/gc/os_vector.hpp"
+#include "runtime/gc/request.hpp"
 #include "runtime/gc/settings.hpp"
 #include "runtime/gc/world.hpp"
 
@@ -22,12 +24,6 @@
 #include <mutex>
 
 namespace loam::gc {
-
-// What is to be finalized once it is dead.
-struct Finalizable {
-  Object* object;
-  void (*finalize)(Object*);
-};
 
 class Heap {
  public:
@@ -39,7 +35,8 @@ class Heap {
   const Settings& settings() const noexcept { return settings_; }
   World& world() noexcept { return world_; }
 
-  // Calls the finalizers of what died; of each object once. Not inside of a transaction.
+  // Calls the finalizers of what died; of each object once. Those of a thread's objects that died together run in the
+  // order in which they were made. Not inside of a transaction.
   void run_finalizers(Mutator& mutator);
 
   // Memory for logs outside of the heap. May collect; throws OutOfMemory.
@@ -66,6 +63,7 @@ class Heap {
   friend class Verifier;
   friend class GlobalBase;
   friend class TransactionNursery;
+  friend class Forks;
 
   struct Half {
     std::byte* start = nullptr;
@@ -84,25 +82,40 @@ class Heap {
   }
   void give_back_logs() noexcept;
   bool fits(std::size_t more) const noexcept {
+    if (more > settings_.memory_bytes) return false;
     if (settings_.backend != nullptr) return fits_elsewhere(more);
     return old_used() + nursery_used() + buffer_bytes_ <= half_bytes(more);
   }
 
   // Of a backend (backend.cpp).
-  void collect_elsewhere(bool last);
+  bool collect_elsewhere(Mutator& mutator, Request* request);
   void keep_strong();
   void drop_dead();
   bool fits_elsewhere(std::size_t more) const noexcept;
   void limit_elsewhere() noexcept;
 
-  bool refill(Mutator& mutator, std::size_t bytes);
+  // These collect if they must, and throw OutOfMemory.
+  void refill(Mutator& mutator, std::size_t bytes);
   Object* allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
-  void collect(Mutator& mutator, bool full, bool last = false);
+  Object* allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
+  void obtain(Mutator& mutator, Request& request, bool full);
   [[noreturn]] void refuse(std::size_t bytes);
+
+  bool take_buffer(Mutator& mutator, std::size_t bytes) noexcept;
+  // returns false if another thread has collected meanwhile instead. After a collection of its own the request is taken
+  // or refused
+  bool collect(Mutator& mutator, bool full, Request* request = nullptr);
+  void collect_fully(bool last);
+  OutOfMemory refusal(const Request::Needs& needs) const noexcept;
+  // What a Mutator knows alone, when it ends. With the mutex.
+  void take_over(Mutator& mutator) noexcept;
+  void forget_other_threads();  // fork.cpp
+  void undo_forgotten();
   void add_global(GlobalBase& global);
   void remove_global(GlobalBase& global);
 
   Settings settings_;
+  const bool nursery_follows_;  // the memory: its size was not set
   std::size_t buffer_bytes_;
   World world_;
   std::mutex mutex_;
@@ -113,6 +126,11 @@ class Heap {
   std::size_t log_bytes_ = 0;
   GlobalBase* globals_ = nullptr;
   OsVector<Finalizable> finalizable_, dead_;
+  std::size_t old_finalizable_ = 0;    // of finalizable_: those that were there at the last collection
+  std::size_t finalized_ = 0;          // of dead_: those whose finalizers have been called
+  OsVector<Object*> remembered_;       // of threads that have ended
+  OsVector<LogVisitor*> forgotten_;    // in the child of a fork: of threads that are not there
+  Heap* next_heap_ = nullptr;          // in the list of all heaps
   OsVector<Mutator::Piece> returned_;  // of the nursery, from transactions that aborted
   Statistics statistics_;
 };

@@ -22,10 +22,8 @@ Mutator::~Mutator() {
   LOAM_CHECK(logs_ == nullptr, "a Mutator ends after its thread's transactions");
   {
     const std::lock_guard lock(heap_.mutex_);
-    give_up_buffer();
+    heap_.take_over(*this);
   }
-  // Its list of remembered objects ends with it. After this collection no object is young, so the list is not needed.
-  if (!remembered_.empty()) heap_.collect(*this, false);
   world_.detach(*this);
   if (heap_.settings_.backend != nullptr) heap_.settings_.backend->detach();
 }
@@ -38,28 +36,45 @@ void Mutator::give_up_buffer() noexcept {
 }
 
 Object* Mutator::allocate_slow(std::size_t bytes, const Descriptor& descriptor) {
+  LOAM_CHECK(leader_->natives_ == 0, "an allocation inside of a Mutator::Native, while another thread may collect");
   safepoint();
   if (heap_.settings_.backend != nullptr) return allocate_elsewhere(bytes, descriptor);
-  if (bytes >= kLargeBytes) return heap_.allocate_large(*this, bytes, descriptor);
-  const unsigned every = heap_.settings_.collect_every;
-  if (every != 0 && until_collection_-- == 0) {
-    until_collection_ = every - 1;
-    heap_.collect(*this, false);
+  if (bytes >= kLargeBytes) {
+    Object* const object = heap_.allocate_large(*this, bytes, descriptor);
+    // It is born old, and init() has no barrier.
+    if (has_references(descriptor)) remember(object);
+    return object;
   }
-  constexpr unsigned kTries = 4;
-  for (unsigned tries = 0; !heap_.refill(*this, bytes); ++tries) {
-    if (tries == kTries) heap_.refuse(bytes);
-    heap_.collect(*this, tries != 0, tries > 1);
-  }
+  collect_for_tests();
+  heap_.refill(*this, bytes);
   return allocate_bytes(bytes, descriptor);
 }
 
-Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
+// At every n-th allocation (Settings::collect_every).
+void Mutator::collect_for_tests() {
+  const unsigned every = heap_.settings_.collect_every;
+  if (every == 0 || until_collection_-- != 0) return;
+  until_collection_ = every - 1;
+  heap_.collect(*this, heap_.settings_.backend != nullptr);
+}
+
+void Mutator::refuse_array(std::size_t length, std::size_t element_bytes) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(length, element_bytes, &bytes)) bytes = ~std::size_t{0};
+  heap_.refuse(bytes);
+}
+
+Object* Mutator::allocate_to_stay(std::size_t bytes, const Descriptor& descriptor) {
+  if (!keeps_buffers_ || bytes >= kLargeBytes) return allocate_bytes(bytes, descriptor);
   safepoint();
+  collect_for_tests();
+  return heap_.allocate_apart(*this, bytes, descriptor);
+}
+
+Object* Mutator::allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*)) {
   LOAM_CHECK(heap_.settings_.backend == nullptr, "a finalizable object: a backend finalizes nothing");
-  Object* const object = heap_.allocate_large(*this, bytes, descriptor);
-  const std::lock_guard lock(heap_.mutex_);
-  heap_.finalizable_.push({object, finalize});
+  Object* const object = allocate_to_stay(bytes, descriptor);
+  finalizable_.push({object, finalize});
   return object;
 }
 
@@ -70,7 +85,7 @@ WeakReference* Mutator::allocate_weak(const LocalBase& target) {
 }
 
 Object* Mutator::allocate_chunk(std::size_t bytes, const Descriptor& descriptor) {
-  Object* const chunk = allocate_bytes(bytes, descriptor);
+  Object* const chunk = allocate_to_stay(bytes, descriptor);
   const std::lock_guard lock(heap_.mutex_);
   heap_.statistics_.allocated_chunk_bytes += bytes;
   return chunk;
@@ -85,6 +100,6 @@ void Mutator::remember(Object* holder) {
     remembered_.push(holder);
 }
 
-void Mutator::wait_at_safepoint() { world_.wait_at_safepoint(); }
+void Mutator::wait_at_safepoint() { world_.wait_at_safepoint(*this); }
 
 }  // namespace loam::gc

@@ -1,13 +1,16 @@
-// Mutator: a thread's own part of a heap. Made in the thread that uses it; ends before the thread does.
+// Mutator: a thread's own part of a heap. Made in the thread that uses it; ends there, before the thread does. A thread
+// may have several, of one heap or of several heaps.
 //   Fast paths: allocate (a bump in a buffer of zeroed nursery), the write barrier (two compares), a safepoint (a load).
 //   Invariants
 //   M1 [next_, limit_) is zero.   M2 while its thread is safe, nobody but the collector touches a Mutator.
-//   M3 an old object that refers to a young one has its remembered bit and is in the list of one Mutator.
+//   M3 an old object that refers to a young one has its remembered bit and is in the list of one Mutator. So is a large
+//      object with references until the first collection after its birth: init() may store young ones into it.
 #pragma once
 
 #include "runtime/gc/object.hpp"
 #include "runtime/gc/os_vector.hpp"
 #include "runtime/gc/roots.hpp"
+#include "runtime/gc/settings.hpp"
 #include "runtime/gc/world.hpp"
 
 #include <algorithm>
@@ -19,6 +22,12 @@ namespace loam::gc {
 class Heap;
 class Collector;
 struct Backend;
+
+// What is to be finalized once it is dead.
+struct Finalizable {
+  Object* object;
+  void (*finalize)(Object*);
+};
 
 // The functions of a thread's transactions that the collector calls. All are called while the world is stopped.
 class LogVisitor {
@@ -37,6 +46,8 @@ class LogVisitor {
   // still charged to the heap
   virtual std::size_t give_back() noexcept = 0;
   virtual void verify() const = 0;
+  // In the child of a fork, which has not the thread: undoes its transaction, and frees its logs.
+  virtual void forget() noexcept = 0;
 
  protected:
   ~LogVisitor() = default;
@@ -57,14 +68,17 @@ class Mutator {
   }
   template <class A>
   A* allocate_array(std::size_t length) {
-    const std::size_t bytes = (sizeof(Array) + length * sizeof(typename A::Field) + 7) & ~std::size_t{7};
+    constexpr std::size_t kElementBytes = sizeof(typename A::Field);
+    if (length > (kMemoryMost - sizeof(Array)) / kElementBytes) [[unlikely]]
+      refuse_array(length, kElementBytes);
+    const std::size_t bytes = (sizeof(Array) + length * kElementBytes + 7) & ~std::size_t{7};
     auto* const array = static_cast<A*>(allocate_bytes(bytes, kDescriptorOf<A>));
     array->set_length(length);
     return array;
   }
   WeakReference* allocate_weak(const LocalBase& target);
-  // finalize(object) is called by Heap::run_finalizers() once the object is dead; it lives until then. It lies among the
-  // large objects: whatever happens to a transaction that makes it, its finalizer runs.
+  // finalize(object) is called by Heap::run_finalizers() once the object is dead; it lives until then. Whatever happens
+  // to a transaction that makes it, its finalizer runs.
   template <class T>
   T* allocate_finalizable(void (*finalize)(Object*)) {
     return static_cast<T*>(allocate_finalizable(sizeof(T), kDescriptorOf<T>, finalize));
@@ -93,16 +107,17 @@ class Mutator {
     if (world_.is_stop_requested()) [[unlikely]]
       wait_at_safepoint();
   }
-  // Put it around code that may block: the world can be stopped meanwhile, so this code must not access objects.
+  // Put it around code that may block: the world can be stopped meanwhile, so this code must not access objects, also
+  // not by another Mutator of this thread for the same heap. One may be inside of another.
   class Native {
    public:
-    explicit Native(Mutator& mutator) : world_(mutator.world_) { world_.enter_native(); }
-    ~Native() { world_.leave_native(); }
+    explicit Native(Mutator& mutator) : mutator_(mutator) { mutator.world_.enter_native(mutator); }
+    ~Native() { mutator_.world_.leave_native(mutator_); }
     Native(const Native&) = delete;
     Native& operator=(const Native&) = delete;
 
    private:
-    World& world_;
+    Mutator& mutator_;
   };
 
   // Reads and writes without synchronisation of their own: for what one thread has, or a lock guards.
@@ -121,6 +136,22 @@ class Mutator {
   template <class T, class C, class V>
   void write(const Local<T>& object, Value<V> C::* member, std::type_identity_t<V> value) noexcept {
     (object.get()->*member).slot().store(value, std::memory_order_relaxed);
+  }
+  template <class R>
+  R* read_at(const Local<RefArray<R>>& array, std::size_t index) const noexcept {
+    return static_cast<R*>(array->at(index).slot().load(std::memory_order_relaxed));
+  }
+  template <class V>
+  V read_at(const Local<ValueArray<V>>& array, std::size_t index) const noexcept {
+    return array->at(index).slot().load(std::memory_order_relaxed);
+  }
+  template <class R>
+  void write_at(const Local<RefArray<R>>& array, std::size_t index, std::type_identity_t<R>* value) {
+    store(array.get(), array->at(index), value);
+  }
+  template <class V>
+  void write_at(const Local<ValueArray<V>>& array, std::size_t index, std::type_identity_t<V> value) noexcept {
+    array->at(index).slot().store(value, std::memory_order_relaxed);
   }
   template <class R>
   void store(Object* holder, Ref<R>& field, R* value) {
@@ -145,6 +176,7 @@ class Mutator {
     std::size_t buffers;  // kept since the outermost mark
     std::byte* next;
     std::uint64_t collections;
+    std::size_t finalizable;  // made since the last collection
   };
 
  private:
@@ -152,10 +184,15 @@ class Mutator {
   friend class Collector;
   friend class Verifier;
   friend class TransactionNursery;
+  friend class World;
 
+  [[noreturn, gnu::noinline, gnu::cold]] void refuse_array(std::size_t length, std::size_t element_bytes);
   [[gnu::noinline]] Object* allocate_slow(std::size_t bytes, const Descriptor& descriptor);
   Object* allocate_finalizable(std::size_t bytes, const Descriptor& descriptor, void (*finalize)(Object*));
   Object* allocate_elsewhere(std::size_t bytes, const Descriptor& descriptor);
+  // An object that the abort of an attempt does not give back.
+  Object* allocate_to_stay(std::size_t bytes, const Descriptor& descriptor);
+  void collect_for_tests();
   [[gnu::noinline]] void remember(Object* holder);
   [[gnu::noinline]] void wait_at_safepoint();
   void give_up_buffer() noexcept;
@@ -169,10 +206,14 @@ class Mutator {
   LogVisitor* logs_ = nullptr;
   std::byte* buffer_ = nullptr;  // start of the current one
   OsVector<Object*> remembered_;
+  OsVector<Finalizable> finalizable_;  // made since the last collection
   bool keeps_buffers_ = false;
   OsVector<Piece> kept_buffers_;  // full ones, while a mark is set
   unsigned until_collection_ = 0;
   std::size_t bytes_elsewhere_ = 0;  // of a backend, which hands out no buffers
+  // See World.
+  Mutator *leader_ = nullptr, *next_of_thread_ = nullptr;
+  unsigned natives_ = 0;  // of a leader: native regions in which its thread is, one inside of the other
 };
 
 template <class T>

@@ -16,6 +16,8 @@
 //   O2 a reference is null or the start of an object.   O3 sizes are multiples of 8 bytes.
 #pragma once
 
+#include "runtime/base/check.hpp"
+
 #include <array>
 #include <atomic>
 #include <concepts>
@@ -70,7 +72,7 @@ class Ref {
   using Target = T;
 
   std::atomic_ref<Object*> slot() const noexcept { return std::atomic_ref<Object*>(raw_); }
-  // Of an object that no other thread can reach yet, and that is young: no barrier.
+  // Of a new object that no other thread can reach yet, before its thread's next allocation: no barrier.
   void init(T* target) noexcept { raw_ = target; }
 
  private:
@@ -99,8 +101,11 @@ class Array : public Object {
  public:
   std::size_t length() const noexcept { return length_; }
   void set_length(std::size_t length) noexcept { length_ = length; }
+
+ protected:
   template <class Field>
-  Field& at(std::size_t index) noexcept {
+  Field& element(std::size_t index) noexcept {
+    LOAM_ASSERT(index < length_, "element {} of an array of {}", index, length_);
     return reinterpret_cast<Field*>(this + 1)[index];
   }
 
@@ -112,6 +117,11 @@ template <class T>
 class RefArray : public Array {
  public:
   using Field = Ref<T>;
+  // at<Field>(): also with the type of the elements, and with no other one
+  template <std::same_as<Field> Element = Field>
+  Element& at(std::size_t index) noexcept {
+    return element<Element>(index);
+  }
   static Descriptor describe() {
     return {.shape = Shape::references, .bytes = sizeof(Array), .element_bytes = sizeof(Field), .name = "references"};
   }
@@ -120,6 +130,10 @@ template <class T>
 class ValueArray : public Array {
  public:
   using Field = Value<T>;
+  template <std::same_as<Field> Element = Field>
+  Element& at(std::size_t index) noexcept {
+    return element<Element>(index);
+  }
   static Descriptor describe() {
     return {.shape = Shape::values, .bytes = sizeof(Array), .element_bytes = sizeof(Field), .name = "values"};
   }
@@ -149,6 +163,10 @@ inline std::size_t bytes_of(const Object& object) noexcept {
   std::size_t bytes = descriptor.bytes;
   if (descriptor.element_bytes != 0) bytes += descriptor.element_bytes * static_cast<const Array&>(object).length();
   return (bytes + 7) & ~std::size_t{7};
+}
+
+inline bool has_references(const Descriptor& descriptor) noexcept {
+  return descriptor.shape == Shape::references || (descriptor.shape == Shape::fields && descriptor.references != 0);
 }
 
 // Calls visit(Object*& slot) for each strong reference of an object, while the world is stopped or nobody else has it.

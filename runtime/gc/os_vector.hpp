@@ -31,6 +31,11 @@ class OsVector {
   }
   T pop() noexcept { return items_[--count_]; }
   void resize_down(std::size_t count) noexcept { count_ = count; }
+  void drop_front(std::size_t count) noexcept {
+    if (count == 0) return;
+    count_ -= count;
+    std::memmove(static_cast<void*>(items_), items_ + count, count_ * sizeof(T));
+  }
   void clear() noexcept { count_ = 0; }
   void remove_unordered(std::size_t index) noexcept { items_[index] = items_[--count_]; }
 

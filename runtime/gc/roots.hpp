@@ -1,8 +1,10 @@
 // Typed roots: the only way to keep an object while the world may stop.
-//   Local   on the stack of a thread that has a Mutator; strictly nested, as blocks are.   Cost  three stores, one load.
+//   Local   on the stack of a thread that has a Mutator.   Cost  three stores, two loads, a comparison.
+//           They nest as blocks do, with one exception: a temporary Local in the initialiser of another one, as in
+//           Local<T> a(mutator, Local<T>(mutator, b).get()), ends before the newer one and leaves the list's middle.
 //   Global  anywhere, of any lifetime.   Cost  a lock when it is made and when it ends.
 //   Caveat: a plain pointer from a root is valid until the next allocation, enlistment or safepoint of this thread.
-//   Checked builds end with a message where a Local is used after its scope, or scopes do not nest.
+//   Checked builds end with a message where a Local is used after its scope.
 #pragma once
 
 #include "runtime/base/check.hpp"
@@ -32,8 +34,10 @@ class LocalBase {
     newest = this;
   }
   ~LocalBase() {
-    LOAM_ASSERT(newest_ == this, "Locals end in another order than they were made in reverse");
-    newest_ = previous_;
+    if (newest_ == this) [[likely]]
+      newest_ = previous_;
+    else
+      leave_middle();
 #ifdef LOAM_CHECKED
     *const_cast<Object* volatile*>(&object_) = dead();
 #endif
@@ -44,6 +48,14 @@ class LocalBase {
   }
 
  private:
+  [[gnu::noinline, gnu::cold]] void leave_middle() noexcept {
+    LocalBase* newer = newest_;
+    while (newer->previous_ != this) {
+      newer = newer->previous_;
+      LOAM_CHECK(newer != nullptr, "a Local ends that is no root: an abort has left its scope");
+    }
+    newer->previous_ = previous_;
+  }
   static Object* dead() noexcept { return reinterpret_cast<Object*>(std::uintptr_t{0xdead}); }
 
   Object* object_;

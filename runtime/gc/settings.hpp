@@ -27,12 +27,19 @@ struct Settings {
 // Objects of this size or more have pages of their own and do not move.
 inline constexpr std::size_t kLargeBytes = std::size_t{16} << 10;
 
+// The most memory of a heap, and the most bytes of an object: with it, no sum of sizes overflows.
+inline constexpr std::size_t kMemoryMost = std::size_t{1} << 46;
+
 // The live objects and the request do not fit into the heap's memory. Thrown by allocations and by accesses that log.
 struct OutOfMemory : std::exception {
-  OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory) noexcept;
+  // enough: memory_bytes of a heap that would have room
+  OutOfMemory(std::size_t requested, std::size_t live, std::size_t logs, std::size_t memory,
+              std::size_t enough) noexcept;
   const char* what() const noexcept override { return text_.data(); }
 
-  std::size_t requested_bytes, live_bytes, log_bytes, memory_bytes;
+  // requested: ~0 if the size of an array has no 64 bits. enough: more than kMemoryMost if no heap would have room; at
+  // most memory_bytes if the system refused memory that the heap has room for.
+  std::size_t requested_bytes, live_bytes, log_bytes, memory_bytes, enough_bytes;
 
  private:
   std::array<char, 256> text_{};

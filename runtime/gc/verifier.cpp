@@ -54,13 +54,15 @@ void Verifier::check_object(Object& object, bool before) {
   const std::uintptr_t word = object.word().load(std::memory_order_relaxed);  // relaxed: as above
   const std::uintptr_t bits = word & Object::kBits & ~(before ? Object::kRemembered : 0);
   LOAM_CHECK(bits == 0, "the object at {} has bits {} in its first word", &object, bits);
+  if (object.descriptor().shape == Shape::weak && !before)
+    check_target(static_cast<const WeakReference&>(object).target(), "a weak reference", before);
   for_each_reference(object, [&](Object*& slot) {
     check_target(slot, "an object", before);
     const auto* const at = reinterpret_cast<const std::byte*>(slot);
     const bool young = at >= heap_.nursery_start_ && at < heap_.nursery_top_;
     LOAM_CHECK(!young || object.has(Object::kRemembered),
                "M3: the old object at {} refers to the young one at {} and is "
-               "not remembered",
+               "not remembered (stored by init() into an object that is not new)",
                &object, slot);
   });
 }
@@ -82,6 +84,9 @@ void Verifier::check_roots(bool before) {
   }
   for (GlobalBase* global = heap_.globals_; global != nullptr; global = global->next())
     check_target(global->slot(), "a Global", before);
+  for (const Finalizable& one : heap_.finalizable_) check_target(one.object, "the list of finalizable objects", before);
+  for (std::size_t i = heap_.finalized_; i < heap_.dead_.size(); ++i)
+    check_target(heap_.dead_[i].object, "the list of objects to be finalized", before);
 }
 
 void Verifier::before_collection() {

@@ -1,68 +1,171 @@
 #include "runtime/gc/world.hpp"
 
+#include "runtime/base/check.hpp"
+#include "runtime/gc/mutator.hpp"
 #include "runtime/platform/machine.hpp"
 
+#include <new>
+
 namespace loam::gc {
+namespace {
+
+// The Mutators of this thread, of all heaps, the newest first.
+constinit thread_local Mutator* newest = nullptr;
+
+}  // namespace
+
+bool World::is_of_this_thread(const Mutator& mutator) noexcept {
+  for (const Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+    if (own == &mutator) return true;
+  return false;
+}
+
+void World::poll_all_of_this_thread() {
+  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_) own->safepoint();
+}
+
+Mutator* World::leader_of_this_thread() const noexcept {
+  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+    if (&own->world_ == this) return own->leader_;
+  return nullptr;
+}
 
 void World::attach(Mutator& mutator) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !requested_; });
-  mutators_.push(&mutator);
-  ++running_;
+  mutator.next_of_thread_ = newest;
+  Mutator* const leader = leader_of_this_thread();
+  LOAM_CHECK(leader == nullptr || leader->natives_ == 0,
+             "a Mutator is made inside of a Mutator::Native of the same thread and heap (end the Native first)");
+  mutator.leader_ = leader != nullptr ? leader : &mutator;
+  newest = &mutator;
+  if (leader == nullptr) mutator.natives_ = 1;  // safe until leave_native()
+  {
+    std::unique_lock lock(mutex_);
+    if (leader == nullptr) {
+      // A collection under way has gone through the list of Mutators already.
+      while (requested_) {
+        lock.unlock();
+        enter_elsewhere();
+        lock.lock();
+        changed_.wait(lock, [&] { return !requested_; });
+        lock.unlock();
+        leave_elsewhere();
+        lock.lock();
+      }
+    }
+    mutators_.push(&mutator);
+  }
+  if (leader == nullptr) leave_native(mutator);
 }
 
 void World::detach(Mutator& mutator) {
+  LOAM_CHECK(is_of_this_thread(mutator), "a Mutator ends in the thread that has made it");
+  LOAM_CHECK(mutator.leader_->natives_ == 0, "a Mutator ends inside of a Mutator::Native");
+  Mutator** link = &newest;
+  while (*link != &mutator) link = &(*link)->next_of_thread_;
+  *link = mutator.next_of_thread_;
+  Mutator* heir = nullptr;  // the next leader
+  if (mutator.leader_ == &mutator)
+    for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+      if (own->leader_ == &mutator) own->leader_ = heir = heir != nullptr ? heir : own;
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < mutators_.size(); ++i)
     if (mutators_[i] == &mutator) mutators_.remove_unordered(i--);
+  if (mutator.leader_ != &mutator || heir != nullptr) return;
   --running_;
   changed_.notify_all();
 }
 
-void World::wait_at_safepoint() {
-  std::unique_lock lock(mutex_);
-  if (!requested_) return;
-  --running_;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return !requested_; });
-  ++running_;
+void World::wait_at_safepoint(Mutator& mutator) {
+  if (mutator.leader_->natives_ != 0) return;
+  enter_native(mutator);
+  leave_native(mutator);
 }
 
-void World::enter_native() {
+void World::enter_native(Mutator& mutator) {
   const std::lock_guard lock(mutex_);
+  if (mutator.leader_->natives_++ != 0) return;
   --running_;
   changed_.notify_all();
 }
 
-void World::leave_native() {
+void World::leave_native(Mutator& mutator) {
+  Mutator& leader = *mutator.leader_;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !requested_; });
-  ++running_;
+  while (leader.natives_ == 1 && requested_) {
+    lock.unlock();
+    enter_elsewhere();
+    lock.lock();
+    changed_.wait(lock, [&] { return !requested_; });
+    lock.unlock();
+    leave_elsewhere();
+    lock.lock();
+  }
+  if (--leader.natives_ == 0) ++running_;
 }
 
-bool World::stop(std::uint64_t& took_ns) {
+void World::enter_elsewhere() {
+  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+    if (&own->world_ != this && own->leader_ == own) own->world_.enter_native(*own);
+}
+
+void World::leave_elsewhere() {
+  for (Mutator* own = newest; own != nullptr; own = own->next_of_thread_)
+    if (&own->world_ != this && own->leader_ == own) own->world_.leave_native(*own);
+}
+
+bool World::stop(Mutator& mutator, std::uint64_t& took_ns) {
+  LOAM_CHECK(mutator.leader_->natives_ == 0,
+             "an allocation or a collection inside of a Mutator::Native, while another thread may collect");
   const std::uint64_t asked_ns = platform::monotonic_ns();
-  std::unique_lock lock(mutex_);
-  --running_;
-  if (requested_) {
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return !requested_; });
-    ++running_;
-    return false;
+  enter_elsewhere();
+  enter_native(mutator);
+  {
+    std::unique_lock lock(mutex_);
+    if (!requested_) {
+      requested_ = true;
+      stop_.store(true, std::memory_order_relaxed);  // relaxed: see is_stop_requested()
+      changed_.wait(lock, [&] { return running_ == 0; });
+      took_ns = platform::monotonic_ns() - asked_ns;
+      return true;
+    }
   }
+  leave_native(mutator);
+  leave_elsewhere();
+  return false;
+}
+
+// Other heaps come last: a thread that has stopped one of them may wait for this one.
+void World::resume(Mutator& mutator) {
+  {
+    const std::lock_guard lock(mutex_);
+    requested_ = false;
+    stop_.store(false, std::memory_order_relaxed);  // relaxed: see is_stop_requested()
+    mutator.leader_->natives_ = 0;
+    ++running_;
+    changed_.notify_all();
+  }
+  leave_elsewhere();
+}
+
+void World::stop_for_fork() {
+  if (Mutator* const own = leader_of_this_thread()) enter_native(*own);
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !requested_; });
   requested_ = true;
   stop_.store(true, std::memory_order_relaxed);  // relaxed: see is_stop_requested()
   changed_.wait(lock, [&] { return running_ == 0; });
-  took_ns = platform::monotonic_ns() - asked_ns;
-  return true;
 }
 
-void World::resume() {
-  const std::lock_guard lock(mutex_);
+// With the mutex.
+void World::resume_after_fork(bool in_child) {
   requested_ = false;
   stop_.store(false, std::memory_order_relaxed);  // relaxed: see is_stop_requested()
-  ++running_;
-  changed_.notify_all();
+  if (in_child)
+    ::new (&changed_) std::condition_variable;  // threads that are not there wait for the old one
+  else
+    changed_.notify_all();
+  mutex_.unlock();
+  if (Mutator* const own = leader_of_this_thread()) leave_native(*own);
 }
 
 }  // namespace loam::gc

@@ -21,7 +21,7 @@ Mutator::Mark TransactionNursery::mark(Mutator& mutator, bool outermost) noexcep
     mutator.kept_buffers_.clear();
     mutator.keeps_buffers_ = true;
   }
-  return {mutator.kept_buffers_.size(), mutator.next_, mutator.heap_.collections()};
+  return {mutator.kept_buffers_.size(), mutator.next_, mutator.heap_.collections(), mutator.finalizable_.size()};
 }
 
 void TransactionNursery::end(Mutator& mutator) noexcept {
@@ -39,7 +39,12 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
   const std::size_t first = moved ? 0 : mark.buffers;
   const bool in_current = !moved && kept.size() == first;
   std::byte* const from = in_current && mark.next != nullptr ? mark.next : mutator.buffer_;
-  if (!moved && !in_current && mark.next != nullptr) kept[first].start = mark.next;
+  // The first part of the buffer in which this level began belongs to the outer level.
+  Mutator::Piece outer{};
+  if (!moved && !in_current && mark.next != nullptr) {
+    outer = {kept[first].start, mark.next};
+    kept[first].start = mark.next;
+  }
 
   const auto is_given_back = [&](const void* object) {
     const auto* const at = static_cast<const std::byte*>(object);
@@ -51,13 +56,18 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
     if (is_given_back(local->slot())) local->slot() = nullptr;
   // An object that this level made may have been filled without undo entries. If a collection has moved it, or if it is
   // large, it lies outside of the nursery. It is dead, but it may be in the list of remembered objects. Then the next
-  // collection would follow its references into memory that is freed here.
-  for (Object* const holder : mutator.remembered_)
+  // collection would follow its references into memory that is freed here. The same holds for a finalizable object,
+  // which lives until its finalizer has run.
+  const auto forget = [&](Object* holder) {
     for_each_reference(*holder, [&](Object*& slot) {
       // relaxed: only this thread knows the objects that are freed here.
       const std::atomic_ref<Object*> place(slot);
       if (is_given_back(place.load(std::memory_order_relaxed))) place.store(nullptr, std::memory_order_relaxed);
     });
+  };
+  for (Object* const holder : mutator.remembered_) forget(holder);
+  auto& finalizable = mutator.finalizable_;
+  for (std::size_t i = moved ? 0 : mark.finalizable; i < finalizable.size(); ++i) forget(finalizable[i].object);
   if (transaction.met_ != nullptr && is_given_back(transaction.met_)) transaction.met_ = nullptr;
   if (transaction.depth_ != 0)
     transaction.sift(transaction.store_, transaction.updates_, &Transaction::Level::updates, first_update,
@@ -88,6 +98,7 @@ void TransactionNursery::reset(Transaction& transaction, const Mutator::Mark& ma
   };
   for (std::size_t i = first; i < kept.size(); ++i) give_back(kept[i]);
   kept.resize_down(first);
+  if (outer.start != nullptr) kept.push(outer);
   if (from == mutator.next_) return;
   if (waits) {
     // The inner level's part of the buffer is freed with the outer level's.

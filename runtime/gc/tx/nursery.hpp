@@ -7,6 +7,7 @@
 //          had written, and still use it. So without opacity the memory waits until every transaction has ended that
 //          ran at the abort. With opacity no transaction uses such a reference, because load() checks the word once
 //          more.
+//   Chunks of logs and finalizable objects outlive the attempt: they lie in the nursery, but in no buffer.
 //   Roots of the aborting thread that were set inside of the attempt, and outlive it, become null.
 #pragma once
 

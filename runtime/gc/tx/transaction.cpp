@@ -245,6 +245,16 @@ void Transaction::cancel() noexcept {
   all_.alone_.compare_exchange_strong(mine, 0, std::memory_order_relaxed);  // relaxed: see before_attempt()
 }
 
+// As a rollback, but nothing is given back: the thread's buffers and Locals are gone.
+void Transaction::forget() noexcept {
+  if (all_.settings().placement != Placement::unlogged) undo(0);
+  if (updates_.size() != 0) release(all_.clock_.fetch_add(1, std::memory_order_acq_rel) + 1);  // clock.A
+  std::uint32_t mine = number_ + 1;
+  all_.alone_.compare_exchange_strong(mine, 0, std::memory_order_relaxed);  // relaxed: see before_attempt()
+  depth_ = 0;
+  close();
+}
+
 // Needs no write barrier. If an old value refers to a young object, it was stored after the last collection, which left
 // no object young. So the object that holds it is young as well, or that store has remembered it.
 void Transaction::undo(std::size_t first) noexcept {

@@ -245,6 +245,7 @@ class Transaction : private LogVisitor {
   void drop_dead(const Backend& backend) override;
   std::size_t give_back() noexcept override;
   void verify() const override;
+  void forget() noexcept override;
   bool compact(bool full);
   std::size_t first_visited(const LogBase& log, bool full) const noexcept;
   bool is_compaction_promising();

@@ -50,7 +50,6 @@ TEST_P(ReadEntries, ASnapshotThatIsOutdatedStaysInTheLog) {
     atomically(rival, [&](Transaction& r) { r.write(theirs, &Cell::number, 2); });
     // Enlisted for update at the newer version: the older read must not count as subsumed.
     t.write(mine, &Cell::number, 3);
-    Mutator::Native native(other);
     f.mutator.collect();
     EXPECT_FALSE(t.validate());
   });
@@ -75,7 +74,6 @@ TEST(ObjectLogs, TheOlderOfTwoReadsStays) {
       atomically(rival, [&](Transaction& r) { r.write(theirs, &Cell::number, 2); });
       EXPECT_EQ(t.read(mine, &Cell::number), 2u);
       EXPECT_EQ(t.entries(), twice ? 2u : 1u);
-      Mutator::Native native(other);
       f.mutator.collect();
       EXPECT_EQ(t.entries(), 1u);
       EXPECT_EQ(t.validate(), !twice);

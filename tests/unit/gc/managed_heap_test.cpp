@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,6 +74,30 @@ TEST(ManagedHeap, ArraysOfReferencesAndValues) {
   for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(words->at<gc::Value<std::uint32_t>>(i).slot().load(), i * i);
 }
 
+// The example of docs/managed-heap.md, with cells.
+TEST(ManagedHeap, ArraysAreReadAndWrittenAsTheIntroductionShows) {
+  Heap heap(small_heap(1));
+  gc::Transactions transactions(heap, {});
+  Mutator mutator(heap);
+  gc::Transaction tx(transactions, mutator);
+  Local<Cell> cell(mutator, make_cell(mutator, 3));
+  Local<gc::RefArray<Cell>> cells(mutator, mutator.allocate_array<gc::RefArray<Cell>>(10));
+  cells->at(0).init(cell.get());
+  mutator.write_at(cells, 1, cell.get());
+  cell = make_cell(mutator, 4);
+  gc::atomically(tx, [&](auto& t) {
+    t.write_at(cells, 9, cell);
+    cell = t.read_at(cells, 1);
+  });
+  EXPECT_EQ(cell.get(), mutator.read_at(cells, 0));
+  cell = mutator.read_at(cells, cells->length() - 1);
+  EXPECT_EQ(mutator.read(cell, &Cell::number), 4u);
+  Local<gc::ValueArray<int>> ages(mutator, mutator.allocate_array<gc::ValueArray<int>>(10));
+  mutator.write_at(ages, 9, 42);
+  churn(mutator, 1);
+  EXPECT_EQ(mutator.read_at(ages, 9), 42);
+}
+
 TEST(ManagedHeap, LargeObjectsDoNotMoveAndAreSwept) {
   Heap heap(small_heap());
   Mutator mutator(heap);
@@ -87,6 +112,35 @@ TEST(ManagedHeap, LargeObjectsDoNotMoveAndAreSwept) {
   large = nullptr;
   mutator.collect();
   EXPECT_LT(heap.live_bytes() + 3000 * sizeof(void*), live + 1);
+}
+
+// Each pattern of dead and live ones, so that the one that takes the place of a dead one is dead or live.
+TEST(ManagedHeap, LargeObjectsBehindDeadOnesAreSweptOrKept) {
+  constexpr unsigned kObjects = 4;
+  for (unsigned live = 0; live < 1U << kObjects; ++live) {
+    Heap heap({.memory_bytes = std::size_t{2} << 20, .nursery_bytes = std::size_t{64} << 10});
+    Mutator mutator(heap);
+    Local<gc::RefArray<Cell>> a(mutator), b(mutator), c(mutator), d(mutator);
+    Local<gc::RefArray<Cell>>* const all[kObjects] = {&a, &b, &c, &d};
+    for (unsigned i = 0; i < kObjects; ++i) {
+      *all[i] = mutator.allocate_array<gc::RefArray<Cell>>(3000);
+      mutator.store(all[i]->get(), (*all[i])->at<gc::Ref<Cell>>(2999), make_list(mutator, i, 2));
+    }
+    for (unsigned i = 0; i < kObjects; ++i)
+      if ((live >> i & 1) == 0) *all[i] = nullptr;
+    for (unsigned round = 0; round < 3; ++round) {
+      mutator.collect();
+      churn(mutator, 1);
+      unsigned count = 0;
+      for (unsigned i = 0; i < kObjects; ++i) {
+        if (!*all[i]) continue;
+        ++count;
+        auto* const last = static_cast<Cell*>((*all[i])->at<gc::Ref<Cell>>(2999).slot().load());
+        EXPECT_EQ(numbers_of(mutator, last), counted(i, 2));
+      }
+      EXPECT_EQ(heap.live_bytes() / (std::size_t{3000} * sizeof(void*)), count) << "live: " << live;
+    }
+  }
 }
 
 TEST(ManagedHeap, CyclesAndSharedObjectsAreCopiedOnce) {
@@ -202,6 +256,29 @@ TEST(ManagedHeap, GlobalsAreRootsUntilTheyEnd) {
   }
   mutator.collect();
   EXPECT_EQ(heap.live_bytes(), 0u);
+}
+
+TEST(ManagedHeap, GlobalsEndInAnyOrder) {
+  for (unsigned order = 0; order < 27; ++order) {
+    const unsigned ends[3] = {order % 3, order / 3 % 3, order / 9};
+    if (ends[0] == ends[1] || ends[1] == ends[2] || ends[0] == ends[2]) continue;
+    Heap heap(small_heap());
+    Mutator mutator(heap);
+    std::optional<Global<Cell>> globals[3];
+    for (unsigned i = 0; i < 3; ++i) {
+      globals[i].emplace(heap);
+      globals[i]->set(make_cell(mutator, i));
+    }
+    for (unsigned ended = 0; ended < 3; ++ended) {
+      globals[ends[ended]].reset();
+      mutator.collect();
+      EXPECT_EQ(heap.live_bytes(), (2 - ended) * sizeof(Cell)) << order;
+      for (unsigned i = 0; i < 3; ++i)
+        if (globals[i]) {
+          EXPECT_EQ(globals[i]->get()->number.slot().load(), i);
+        }
+    }
+  }
 }
 
 TEST(ManagedHeap, PausesAndTheWayToThemAreCounted) {

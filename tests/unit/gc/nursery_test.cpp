@@ -94,6 +94,57 @@ TEST(TransactionNursery, ACommitKeepsAndAnInnerAbortGivesBackItsOwn) {
   EXPECT_EQ(numbers_of(mutator, root.get()), counted(0, 2));
 }
 
+// The inner part fills the buffer in which the outer one began, and more. Memory of neither may be lost, and no other
+// memory may be zeroed or served: that of an older object in the same buffer, that of a thread between the two buffers.
+TEST(TransactionNursery, AnInnerAndThenAnOuterAbortGiveBackEachItsOwn) {
+  for (const bool opaque : {true, false})
+    for (const int after : {0, 150}) {
+      Heap heap(roomy());
+      Transactions all(heap, nursery(opaque));
+      Mutator mutator(heap), neighbour(heap);
+      Transaction tx(all, mutator);
+      Local<Cell> before(mutator, make_list(mutator, 1, 3));
+      Local<Cell> between(neighbour), later(mutator);
+      const auto make = [&](int count, std::uint64_t number) {
+        for (; count != 0; --count) tx.create<Cell>()->number.init(number);
+      };
+      const auto cancelled_part = [&](auto body) {
+        EXPECT_THROW(atomically(tx,
+                                [&](Transaction&) {
+                                  body();
+                                  throw NoMore();
+                                }),
+                     NoMore);
+      };
+      for (unsigned round = 0; round < 3; ++round) {
+        cancelled_part([&] {
+          make(5, 7);
+          for (unsigned part = 0; part < 2; ++part) {
+            Local<Cell> outer(mutator, tx.create<Cell>());
+            outer->number.init(41);
+            cancelled_part([&] {
+              make(120, 8);
+              between = make_list(neighbour, 50, 60);
+              make(120, 8);
+            });
+            make(after, 9);
+            EXPECT_EQ(outer->number.slot().load(), 41u);
+          }
+        });
+        for (int i = 0; i < 400; ++i) {
+          Cell* const cell = mutator.allocate<Cell>();
+          EXPECT_EQ(cell->number.slot().load(), 0u) << "M1";
+          cell->number.init(12);
+        }
+        later = make_list(mutator, 100, 50);
+        EXPECT_EQ(numbers_of(mutator, before.get()), counted(1, 3));
+        EXPECT_EQ(numbers_of(neighbour, between.get()), counted(50, 60));
+      }
+      EXPECT_EQ(heap.collections(), 0u);
+      EXPECT_EQ(numbers_of(mutator, later.get()), counted(100, 50));
+    }
+}
+
 // What an attempt made may have been filled without undo entries. Outside of the nursery it is remembered until it is swept.
 TEST(TransactionNursery, WhatLiesOutsideForgetsWhatIsGivenBack) {
   using Cells = gc::RefArray<Cell>;

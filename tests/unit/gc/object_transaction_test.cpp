@@ -244,6 +244,33 @@ TEST_P(ObjectTransactions, TwoThreadsIncrementWithoutALoss) {
   EXPECT_EQ(shared.get()->number.slot().load(), 2 * kTimes);
 }
 
+TEST_P(ObjectTransactions, AnExceptionEndsRunningAlone) {
+  TxSettings settings = settings_of(GetParam());
+  settings.alone_after = 2;
+  Transactions soon_alone(heap, settings);
+  const auto in_thread = [&](auto body) {
+    const Mutator::Native native(mutator);
+    std::thread([&] {
+      Mutator own(heap);
+      Transaction t(soon_alone, own);
+      body(t);
+    }).join();
+  };
+  in_thread([](Transaction& t) {
+    unsigned attempts = 0;
+    EXPECT_THROW(atomically(t,
+                            [&](Transaction& running) {
+                              if (++attempts <= 2) running.retry();
+                              throw std::runtime_error("no");
+                            }),
+                 std::runtime_error);
+    EXPECT_EQ(attempts, 3u);
+    EXPECT_EQ(t.statistics().alone, 1u);
+    atomically(t, [](Transaction&) {});
+  });
+  in_thread([](Transaction& t) { atomically(t, [](Transaction&) {}); });
+}
+
 // Money moves between accounts; a reader must always see the same sum.
 TEST_P(ObjectTransactions, ReadersSeeOneStateOfMemory) {
   constexpr std::size_t kAccounts = 8;

@@ -51,6 +51,10 @@ gc::Settings heap_settings(const Options& options, std::size_t live_bytes) {
   const auto percent = static_cast<std::size_t>(values.integer("heap_percent"));
   settings.memory_bytes = kib != 0 ? std::max(kib << 10, kLeast) : std::max(live_bytes / 100 * percent, kLeast);
   settings.nursery_bytes = static_cast<std::size_t>(values.integer("nursery_kib")) << 10;
+  if (settings.nursery_bytes != 0 && settings.nursery_bytes < gc::kLargeBytes)
+    reject("-p nursery_kib", std::to_string(settings.nursery_bytes >> 10),
+           "less than the " + std::to_string(gc::kLargeBytes >> 10) + " KiB of the largest object that is born in it",
+           "give it more");
   if (settings.nursery_bytes > settings.memory_bytes / 2)
     reject("-p nursery_kib", std::to_string(settings.nursery_bytes >> 10),
            "more than half of the heap's memory, " + std::to_string(settings.memory_bytes >> 10) + " KiB",
