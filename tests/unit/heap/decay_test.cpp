@@ -1,5 +1,6 @@
 // When free memory goes back to the system, by a clock that the test sets: ticks, long pauses, and a clock far ahead.
 #include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/fork_amid.hpp"
 #include "tests/harness/heaps.hpp"
 
 #include <gtest/gtest.h>
@@ -81,6 +82,33 @@ TEST(Decay, WhoGivesMuchPurgesAsMuch) {
   pass(kTick);
   Spans::give(span);
   EXPECT_EQ(dirty(), 940u) << "60 came, and 60 of the old ones went";
+}
+
+TEST(Decay, TheHelperGivesBackAllThatRests) {
+  leave_dirty_units(1000);
+  TestHeap::give_what_rests();
+  EXPECT_EQ(dirty(), 1000u) << "freed at this very moment";
+  pass(kTick);
+  TestHeap::give_what_rests();
+  EXPECT_EQ(dirty(), 0u) << "not only what a call of the program would give back";
+}
+
+// The span belongs to nobody in the child, and is used. If it passed for old free memory, the child would return it to
+// the system, also when the thread that takes it is the one that forks.
+TEST(Decay, AChildOfAForkTakesNoSpanForOldThatWasBeingTaken) {
+  LOAM_NEEDS_POINTS();
+  leave_dirty_units(100);
+  Span* taken = nullptr;
+  const auto in_child = [] {
+    if (TestHeap::verify() != nullptr) return 1;
+    const std::uint64_t before = TestHeap::statistics().purged_bytes_total, rest = dirty();
+    pass(kTick);
+    TestHeap::give_what_rests();
+    return TestHeap::statistics().purged_bytes_total - before == rest * kUnitBytes ? 0 : 2;
+  };
+  EXPECT_EQ(tests::fork_amid<TestHeap>("heap.passing_units", [&taken] { taken = Spans::take(40, 1, 1); }, in_child), 0);
+  Spans::give(taken);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
 }
 
 TEST(Decay, WhatLongBlocksMayKeepHalvesWithEveryTick) {
