@@ -158,6 +158,7 @@ struct Heap {
     if (heap == &sentinel) return;
     current = &sentinel;
     Threads::detach(heap);
+    Spans::thread_ends();
   }
 
   // From now on some blocks are samples (sampled.hpp). Before there is a second thread.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <vector>
 
 namespace loam::heap {
 namespace {
@@ -108,6 +109,59 @@ TEST(Decay, AChildOfAForkTakesNoSpanForOldThatWasBeingTaken) {
   };
   EXPECT_EQ(tests::fork_amid<TestHeap>("heap.passing_units", [&taken] { taken = Spans::take(40, 1, 1); }, in_child), 0);
   Spans::give(taken);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
+}
+
+// ---- what stays without any further call
+
+constexpr std::size_t kBytes = 32768;
+constexpr unsigned kBlocks = 5000;        // 156 MiB: more than twice what may stay
+constexpr std::uint64_t kFewUnits = 200;  // what the thread itself keeps, and the last lots
+
+// Allocates and frees them. returns how many units went back to the system
+std::uint64_t cycle() {
+  const std::uint64_t before = TestHeap::statistics().purged_bytes_total;
+  std::vector<void*> blocks(kBlocks);
+  for (void*& block : blocks) block = TestHeap::allocate(kBytes);
+  for (void* const block : blocks) TestHeap::deallocate(block);
+  return (TestHeap::statistics().purged_bytes_total - before) / kUnitBytes;
+}
+
+TEST(DirtyMemory, IsBoundedWithoutAClockAndWithoutAHelper) {
+  TestHeap::trim();
+  pass(100'000'000'000);
+  EXPECT_GT(cycle(), 0u);
+  EXPECT_LE(dirty(), Spans::kDirtyMax + kFewUnits);
+  EXPECT_GE(dirty(), Spans::kDirtyMax / 2) << "what may stay stays";
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
+  TestHeap::trim();
+}
+
+TEST(DirtyMemory, AProgramThatFreesAndAllocatesInTurnGivesItBackOnce) {
+  TestHeap::trim();
+  pass(100'000'000'000);
+  const std::uint64_t first = cycle();
+  EXPECT_GT(first, kFewUnits);
+  for (int round = 0; round < 3; ++round) EXPECT_LE(cycle(), kFewUnits) << round;
+  // Some time later nobody remembers that it was missed.
+  pass(100'000'000'000);
+  TestHeap::trim();
+  EXPECT_GE(cycle() + kFewUnits, first);
+  TestHeap::trim();
+}
+
+TEST(DirtyMemory, IsHardlyLeftByAThreadThatEnds) {
+  TestHeap::thread_exit();
+  TestHeap::trim();
+  pass(100'000'000'000);
+  tests::in_a_thread<TestHeap>([] { cycle(); });
+  EXPECT_LE(dirty(), Spans::kDirtyMaxAtEnd);
+  EXPECT_GE(dirty(), Spans::kDirtyMaxAtEnd / 2) << "what may stay stays";
+  for (int round = 0; round < 3; ++round) tests::in_a_thread<TestHeap>([] { cycle(); });
+  EXPECT_GT(dirty(), Spans::kDirtyMax) << "the threads that follow each other need it";
+  pass(100'000'000'000);
+  tests::in_a_thread<TestHeap>([] { TestHeap::deallocate(TestHeap::allocate(100)); });
+  EXPECT_LE(dirty(), Spans::kDirtyMaxAtEnd) << "the next thread that ends finds that nobody does";
   EXPECT_EQ(tests::verified<TestHeap>(), "");
 }
 
