@@ -355,12 +355,13 @@ class BitmapSpans {
       if (memory == nullptr) continue;
       const Reservation found = Pages::area(std::size_t{units} * kUnitBytes);
       if (found.base == nullptr) {
+        // The metadata itself may have taken what was left.
         Pages::unmap(memory, known);
-        return nullptr;
+        continue;
       }
       auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
       area->base = found.base;
-      area->units = static_cast<std::uint32_t>(found.bytes >> kUnitShift);
+      area->set_units(static_cast<std::uint32_t>(found.bytes >> kUnitShift));
       if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::kPageBytes); needed < known)
         Pages::unmap(memory + needed, known - needed);
       of_address_[address_of(found.base) >> kAreaShift] = area;
