@@ -200,6 +200,14 @@ set_target_properties(loam-faulty-malloc PROPERTIES PREFIX "")
 target_compile_options(loam-faulty-malloc PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
 add_dependencies(allocation_test loam-faulty-malloc)
 
+# What malloc_thread_orders_test opens and closes.
+if(TARGET loam-malloc)
+  add_library(loam-unloaded-library MODULE "${CMAKE_SOURCE_DIR}/tests/unit/malloc/unloaded_library.cpp")
+  set_target_properties(loam-unloaded-library PROPERTIES PREFIX "")
+  target_link_libraries(loam-unloaded-library PRIVATE loam-flags)
+  add_dependencies(malloc_thread_orders_test loam-unloaded-library)
+endif()
+
 # A synchronisation that uses all that the harness offers, for contract_test.
 add_executable(loam-contract "${CMAKE_SOURCE_DIR}/workloads/harness/main.cpp"
                "${CMAKE_SOURCE_DIR}/workloads/transactional/intset.cpp"

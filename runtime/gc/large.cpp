@@ -10,7 +10,7 @@ std::size_t LargeObjects::mapped_bytes_of(std::size_t bytes) noexcept {
 
 Object* LargeObjects::add(std::size_t bytes, const Descriptor& descriptor) noexcept {
   const std::size_t mapped = mapped_bytes_of(bytes);
-  auto* const object = static_cast<Object*>(platform::map_lazy(mapped));
+  auto* const object = static_cast<Object*>(platform::map_lazy(mapped, {.is_promised = true}));
   if (object == nullptr) return nullptr;
   object->word().store(reinterpret_cast<std::uintptr_t>(&descriptor), std::memory_order_relaxed);
   entries_.push({object, mapped});

@@ -35,7 +35,8 @@ struct alignas(platform::kCacheLineBytes) Span {
 };
 static_assert(sizeof(Span) == platform::kCacheLineBytes);
 
-// The last array is as long as the area has units; memory for the rest is not mapped.
+// Both arrays are as long as the area has units; memory for more is not mapped. So under a tight limit of addresses the
+// metadata of a short area is short.
 struct Area {
   std::byte* base = nullptr;  // a multiple of kAreaBytes
   std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
@@ -45,13 +46,18 @@ struct Area {
   UnitBits<kUnitsOfArea> once_used;  // so far
   // Of units that are not used: backed by memory; and so already when the decay looked last.
   UnitBits<kUnitsOfArea> dirty, aged;
+  // Of slabs that serve by address: the blocks that came back. In the slab's first unit, which is its only one. The array
+  // begins where that of the spans ends.
+  UnitPlaces* came_back = nullptr;
   Span spans[kUnitsOfArea];
-  // Of slabs that serve by address: the blocks that came back. In the slab's first unit, which is its only one.
-  UnitPlaces came_back[kUnitsOfArea];
 
   // Of an area of so many units.
   static constexpr std::size_t bytes_for(std::size_t units) noexcept {
-    return sizeof(Area) - (kUnitsOfArea - units) * sizeof(UnitPlaces);
+    return sizeof(Area) - (kUnitsOfArea - units) * sizeof(Span) + units * sizeof(UnitPlaces);
+  }
+  void set_units(std::uint32_t count) noexcept {
+    units = count;
+    came_back = reinterpret_cast<UnitPlaces*>(spans + count);
   }
 
   Span& span_of(const void* pointer) noexcept {

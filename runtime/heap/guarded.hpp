@@ -99,11 +99,11 @@ class Guarded {
   // Exactly what was asked for: behind it lies the padding.
   static std::size_t usable_bytes(const void* block) noexcept { return checked_bytes(block, frame_at(block)); }
 
-  static void thread_exit() noexcept {
+  static void thread_exit(bool last) noexcept {
     release_all();
     if (WaitingBlocks* const own = std::exchange(waiting_, nullptr); own != nullptr)
       Inner::Pages::unmap(reinterpret_cast<std::byte*>(own), kQueueBytes);
-    Inner::thread_exit();
+    Inner::thread_exit(last);
   }
   static auto* own() noexcept { return Inner::own(); }
 
@@ -352,9 +352,10 @@ class Guarded {
   [[gnu::cold, gnu::noinline]] static void wait_first(Waiting block) noexcept {
     return make_queue() ? wait(block) : release(block);
   }
-  // For a thread's first free. The thread gets a heap, so that its end is noticed and its queue is emptied then.
+  // For a thread's first free. The thread gets a heap, so that its end is noticed and its queue is emptied then. Not if
+  // its end has begun: its blocks do not wait.
   [[gnu::cold, gnu::noinline]] static bool make_queue() noexcept {
-    void* const made = Inner::attach() ? Inner::Pages::metadata(kQueueBytes) : nullptr;
+    void* const made = Inner::attach_to_keep() ? Inner::Pages::metadata(kQueueBytes) : nullptr;
     if (made != nullptr) waiting_ = ::new (made) WaitingBlocks(base::mix(seals_.secret() ^ address_of(made)));
     return made != nullptr;
   }

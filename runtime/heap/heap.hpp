@@ -17,6 +17,7 @@
 #include "runtime/heap/large.hpp"
 #include "runtime/heap/statistics.hpp"
 #include "runtime/heap/thread_heaps.hpp"
+#include "runtime/heap/thread_life.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -73,7 +74,7 @@ struct Heap {
     if (void* const block = current->pop_class(c); block != nullptr) return block;
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::allocate_aligned(alignment, bytes);
-    return attach() ? take(c) : nullptr;
+    return take_first(c);
   }
 
   [[gnu::always_inline]] static void deallocate(void* block) noexcept {
@@ -140,18 +141,24 @@ struct Heap {
   // Of a slab's word.
   static std::size_t class_bytes(PageMap::Word word) noexcept { return Classes::bytes_of(class_of(word)); }
 
-  // Gives the calling thread a heap if it has none. returns false if there is no memory
+  // Gives the calling thread a heap if it has none. returns false if there is no memory, or if the thread's end has gone
+  // so far that nobody would take the heap back.
   static bool attach() noexcept { return current != &sentinel || attach_first(); }
+  // The same, but for a thread whose end has begun only what it has.
+  static bool attach_to_keep() noexcept { return current != &sentinel || (!life.is_ending() && attach_first()); }
 
-  // Hands the calling thread's heap over. A later call of this thread gets another one.
-  static void thread_exit() noexcept {
+  // Hands the calling thread's heap over. From now on no free of this thread gets a heap. An allocation gets one, if it
+  // is not `last`: then nobody calls this again, and each allocation hands over the heap that it has used.
+  static void thread_exit(bool last = false) noexcept {
     if constexpr (kGuardable)
-      if (stands_aside()) return C::Guarded::thread_exit();
+      if (stands_aside()) return C::Guarded::thread_exit(last);
+    life.end(last);
     take_up();
     ThreadHeap* const heap = current;
     if (heap == &sentinel) return;
     current = &sentinel;
     Threads::detach(heap);
+    Spans::thread_ends();
   }
 
   // From now on some blocks are samples (sampled.hpp). Before there is a second thread.
@@ -187,35 +194,13 @@ struct Heap {
   }
 
   // The calling thread's heap; nullptr where it has none.
-  static const ThreadHeap* own() noexcept {
+  static ThreadHeap* own() noexcept {
     if constexpr (kGuardable)
       if (stands_aside()) return C::Guarded::own();
     return current == &sentinel ? aside : current;
   }
 
-  static Statistics statistics() noexcept {
-    const SpanUsage spans = Spans::usage();
-    const LargeUsage large = Large::usage();
-    Statistics sum{};
-    sum.reserved_bytes = spans.reserved_bytes;
-    sum.committed_bytes = spans.used_bytes;
-    sum.dirty_bytes = spans.dirty_bytes;
-    sum.clean_bytes = spans.clean_bytes;
-    sum.slab_bytes = spans.slab_bytes;
-    sum.large_bytes = large.bytes;
-    sum.large_blocks = large.blocks;
-    sum.purged_bytes_total = spans.purged_bytes_total;
-    sum.areas = spans.areas;
-    sum.metadata_bytes = spans.metadata_bytes;
-    Threads::for_each([&sum](const ThreadHeap& heap) {
-      sum.metadata_bytes += sizeof heap;
-      sum.remote_blocks_sent += heap.blocks_received();
-      const HeapState state = heap.state.load(std::memory_order_relaxed);
-      if (state == HeapState::attached) ++sum.heaps_in_use;
-      if (state == HeapState::idle) ++sum.heaps_idle;
-    });
-    return sum;
-  }
+  static Statistics statistics() noexcept { return statistics_of<Spans, Large, Threads>(); }
 
   // nullptr, or the name of an invariant that does not hold. Only while no other thread allocates or frees.
   static const char* verify() noexcept {
@@ -271,6 +256,7 @@ struct Heap {
 
   [[gnu::cold, gnu::noinline]] static bool attach_first() noexcept {
     if (take_up()) return true;
+    if (life.is_over()) return false;
     ThreadHeap* const heap = Threads::attach(C::kOrder);
     if (heap == nullptr) return false;
     current = heap;
@@ -347,7 +333,21 @@ struct Heap {
   }
   [[gnu::noinline]] static void* attach_and_allocate(std::size_t bytes) noexcept {
     if (bytes > Classes::kMax) return allocate_large(1, bytes).block;
-    return attach() ? take(Classes::class_of(bytes)) : nullptr;
+    return take_first(Classes::class_of(bytes));
+  }
+  static void* take_first(unsigned c) noexcept {
+    if (attach()) return take(c);
+    return life.is_over() ? take_in_passing(c) : nullptr;
+  }
+  // For a thread whose heap nobody would take back.
+  [[gnu::cold, gnu::noinline]] static void* take_in_passing(unsigned c) noexcept {
+    ThreadHeap* const heap = Threads::attach(C::kOrder);
+    if (heap == nullptr) return nullptr;
+    current = heap;
+    void* const block = take(c);
+    current = &sentinel;
+    Threads::detach(heap);
+    return block;
   }
 
   [[gnu::noinline]] static typename Large::Taken allocate_large(std::size_t alignment, std::size_t bytes) noexcept {
@@ -434,7 +434,8 @@ struct Heap {
       freed->mark = 0;  // the user's own word, by accident
     }
     if (owner == current) return deallocate(block);
-    if (current == &sentinel && attach()) return deallocate(block);  // the heap that it gets may be the owner
+    if (current == &sentinel && life.frees_much() && attach())
+      return deallocate(block);  // the heap that it gets may be the owner
     if (current != &sentinel) return current->free_remote(freed, word, Threads::send);
     put_before(freed, nullptr, owner->key());
     Threads::send(word, {freed, 1});
@@ -477,6 +478,7 @@ struct Heap {
   static constexpr ThreadHeap& sentinel = nobodys_heap<ThreadHeap>;
   static inline constinit thread_local ThreadHeap* current = &sentinel;
   static inline constinit thread_local ThreadHeap* aside = nullptr;  // what current was: then current is the sentinel
+  static inline constinit thread_local ThreadLife life{};            // the calling thread's
   // Requests up to this are served from a list that is filled for them. 0 once samples have begun, so that the
   // comparison that finds long blocks finds them as well.
   static inline constinit std::size_t taken_max = Classes::kMax;

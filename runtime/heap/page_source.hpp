@@ -65,9 +65,10 @@ struct SystemPages {
 
   // For one block that is longer than areas serve: at a multiple of kUnitBytes, with an inaccessible page behind it.
   // Where the page map is the small one, at addresses that it covers: from its end downwards, away from the areas.
+  // Refused where the kernel's rule for overcommitment says so: areas are reservations, a block is memory.
   static std::byte* mapping(std::size_t bytes) noexcept {
     const platform::KeepErrno keep;
-    if (is_map_full()) return static_cast<std::byte*>(platform::map_lazy(bytes));
+    if (is_map_full()) return static_cast<std::byte*>(platform::map_lazy(bytes, {.is_promised = true}));
     const std::uintptr_t end = PageMap::limit() << kUnitShift;
     const std::size_t taken = base::round_up(bytes, kUnitBytes) + kUnitBytes;  // with the guard page
     if (taken > end / 4) return nullptr;
@@ -75,7 +76,7 @@ struct SystemPages {
       // relaxed: whose the addresses are the system decides.
       const std::uintptr_t above = mapped_from_the_end.fetch_add(taken, std::memory_order_relaxed) % (end / 2);
       auto* const start = reinterpret_cast<std::byte*>(end - above - taken);
-      switch (platform::map_lazy_at(start, bytes)) {
+      switch (platform::map_lazy_at(start, bytes, {.is_promised = true})) {
         case platform::MapResult::done:
           return start;
         case platform::MapResult::taken:

@@ -4,6 +4,10 @@
 //   to 500 ms. Purging works in runs of units, without the lock. One call purges little more than it gave back, so that
 //   no call takes long; the limit doubles for every tick that has passed. Purging needs calls: by threads that give
 //   spans back, or of decay_if_due().
+//   A process that frees much and then makes no call would keep all of it. So what is dirty is bounded (ADR 0032): who
+//   gives slabs back beyond kDirtyMax purges them first, itself and without the lock, and a thread that ends purges what
+//   is beyond kDirtyMaxAtEnd. Both bounds rise by what was missed afterwards: a program that frees and allocates the same
+//   memory in turn purges it once (KeptMemory).
 //   Source first fit by bitmaps as in jemalloc's and mimalloc's arenas; decay as in jemalloc 5.
 //   Cost: a lock and a scan of at most 64 words an area; for slabs and large blocks only, never for a block.
 //   S1 a unit is used, dirty or clean: dirty & used = 0, aged is part of dirty.
@@ -15,6 +19,7 @@
 #pragma once
 
 #include "runtime/heap/area.hpp"
+#include "runtime/heap/kept_memory.hpp"
 #include "runtime/heap/page_source.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
@@ -46,6 +51,7 @@ concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   { S::mend_in_child() };  // after a fork
   { S::dirty_units() } -> std::same_as<std::size_t>;
   { S::decay_if_due(units) };
+  { S::thread_ends() };
   { S::usage() } -> std::same_as<SpanUsage>;
 };
 
@@ -55,6 +61,8 @@ class BitmapSpans {
   static constexpr unsigned kUnitsMax = kUnitsOfArea / 4;  // longer ones would leave an area that serves nothing else
   static constexpr std::uint64_t kTickNs = 250'000'000;
   static constexpr unsigned kPurgedAtOnce = 8;  // units at least: the system takes some 20 us for them
+  static constexpr std::size_t kDirtyMax = (std::size_t{64} << 20) / kUnitBytes,
+                               kDirtyMaxAtEnd = (std::size_t{8} << 20) / kUnitBytes;
 
   // The highest comes first. Another area is begun for one span, not for more of them.
   static Span* take(unsigned units, unsigned alignment, unsigned count) noexcept {
@@ -65,11 +73,15 @@ class BitmapSpans {
       count -= take_from(*area, units, alignment, count, found);
     if (found == nullptr)
       if (Area* const area = add_area()) take_from(*area, units, alignment, count, found);
+    if (kept_.has_given()) [[unlikely]]
+      for (const Span* span = found; span != nullptr; span = span->next) kept_.note_taken(span->units, kNoLimit);
     return found;
   }
 
   // The words of the spans in the page map are the caller's to clear, before.
   static void give(Span* spans) noexcept {
+    if (dirty_units() >= kDirtyMax) [[unlikely]]
+      give_slabs_back(spans);
     const std::lock_guard guard(lock_);
     std::uint64_t given = 0;
     for (Span* span = spans; span != nullptr; span = span->next) {
@@ -115,6 +127,21 @@ class BitmapSpans {
     if (!lock_.try_lock()) return;
     decay(units);
     lock_.unlock();
+  }
+
+  // A thread has given its slabs back and makes no call any more.
+  static void thread_ends() noexcept {
+    // relaxed: hints; the lock orders.
+    if (dirty_units() <= kDirtyMaxAtEnd) return;
+    const std::size_t stays = kDirtyMaxAtEnd + kept_.room_now();
+    const std::lock_guard guard(lock_);
+    // Another thread that purges for its end sees afterwards what this one has given.
+    while (dirty_units() > stays && purging_.area == nullptr) {
+      const std::size_t excess = dirty_units() - stays;
+      kept_.note_given(excess);
+      age_dirty();
+      purge_aged(excess);
+    }
   }
 
   // Purges every dirty unit. returns whether there was one
@@ -218,6 +245,17 @@ class BitmapSpans {
 
   static constexpr unsigned kUnitsOfAreaMin = 8;
 
+  // The memory of slabs, before the store gets them; long blocks have their own rule.
+  [[gnu::cold, gnu::noinline]] static void give_slabs_back(Span* spans) noexcept {
+    for (Span* span = spans; span != nullptr; span = span->next) {
+      // Other threads may have taken units since the caller looked.
+      const std::size_t beyond = std::max(dirty_units(), kDirtyMax) - kDirtyMax;
+      if (span->kind != SpanKind::slab || kept_.keeps(span->units, beyond)) continue;
+      Pages::purge(span->blocks - address_of(span->blocks) % kUnitBytes, span->units * kUnitBytes);
+      span->clean = true;
+    }
+  }
+
   static unsigned index_of(const Area& area, const Span* span) noexcept {
     return static_cast<unsigned>(span - area.spans);
   }
@@ -317,12 +355,13 @@ class BitmapSpans {
       if (memory == nullptr) continue;
       const Reservation found = Pages::area(std::size_t{units} * kUnitBytes);
       if (found.base == nullptr) {
+        // The metadata itself may have taken what was left.
         Pages::unmap(memory, known);
-        return nullptr;
+        continue;
       }
       auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
       area->base = found.base;
-      area->units = static_cast<std::uint32_t>(found.bytes >> kUnitShift);
+      area->set_units(static_cast<std::uint32_t>(found.bytes >> kUnitShift));
       if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::kPageBytes); needed < known)
         Pages::unmap(memory + needed, known - needed);
       of_address_[address_of(found.base) >> kAreaShift] = area;
@@ -384,7 +423,10 @@ class BitmapSpans {
     std::uintptr_t thread;
   };
 
+  static constexpr std::size_t kNoLimit = ~std::size_t{0};
+
   static inline constinit sync::OwnedLock lock_{};
+  static inline constinit KeptMemory<Pages, 1'000'000'000> kept_{};  // what slabs missed
   static inline constinit Purge purging_{};
   static inline constinit Area* first_ = nullptr;        // the others follow by `next`, in the order of their making
   static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes

@@ -1,6 +1,8 @@
 // The statistics of a heap. The numbers are read one after the other, so they may belong to different moments.
 #pragma once
 
+#include "runtime/heap/thread_heap.hpp"
+
 #include <cstdint>
 
 namespace loam::heap {
@@ -20,5 +22,31 @@ struct Statistics {
   std::uint64_t heaps_idle;          // number of thread heaps whose thread has ended
   std::uint64_t remote_blocks_sent;  // number of blocks that threads freed for others
 };
+
+// Of a heap of these layers.
+template <class Spans, class Large, class Threads>
+Statistics statistics_of() noexcept {
+  const auto spans = Spans::usage();
+  const auto large = Large::usage();
+  Statistics sum{};
+  sum.reserved_bytes = spans.reserved_bytes;
+  sum.committed_bytes = spans.used_bytes;
+  sum.dirty_bytes = spans.dirty_bytes;
+  sum.clean_bytes = spans.clean_bytes;
+  sum.slab_bytes = spans.slab_bytes;
+  sum.large_bytes = large.bytes;
+  sum.large_blocks = large.blocks;
+  sum.purged_bytes_total = spans.purged_bytes_total;
+  sum.areas = spans.areas;
+  sum.metadata_bytes = spans.metadata_bytes;
+  Threads::for_each([&sum](const auto& heap) {
+    sum.metadata_bytes += sizeof heap;
+    sum.remote_blocks_sent += heap.blocks_received();
+    const HeapState state = heap.state.load(std::memory_order_relaxed);
+    if (state == HeapState::attached) ++sum.heaps_in_use;
+    if (state == HeapState::idle) ++sum.heaps_idle;
+  });
+  return sum;
+}
 
 }  // namespace loam::heap

@@ -80,6 +80,7 @@ class Stocks {
     if (user_ != nullptr) *user_ = before_;
     user_ = nullptr;
   }
+  void forget_loan() noexcept { user_ = nullptr; }
 
   unsigned class_of(const platform::Stock& stock) const noexcept {
     return static_cast<unsigned>(&stock - table_.all.data());

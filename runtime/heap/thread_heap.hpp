@@ -168,6 +168,10 @@ class alignas(kHeapAlignment) ThreadHeap {
   void end_loan() noexcept {
     if (stocks_ != nullptr) stocks_->end_loan();
   }
+  // The same where the borrower has gone together with its thread.
+  void forget_loan() noexcept {
+    if (stocks_ != nullptr) stocks_->forget_loan();
+  }
 
   // As push(), onto the stock of its class. returns false where that is full as well
   [[gnu::always_inline]] bool push_stock(FreeBlock* block, PageMap::Word word) noexcept {
@@ -363,7 +367,8 @@ class alignas(kHeapAlignment) ThreadHeap {
 
  public:
   std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
-  std::atomic<unsigned> thread{0};                    // the kernel's number of the thread, for reports; 0: none
+  std::atomic<unsigned> thread{0};                    // the kernel's number of the thread; 0: none
+  unsigned process = 0;                               // in which that number was given
   ThreadHeap* next_of_all = nullptr;                  // the registry's
   ThreadHeap* next_idle = nullptr;
   unsigned cpu = 0;  // the processor on which it was left, while it is idle

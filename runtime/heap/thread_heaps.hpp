@@ -5,6 +5,8 @@
 //   threads returns to the system. In the child of a fork the heaps of other threads are lost: they may have been
 //   changing, so no block is taken from them, and blocks that are freed to them stay in their inboxes. An idle heap
 //   that another thread was tending is lost, too.
+//   A thread may end without handing its heap over, because the system calls no destructor for it. Before a new heap is
+//   made, some heaps that are attached are looked at, in turn: one whose thread is gone serves the new thread.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
 //   H1 a heap is attached to at most one thread; an idle heap is accessed only under lock_.
 //   H2 at every moment both lists can be walked, and only the idle heap tended_ changes: for the child of a fork.
@@ -31,16 +33,18 @@ class ThreadHeaps {
     LOAM_POINT("heap.attaching");
     const std::lock_guard guard(lock_);
     LOAM_POINT("heap.attached");
-    if (Heap* const heap = take_idle(platform::cpu_number()); heap != nullptr) {
+    Heap* heap = take_idle(platform::cpu_number());
+    if (heap == nullptr) heap = find_abandoned();
+    if (heap != nullptr) {
       // relaxed: the state changes under the lock; read without it, it is a hint.
       heap->state.store(HeapState::attached, std::memory_order_relaxed);
-      heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
+      sign(*heap);
       return heap;
     }
     void* const memory = Pages::metadata(sizeof(Heap));
     if (memory == nullptr) return nullptr;
-    auto* const heap = ::new (memory) Heap(Zeroed{}, order);
-    heap->thread.store(platform::thread_id(), std::memory_order_relaxed);
+    heap = ::new (memory) Heap(Zeroed{}, order);
+    sign(*heap);
     heap->next_of_all = all_;
     platform::compiler_barrier();  // H2
     all_ = heap;
@@ -73,7 +77,8 @@ class ThreadHeaps {
   }
 
   // In the child of a fork: `own` is the calling thread's heap, or nullptr.
-  static void mend_in_child(const Heap* own) noexcept {
+  static void mend_in_child(Heap* own) noexcept {
+    if (own != nullptr) sign(*own);
     for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all)
       if (heap != own && heap->state.load(std::memory_order_relaxed) == HeapState::attached)
         heap->state.store(HeapState::lost, std::memory_order_relaxed);
@@ -103,7 +108,8 @@ class ThreadHeaps {
   }
 
  private:
-  static constexpr unsigned kIdleSearched = 16;  // a miss each, while others wait for the lock
+  static constexpr unsigned kIdleSearched = 16;     // a miss each, while others wait for the lock
+  static constexpr unsigned kAttachedSearched = 8;  // a system call each
 
   // The heap that was left last on this processor, among those left last; else the one left last of all. nullptr: none
   static Heap* take_idle(unsigned cpu) noexcept {
@@ -117,6 +123,30 @@ class ThreadHeaps {
     Heap* const heap = *found;
     if (heap != nullptr) *found = heap->next_idle;
     return heap;
+  }
+
+  static void sign(Heap& heap) noexcept {
+    heap.process = platform::process_id();
+    heap.thread.store(platform::thread_id(), std::memory_order_relaxed);
+  }
+
+  // Under the lock: a heap that is attached and whose thread has ended, among the next few; nullptr: none of these. Its
+  // blocks stay in its lists. A heap that was attached in another process is passed by, because nobody can say whether
+  // its thread goes on as one of this process (a child made by a system call, without our handler).
+  static Heap* find_abandoned() noexcept {
+    const unsigned process = platform::process_id(), caller = platform::thread_id();
+    for (unsigned left = kAttachedSearched; left != 0; --left) {
+      if (looked_at_ == nullptr) looked_at_ = all_;
+      if (looked_at_ == nullptr) return nullptr;
+      Heap& heap = *std::exchange(looked_at_, looked_at_->next_of_all);
+      if (heap.state.load(std::memory_order_relaxed) != HeapState::attached || heap.process != process) continue;
+      const unsigned thread = heap.thread.load(std::memory_order_relaxed);
+      // The kernel's answer comes after all that the dead thread has stored.
+      if (thread != caller && platform::thread_exists(thread)) continue;
+      heap.forget_loan();
+      return &heap;
+    }
+    return nullptr;
   }
 
   [[gnu::noinline]] static void tend(Heap* heap) noexcept {
@@ -136,6 +166,7 @@ class ThreadHeaps {
 
   static inline constinit sync::OwnedLock lock_{};
   static inline constinit Heap *all_ = nullptr, *idle_ = nullptr, *tended_ = nullptr;
+  static inline constinit Heap* looked_at_ = nullptr;  // the heap at which find_abandoned() begins; nullptr: all_
 };
 
 }  // namespace loam::heap

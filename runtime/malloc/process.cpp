@@ -1,8 +1,9 @@
 // Connects heaps with threads and with the process.
 //   thread exit   A thread that attaches a heap sets the value of a key; the key's destructor hands the heap over.
-//                 Destructors of other keys that run later may allocate. Then the thread attaches again, which sets the
-//                 value again, and the system repeats the round of destructors, up to PTHREAD_DESTRUCTOR_ITERATIONS
-//                 times.
+//                 Destructors of other keys that run later may allocate, and the thread attaches again. The system
+//                 repeats the round of destructors up to PTHREAD_DESTRUCTOR_ITERATIONS times while there are values, so
+//                 our destructor sets its value again: it runs in each round, hands over what was attached since, and
+//                 knows the last one. From then on no heap stays with the thread.
 //   fork          No code runs before it or in the parent; a handler repairs the heap in the child. The handler is
 //                 registered at the first attachment, before those of almost all other libraries. So it runs before
 //                 handlers that may allocate.
@@ -23,6 +24,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include <atomic>
+#include <climits>
 #include <cstdint>
 
 namespace loam::malloc {
@@ -32,10 +34,11 @@ enum class Phase : std::uint8_t {
   before,
   starting,  // in one thread, which may allocate meanwhile
   ready,
-  keyless,  // the system has no key left: heaps of ended threads stay theirs
+  keyless,  // the system has no key left: only new threads find the heaps of ended ones
 };
 constinit std::atomic<Phase> phase{Phase::before};
 constinit pthread_key_t thread_end{};
+constinit thread_local int rounds = 0;  // of destructors that the calling thread has been through
 
 constexpr std::uint64_t kHelperRestNs = 500'000'000;
 constinit std::atomic<bool> helper_is_due{false};  // asked for, and not there
@@ -52,7 +55,12 @@ void in_child() noexcept {
   helper_is_due.store(settings().background, std::memory_order_relaxed);
 }
 
-void end_of_thread(void*) noexcept { Heap::thread_exit(); }
+void end_of_thread(void* value) noexcept {
+  // A destructor that calls pthread_exit() makes the system begin to count again: then there are more rounds than this.
+  const bool is_last = ++rounds >= PTHREAD_DESTRUCTOR_ITERATIONS;
+  Heap::thread_exit(is_last);
+  if (!is_last) pthread_setspecific(thread_end, value);
+}
 
 void start() noexcept {
   Phase expected = Phase::before;
@@ -62,7 +70,8 @@ void start() noexcept {
     say(STDERR_FILENO, "loam malloc: no memory for the fork handler; a child of this process may hang\n");
   const bool made = pthread_key_create(&thread_end, end_of_thread) == 0;
   if (!made)
-    say(STDERR_FILENO, "loam malloc: the process has used up its thread keys; memory of ended threads is not reused\n");
+    say(STDERR_FILENO,
+        "loam malloc: the process has used up its thread keys; memory of ended threads is reused late\n");
   // start.A (publishes): the key.
   phase.store(made ? Phase::ready : Phase::keyless, std::memory_order_release);
 }

@@ -1,6 +1,7 @@
 #include "runtime/platform/machine.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/platform/keep_errno.hpp"
 
 #include <cerrno>
 #include <climits>
@@ -48,6 +49,13 @@ unsigned cpu_number() noexcept {
 }
 
 unsigned thread_id() noexcept { return static_cast<unsigned>(syscall(SYS_gettid)); }
+
+unsigned process_id() noexcept { return static_cast<unsigned>(getpid()); }
+
+bool thread_exists(unsigned thread) noexcept {
+  const KeepErrno keep;
+  return syscall(SYS_tgkill, getpid(), thread, 0) == 0 || errno != ESRCH;
+}
 
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t timeout_ns) noexcept {
   const timespec timeout = to_timespec(timeout_ns);

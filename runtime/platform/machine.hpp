@@ -41,6 +41,10 @@ void sleep_ns(std::uint64_t duration_ns) noexcept;
 void yield() noexcept;
 unsigned cpu_number() noexcept;  // where the caller ran a moment ago
 unsigned thread_id() noexcept;   // the kernel's
+unsigned process_id() noexcept;  // changes in the child of a fork
+// Whether this process has a thread with this number. For a moment after a thread was joined the answer may still be
+// yes. Where the kernel does not say, yes.
+bool thread_exists(unsigned thread) noexcept;
 
 // Sleeps while word == expected, at most timeout_ns (~0: for ever). Returns for any reason, so the caller loops.
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,

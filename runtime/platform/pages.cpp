@@ -36,7 +36,7 @@ void* map(void* start, std::size_t bytes, int more_flags, MapOptions options) no
   if (refused_by_test()) return nullptr;
   const std::size_t rounded = round_to_pages(bytes);
   void* const found = mmap(start, rounded + kGuardBytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | more_flags, -1, 0);
+                           MAP_PRIVATE | MAP_ANONYMOUS | (options.is_promised ? 0 : MAP_NORESERVE) | more_flags, -1, 0);
   if (found == MAP_FAILED) return nullptr;
   if (start != nullptr && found != start) {  // a kernel that does not know the flag took the address for a hint
     munmap(found, rounded + kGuardBytes);

@@ -28,10 +28,13 @@ inline constexpr std::uintptr_t kRoomyTo = std::uintptr_t{8} << 40;
 struct MapOptions {
   bool huge_pages = true;  // false: never huge pages, so that a sparse range is backed 4 KiB at a time
   bool core_dump = true;   // false: left out of core dumps
+  // true: memory that a program has asked for, not a reservation of ours. The kernel decides by its own rule whether it
+  // may be promised: by default it refuses more than the machine's memory and swap (vm.overcommit_memory).
+  bool is_promised = false;
 };
 
 // Reserves `bytes` (rounded up to pages), zeroed and readable and writable, backed at first touch.
-// returns nullptr where the kernel refuses (RLIMIT_AS, thread sanitizer, valgrind): the caller asks for less
+// returns nullptr where the kernel refuses (RLIMIT_AS, overcommit, thread sanitizer, valgrind): the caller asks for less
 void* map_lazy(std::size_t bytes, MapOptions options = {}) noexcept;
 
 // As map_lazy, at exactly `start`, a multiple of a page.

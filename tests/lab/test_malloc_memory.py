@@ -85,8 +85,14 @@ def test_short_blocks_go_back_while_all_threads_rest_where_a_helper_is_asked_for
     with ThreadPoolExecutor() as pool:
         told = list(pool.map(lambda size: rests(idle, library, size, 4, LOAM_MALLOC_BACKGROUND="1"), sizes))
     for size, (at_once, later) in zip(sizes, told, strict=True):
-        assert at_once > 60, f"{size}: the test is about memory that stays without the helper"
+        assert at_once > 40, f"{size}: the test is about memory that stays without the helper"
         assert later < 20, f"of {size} bytes"
+
+
+def test_short_blocks_of_a_process_that_rests_stay_up_to_a_bound(idle: Path, library: Path) -> None:
+    for size in (64, 1024, 16384):
+        (at_once,) = malloc_idle.rest(idle, [library], {}, size, 300, [0])
+        assert 40 < at_once < 100, f"of {size} bytes"
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +101,7 @@ def tight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # glibc's malloc gets 13 and 29 MiB, jemalloc 0 and 15.
-@pytest.mark.parametrize(("limit", "least"), [(16, 4), (32, 18), (64, 45)])
+@pytest.mark.parametrize(("limit", "least"), [(16, 10), (32, 23), (64, 49)])
 @pytest.mark.parametrize("size", [100, 4096, 60_000])
 def test_a_tight_limit_of_addresses_leaves_most_to_the_program(
     tight: Path, library: Path, size: int, limit: int, least: int

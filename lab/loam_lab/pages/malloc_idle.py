@@ -108,7 +108,8 @@ def page(rests: Rests, mib: int) -> str:
         "sleeps (`lab/probe/idle.c`). The cells are resident MiB at some times after the last free, in seconds. The resident",
         "memory before the first block is subtracted. Each row is one process; **bold** is the least of a column.", "",
         f"*{HELPED}* has `LOAM_MALLOC_BACKGROUND=1`. Without it, loam returns blocks over 32 KiB to the system at once,",
-        "and shorter blocks in a later call, which this process does not make ([details](../internals/heap.md#memory)).", "",
+        "and shorter blocks beyond 64 MiB, the rest in a later call, which this process does not make",
+        "([details](../internals/heap.md#memory)).", "",
     ]  # fmt: skip
     for size, rows in rests.items():
         least = [min(row[moment] for row in rows.values()) for moment in range(len(MOMENTS_S))]

@@ -17,7 +17,7 @@ class LargeBlock {
     if (alignment < kHeaderBytes) alignment = kHeaderBytes;
     const std::size_t whole =
         (bytes + kHeaderBytes + alignment + platform::kPageBytes - 1) & ~(platform::kPageBytes - 1);
-    auto* const start = static_cast<std::byte*>(platform::map_lazy(whole, {.huge_pages = false}));
+    auto* const start = static_cast<std::byte*>(platform::map_lazy(whole, {.huge_pages = false, .is_promised = true}));
     if (start == nullptr) return nullptr;
     const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(start);
     std::byte* const block = start + (((at + kHeaderBytes + alignment - 1) & ~(alignment - 1)) - at);

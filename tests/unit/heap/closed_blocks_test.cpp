@@ -1,9 +1,13 @@
 // Long blocks that wait with their page: which one serves, and what has to go.
 #include "runtime/heap/closed_blocks.hpp"
 
+#include "tests/harness/child.hpp"
+
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace loam::heap {
@@ -72,6 +76,35 @@ TEST(ClosedBlocks, VerifyTellsWhichIsNotZero) {
   closed.put({place(1), 100}, gone());
   closed.put({place(2), 100}, gone());
   EXPECT_STREQ(closed.verify([](const Block& block) { return block.start != place(2); }), "C1: a closed block is zero");
+}
+
+// The blocks are lost, and the bytes that they had serve others.
+TEST(ClosedBlocks, AChildOfAForkBeginsAnewWhereAThreadWasChangingTheList) {
+  ClosedBlocks closed;
+  Gone gone;
+  closed.put({place(1), ClosedBlocks::kBlockBytesMax}, gone());
+  closed.put({place(2), ClosedBlocks::kBlockBytesMax}, gone());
+  std::atomic<bool> within{false}, go_on{false};
+  std::thread other([&] {
+    closed.for_each([&](const Block&) {
+      within = true;
+      while (!go_on) std::this_thread::yield();
+    });
+  });
+  while (!within) std::this_thread::yield();
+  EXPECT_TRUE(tests::in_fork([&] {
+    closed.mend_in_child();
+    if (verified(closed) != nullptr || closed.take(ClosedBlocks::kBlockBytesMax).start != nullptr) return false;
+    constexpr std::size_t kFit = ClosedBlocks::kBytesMax / ClosedBlocks::kBlockBytesMax;
+    for (std::size_t i = 0; i < kFit; ++i) closed.put({place(i + 1), ClosedBlocks::kBlockBytesMax}, gone());
+    return gone.blocks.empty() && verified(closed) == nullptr;
+  }));
+  go_on = true;
+  other.join();
+  EXPECT_TRUE(tests::in_fork([&] {
+    closed.mend_in_child();
+    return verified(closed) == nullptr && closed.take(ClosedBlocks::kBlockBytesMax).start == place(1);
+  })) << "nobody was changing it";
 }
 
 }  // namespace

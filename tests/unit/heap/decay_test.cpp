@@ -1,10 +1,12 @@
 // When free memory goes back to the system, by a clock that the test sets: ticks, long pauses, and a clock far ahead.
 #include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/fork_amid.hpp"
 #include "tests/harness/heaps.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <vector>
 
 namespace loam::heap {
 namespace {
@@ -81,6 +83,86 @@ TEST(Decay, WhoGivesMuchPurgesAsMuch) {
   pass(kTick);
   Spans::give(span);
   EXPECT_EQ(dirty(), 940u) << "60 came, and 60 of the old ones went";
+}
+
+TEST(Decay, TheHelperGivesBackAllThatRests) {
+  leave_dirty_units(1000);
+  TestHeap::give_what_rests();
+  EXPECT_EQ(dirty(), 1000u) << "freed at this very moment";
+  pass(kTick);
+  TestHeap::give_what_rests();
+  EXPECT_EQ(dirty(), 0u) << "not only what a call of the program would give back";
+}
+
+// The span belongs to nobody in the child, and is used. If it passed for old free memory, the child would return it to
+// the system, also when the thread that takes it is the one that forks.
+TEST(Decay, AChildOfAForkTakesNoSpanForOldThatWasBeingTaken) {
+  LOAM_NEEDS_POINTS();
+  leave_dirty_units(100);
+  Span* taken = nullptr;
+  const auto in_child = [] {
+    if (TestHeap::verify() != nullptr) return 1;
+    const std::uint64_t before = TestHeap::statistics().purged_bytes_total, rest = dirty();
+    pass(kTick);
+    TestHeap::give_what_rests();
+    return TestHeap::statistics().purged_bytes_total - before == rest * kUnitBytes ? 0 : 2;
+  };
+  EXPECT_EQ(tests::fork_amid<TestHeap>("heap.passing_units", [&taken] { taken = Spans::take(40, 1, 1); }, in_child), 0);
+  Spans::give(taken);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
+}
+
+// ---- what stays without any further call
+
+constexpr std::size_t kBytes = 32768;
+constexpr unsigned kBlocks = 5000;        // 156 MiB: more than twice what may stay
+constexpr std::uint64_t kFewUnits = 200;  // what the thread itself keeps, and the last lots
+
+// Allocates and frees them. returns how many units went back to the system
+std::uint64_t cycle() {
+  const std::uint64_t before = TestHeap::statistics().purged_bytes_total;
+  std::vector<void*> blocks(kBlocks);
+  for (void*& block : blocks) block = TestHeap::allocate(kBytes);
+  for (void* const block : blocks) TestHeap::deallocate(block);
+  return (TestHeap::statistics().purged_bytes_total - before) / kUnitBytes;
+}
+
+TEST(DirtyMemory, IsBoundedWithoutAClockAndWithoutAHelper) {
+  TestHeap::trim();
+  pass(100'000'000'000);
+  EXPECT_GT(cycle(), 0u);
+  EXPECT_LE(dirty(), Spans::kDirtyMax + kFewUnits);
+  EXPECT_GE(dirty(), Spans::kDirtyMax / 2) << "what may stay stays";
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
+  TestHeap::trim();
+}
+
+TEST(DirtyMemory, AProgramThatFreesAndAllocatesInTurnGivesItBackOnce) {
+  TestHeap::trim();
+  pass(100'000'000'000);
+  const std::uint64_t first = cycle();
+  EXPECT_GT(first, kFewUnits);
+  for (int round = 0; round < 3; ++round) EXPECT_LE(cycle(), kFewUnits) << round;
+  // Some time later nobody remembers that it was missed.
+  pass(100'000'000'000);
+  TestHeap::trim();
+  EXPECT_GE(cycle() + kFewUnits, first);
+  TestHeap::trim();
+}
+
+TEST(DirtyMemory, IsHardlyLeftByAThreadThatEnds) {
+  TestHeap::thread_exit();
+  TestHeap::trim();
+  pass(100'000'000'000);
+  tests::in_a_thread<TestHeap>([] { cycle(); });
+  EXPECT_LE(dirty(), Spans::kDirtyMaxAtEnd);
+  EXPECT_GE(dirty(), Spans::kDirtyMaxAtEnd / 2) << "what may stay stays";
+  for (int round = 0; round < 3; ++round) tests::in_a_thread<TestHeap>([] { cycle(); });
+  EXPECT_GT(dirty(), Spans::kDirtyMax) << "the threads that follow each other need it";
+  pass(100'000'000'000);
+  tests::in_a_thread<TestHeap>([] { TestHeap::deallocate(TestHeap::allocate(100)); });
+  EXPECT_LE(dirty(), Spans::kDirtyMaxAtEnd) << "the next thread that ends finds that nobody does";
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
 }
 
 TEST(Decay, WhatLongBlocksMayKeepHalvesWithEveryTick) {

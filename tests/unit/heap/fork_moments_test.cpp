@@ -1,8 +1,8 @@
 // A fork in the middle of a change that another thread makes under a lock of the heap: that thread is not in the child,
 // and the lock is not released there by anybody.
 #include "runtime/heap/compositions/loam.hpp"
+#include "tests/harness/fork_amid.hpp"
 #include "tests/harness/heaps.hpp"
-#include "tests/harness/interpose.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,9 +17,8 @@ namespace loam::heap {
 namespace {
 
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
-using tests::Interpose;
+using tests::kChildSeconds;
 
-constexpr unsigned kChildSeconds = 20;  // far beyond what a child takes on a busy machine
 constexpr std::size_t kBytes = 300000;  // of a large block
 constexpr std::size_t kOwnMapping = 70u << 20;
 
@@ -46,23 +45,7 @@ int use_heap() {
   return TestHeap::verify() == nullptr ? 0 : 4;
 }
 
-// Does `work`; where it reaches the point, another thread forks. returns the exit status of the child
-int fork_amid(const char* point, const std::function<void()>& work, const std::function<int()>& in_child) {
-  int status = -1;
-  const Interpose amid(point, 0, [&] {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      signal(SIGALRM, SIG_DFL);
-      alarm(kChildSeconds);
-      TestHeap::after_fork_in_child();
-      _exit(in_child());
-    }
-    EXPECT_EQ(waitpid(pid, &status, 0), pid);
-  });
-  work();
-  EXPECT_TRUE(amid.reached()) << point;
-  return status;
-}
+constexpr auto fork_amid = tests::fork_amid<TestHeap>;
 
 TEST(ForkMoments, ASpanIsBeingTaken) {
   LOAM_NEEDS_POINTS();

@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 #include <atomic>
 #include <cstdio>
@@ -260,6 +261,75 @@ TEST(Limits, ThreadsThatUseUpAllTogetherAreServedAfterFreeing) {
     EXPECT_EQ(served, kThreads);
     EXPECT_EQ(loam_malloc_verify(), nullptr);
   });
+}
+
+// The kernel's rule for promises of memory (proc(5)): 0: no more at once than there is, 1: any, 2: no more in all.
+int overcommit_rule() {
+  int rule = 0;
+  std::FILE* const file = std::fopen("/proc/sys/vm/overcommit_memory", "r");
+  if (file == nullptr || std::fscanf(file, "%d", &rule) != 1) rule = 0;
+  if (file != nullptr) std::fclose(file);
+  return rule;
+}
+
+std::size_t memory_and_swap_bytes() {
+  struct sysinfo now{};
+  EXPECT_EQ(sysinfo(&now), 0);
+  return (now.totalram + now.totalswap) * now.mem_unit;
+}
+
+// What no machine state could ever back is refused at once. Otherwise a program that fills its block, as
+// bytearray(10**12) in Python does, would run until the kernel ends it.
+TEST(Limits, MoreThanTheMemoryOfTheMachineIsRefused) {
+  if (overcommit_rule() == 1) GTEST_SKIP() << "vm.overcommit_memory = 1: this machine promises any amount";
+  void* const old = malloc(opaque<std::size_t>(1000));
+  fill(old, 1000, 6);
+  const std::size_t there_is = memory_and_swap_bytes();
+  for (const std::size_t bytes : {there_is + (there_is >> 4), 2 * there_is, std::size_t{1000} << 30,
+                                  std::size_t{1} << 46, std::size_t{1} << 60}) {
+    if (bytes <= there_is) continue;
+    const auto expect_refused = [bytes](const char* what, auto allocate) {
+      errno = 0;
+      EXPECT_EQ(allocate(), nullptr) << what << " of " << bytes;
+      EXPECT_EQ(errno, ENOMEM) << what << " of " << bytes;
+    };
+    expect_refused("malloc", [&] { return malloc(opaque(bytes)); });
+    expect_refused("calloc", [&] { return calloc(opaque<std::size_t>(1), bytes); });
+    expect_refused("calloc of many", [&] { return calloc(opaque(bytes / 4096 + 1), 4096); });
+    expect_refused("realloc", [&] { return realloc(old, opaque(bytes)); });
+    expect_refused("realloc of nothing", [&] { return realloc(nullptr, opaque(bytes)); });
+    expect_refused("reallocarray", [&] { return reallocarray(old, opaque(bytes / 64 + 1), 64); });
+    expect_refused("aligned_alloc", [&] { return aligned_alloc(64, opaque(bytes)); });
+    expect_refused("aligned_alloc to 2 MiB", [&] { return aligned_alloc(std::size_t{2} << 20, opaque(bytes)); });
+    expect_refused("memalign", [&] { return memalign(4096, opaque(bytes)); });
+    expect_refused("valloc", [&] { return valloc(opaque(bytes)); });
+    expect_refused("pvalloc", [&] { return pvalloc(opaque(bytes)); });
+    void* out = old;
+    EXPECT_EQ(posix_memalign(&out, 64, opaque(bytes)), ENOMEM) << bytes;
+    EXPECT_EQ(out, old);
+    EXPECT_THROW((void)::operator new(opaque(bytes)), std::bad_alloc);
+    EXPECT_THROW((void)::operator new[](opaque(bytes)), std::bad_alloc);
+    EXPECT_THROW((void)::operator new(opaque(bytes), std::align_val_t{256}), std::bad_alloc);
+    EXPECT_EQ(::operator new(opaque(bytes), std::nothrow), nullptr);
+  }
+  EXPECT_TRUE(is_filled(old, 1000, 6));
+  // A block with pages of its own that would have to grow beyond.
+  void* const longer = realloc(old, std::size_t{80} << 20);
+  ASSERT_NE(longer, nullptr);
+  errno = 0;
+  EXPECT_EQ(realloc(longer, opaque(2 * there_is)), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_TRUE(is_filled(longer, 1000, 6));
+  free(longer);
+  EXPECT_EQ(loam_malloc_verify(), nullptr);
+}
+
+// What the machine could back is promised, also several times over: only the kernel's rule for single requests counts.
+TEST(Limits, HalfOfTheMemoryOfTheMachineIsServedUntouched) {
+  if (overcommit_rule() == 2) GTEST_SKIP() << "vm.overcommit_memory = 2: the kernel adds up all promises";
+  void* blocks[4];
+  for (void*& block : blocks) EXPECT_NE(block = malloc(memory_and_swap_bytes() / 2), nullptr);
+  for (void* const block : blocks) free(block);
 }
 
 TEST(Limits, SizesNearTheEndOfTheAddressSpaceAreRefused) {
