@@ -45,7 +45,10 @@ class FlatCombining {
 
   template <class F>
   std::invoke_result_t<F&> apply(F&& f) {
-    Executing::refuse(this);
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     if (try_lock()) {
       const Turn turn{*this};
       return f();
