@@ -12,8 +12,9 @@
  *   loam_delegation_free(accounts);
  *
  * Operations. An operation may run on another thread: it then sees that thread's thread-local variables and errno. What
- * it writes is visible to the caller when the call returns. It may send operations to other objects. Two objects whose
- * operations call each other can deadlock, as two locks can. An operation that ends its thread ends the program.
+ * it writes is visible to the caller when the call returns. It may send operations to other objects. One that would come
+ * back to an object that waits for it is refused. Two threads that ask for operations of one object that call another,
+ * and the other way round, can deadlock, as with two locks. An operation that ends its thread ends the program.
  *
  * Errors. When a function that makes something fails, it returns NULL. When a call fails, it returns a code. In both
  * cases loam_delegation_error() returns the reason, in the thread that made the call. Misuse, such as a ticket of
@@ -39,7 +40,7 @@ typedef void (*loam_operation)(void* object, void* argument);
 /* Codes that a call returns. Only after LOAM_DELEGATION_OK has the operation been executed. */
 enum {
   LOAM_DELEGATION_OK = 0,
-  LOAM_DELEGATION_NESTED = 1,  /* the calling thread is inside an operation of this same object */
+  LOAM_DELEGATION_NESTED = 1,  /* the object, or its server, executes an operation that waits for this call */
   LOAM_DELEGATION_STOPPED = 2, /* the server was stopped, or it runs in the parent of a fork */
   LOAM_DELEGATION_FULL = 3     /* the server has 16384 requests under way: wait for some tickets, then try again */
 };

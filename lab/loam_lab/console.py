@@ -1,5 +1,8 @@
 """Terminal output: one console per stream, the few styles that mean something, and tables that fit 80 columns.
 
+Results, journals and traces may come from strangers, and their names may hold anything. So no control character of a text
+reaches a terminal: the consoles here replace them, and guard() does the same for what is printed past them.
+
 rich is imported on first use, so that a start which prints JSON or nothing does not pay for it.
 """
 
@@ -8,9 +11,11 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,14 +32,67 @@ STYLES = {
 
 NAME_MAX = 24
 
+# Control characters have no place in HTML, XML or a terminal, nor have those that change the direction of writing; tab and
+# newline may stay.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
+_IN_JSON = re.compile("[\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")  # those that JSON lets stand
+
+
+def plain(text: str) -> str:
+    """The text with each control or direction-changing character replaced by U+FFFD."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
+class _Guarded:
+    """A stream that writes plain text only; `beneath` is for those who know what they write."""
+
+    def __init__(self, beneath: TextIO) -> None:
+        self.beneath = beneath
+
+    def write(self, text: str) -> int:
+        self.beneath.write(plain(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.beneath, name)
+
+
+@contextmanager
+def guard() -> Iterator[None]:
+    """Within, what is printed to standard output or standard error, by whatever module, is plain text."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast("TextIO", _Guarded(beneath(stream))) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def beneath(stream: TextIO) -> TextIO:
+    """The stream itself, for control sequences of our own."""
+    return stream.beneath if isinstance(stream, _Guarded) else stream
+
 
 def _console(stream: Any) -> Console:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions
+    from rich.segment import Segment
     from rich.theme import Theme
+
+    class Plain(Console):
+        """Colours are its own; what it is given to print is plain text."""
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                text = segment.text if segment.control else plain(segment.text)
+                yield segment if text == segment.text else Segment(text, segment.style)
 
     # Not on a terminal: a fixed width, so that a log or a pipe never gets lines folded at a guess of 80.
     width = None if stream.isatty() or "COLUMNS" in os.environ else 120
-    return Console(file=stream, theme=Theme(STYLES), highlight=False, soft_wrap=False, width=width)
+    return Plain(file=beneath(stream), theme=Theme(STYLES), highlight=False, soft_wrap=False, width=width)
 
 
 @functools.cache
@@ -51,14 +109,14 @@ def err() -> Console:
 
 def print_json(value: object) -> None:
     """The one JSON document of a --json command, on standard output, with a newline."""
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False, default=str)
-    sys.stdout.write("\n")
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    sys.stdout.write(_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
     """A plain progress line on standard error (no markup)."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(plain(text) + "\n")
     sys.stderr.flush()
 
 

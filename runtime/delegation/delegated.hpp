@@ -10,9 +10,11 @@
 //   const long balance = ticket.get();
 // Rules
 //   An operation may run on another thread: thread-local variables, errno and the thread's number are that thread's.
-//   It may call apply() of other objects. A call of its own object throws Nested. Two objects whose operations call
-//   each other can deadlock, as two locks can: use a fixed order.
-//   It must not wait for another operation of the same object, or of the same server.
+//   It may call apply() of other objects. A call that comes back to an object that waits for it throws Nested, whichever
+//   threads execute what lies between; of a ticket get() does. An operation counts as waiting for those that it has sent.
+//   Two threads that ask for operations of a that call b, and of b that call a, can deadlock, as with two locks: use a
+//   fixed order.
+//   It must not wait for another operation of the same object, or of the same server, that somebody else has asked for.
 //   An exception propagates to the client that called apply(); changes of the object are not undone.
 //   In the child of a fork there are no servers: calls throw Stopped. If another thread was executing an operation at
 //   the fork, the object stays busy for ever in the child: fork only while no operation is under way.

@@ -102,7 +102,7 @@ ticket<R> answered(F& f) {
 
 // Posts `f`, of which the ticket keeps a copy, to a server.
 template <class Answers, class F>
-ticket<std::invoke_result_t<F&>> posted(Served<Answers>& served, F f) {
+ticket<std::invoke_result_t<F&>> posted_as_it_is(Served<Answers>& served, F f) {
   using R = std::invoke_result_t<F&>;
   class Posted final : public ticket<R>::Flight {
    public:
@@ -142,6 +142,20 @@ ticket<std::invoke_result_t<F&>> posted(Served<Answers>& served, F f) {
     std::uint32_t number_ = 0;
   };
   return ticket<R>(new Posted(served, std::move(f)));
+}
+
+// The same, also inside an operation. That one counts as waiting for `f`, whenever it takes the answer: else whether a cycle
+// is refused would depend on who comes first.
+template <class Answers, class F>
+ticket<std::invoke_result_t<F&>> posted(Served<Answers>& served, F f) {
+  using R = std::invoke_result_t<F&>;
+  if (!Executing::anything()) [[likely]]
+    return posted_as_it_is(served, std::move(f));
+  if (Executing::waits_for_this_thread(&served)) {
+    auto refused = []() -> R { throw Nested(); };
+    return answered<R>(refused);
+  }
+  return posted_as_it_is(served, SentFrom<F>(Executing::Copy(), std::move(f)));
 }
 
 }  // namespace loam::delegation

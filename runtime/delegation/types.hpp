@@ -51,12 +51,12 @@ struct Description {
   bool has_passes = false, has_clusters = false;  // of Settings
 };
 
-// An operation calls apply() of its own object: it would wait for itself.
+// An operation asks its own object, or one that waits for it: it would wait for itself.
 struct Nested : std::logic_error {
   Nested()
       : std::logic_error(
-            "apply: this object is executing an operation of this thread already; nested calls may "
-            "go to other objects only") {}
+            "apply: this object, or its server, is executing an operation that waits for the caller: the call "
+            "would wait for itself; nested calls may go to other objects only") {}
 };
 
 // A domain has as many requests under way as it has places: the new one was not posted.

@@ -7,10 +7,12 @@ cannot see.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -395,14 +397,23 @@ def _without_separators(path: str) -> str:
     """LD_PRELOAD separates paths by colons and blanks and has no quoting: such a path gets a link without them."""
     if not set(path) & set(": \t\n"):
         return path
-    folder = Path(tempfile.gettempdir()) / f"loam-links-{os.getuid()}"
-    folder.mkdir(mode=0o755, exist_ok=True)
-    link = folder / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.so"
-    if not link.is_symlink() or str(link.readlink()) != path:
-        temporary = link.with_name(f"{link.name}.{os.getpid()}")
-        temporary.symlink_to(path)
-        temporary.replace(link)
+    link = _links() / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.so"
+    if not link.is_symlink():
+        link.symlink_to(path)
     return str(link)
+
+
+@functools.cache
+def _links() -> Path:
+    """A folder of this process alone: what lies in it is preloaded, so nobody else may write there or know its name."""
+    folder = Path(tempfile.mkdtemp(prefix="loam-links-"))
+    atexit.register(_remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked copy of it leaves the folder alone
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def worst(proofs: Iterable[Proof]) -> str:

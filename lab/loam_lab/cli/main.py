@@ -106,6 +106,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     arguments: without the program's name; those of the process where None
     """
+    with console.guard():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     program = os.environ.pop("LOAM_PROGRAM", "loam")
     own = given[: given.index("--")] if "--" in given else list(given)

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from loam_lab.report.view import Cell, Study
 from loam_lab.report.view import number as as_number
 
+# How spreadsheets know a formula, which may run programs or send cells away. A result may come from a stranger.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _HEAD = ("study", "created_utc", "workload", "sync", "allocator", "machine", "threads", "copy")
 _TAIL = ("metric", "estimate", "low", "high", "unit", "better", "runs", "failed", "state", "verdict", "rough")
 
 
 def to_csv(study: Study) -> str:
-    """The table as text, RFC 4180 with "\\n" line ends.
+    """The table as text, RFC 4180 with "\\n" line ends. A text that begins as a formula has a quote in front.
 
     Parameters have a column each, named parameter.KEY.  Besides the recorded metrics a cell has the row
     METRIC_to_baseline (the paired ratio), its adjusted p (METRIC_to_baseline.q), one row per figure of its memory
@@ -24,14 +26,15 @@ def to_csv(study: Study) -> str:
     keys = list(dict.fromkeys(key for cell in study.cells for key in cell.parameters))
     target = io.StringIO()
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow([*_HEAD, *(f"parameter.{key}" for key in keys), *_TAIL])
+    writer.writerow([*_HEAD, *(f"parameter.{key}" for key in keys), *_TAIL])  # no head begins as a formula does
     for cell in study.cells:
         head = [
             study.raw.get("study", ""), study.raw.get("created_utc", ""), cell.workload, cell.sync, cell.allocator,
             cell.machine, cell.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
         ]  # fmt: skip
         for row in _rows(cell):
-            writer.writerow([*head, *row, cell.runs, cell.failed, cell.state, cell.verdict, int(cell.rough)])
+            line = [*head, *row, cell.runs, cell.failed, cell.state, cell.verdict, int(cell.rough)]
+            writer.writerow([_no_formula(value) for value in line])
     return target.getvalue()
 
 
@@ -67,6 +70,17 @@ def _beside(cell: Cell) -> Iterator[tuple[str, float]]:
         for key, item in entry.items():
             if (value := as_number(item)) is not None:
                 yield f"{source}.{key}", value
+
+
+def _no_formula(value: object) -> object:
+    """A text that a spreadsheet would compute, with a quote in front; a number stays what it is."""
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _cell(value: float | None) -> str:

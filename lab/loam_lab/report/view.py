@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loam_lab import console
 from loam_lab.errors import LoamError
 from loam_lab.model import collector, schema, shape, words
 
@@ -22,8 +22,6 @@ VALUES_MAX = 200
 # The kind of a synchronisation that protects nothing.
 NONE = "none"
 
-# Control characters have no place in HTML, XML or a terminal; tab and newline may stay.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 _PLAIN = frozenset((float, int, bool, type(None)))
 
 
@@ -205,7 +203,7 @@ def clean(value: Any) -> Any:
     if isinstance(value, float | int):
         return value
     if isinstance(value, str):
-        return _CONTROLS.sub("\ufffd", value)
+        return console.plain(value)
     if isinstance(value, Mapping):
         return {str(clean(key)): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

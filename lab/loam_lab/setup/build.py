@@ -269,7 +269,7 @@ def _run(command: list[str], preset: str, *, what: str, progress: bool = False) 
             str(log), None, f"cannot be written: {problem.strerror}", "check the folder and the free space"
         ) from problem
     if progress and live and shown >= 0:
-        sys.stderr.write("\r\x1b[K")
+        console.beneath(sys.stderr).write("\r\x1b[K")
     if process.returncode != 0:
         console.note("\n".join(tail))
         where = f"the end of the output is above, all of it in build/{preset}/loam-build.log"
@@ -281,7 +281,7 @@ def _show_step(preset: str, step: int, steps: int, what: str, live: bool, shown:
     fifth = 5 * step // steps
     if live:
         width = shutil.get_terminal_size().columns
-        sys.stderr.write(
+        console.beneath(sys.stderr).write(
             "\r\x1b[K" + f"building build/{preset}: {step}/{steps} {Path(what.split()[-1]).name}"[: width - 1]
         )
         sys.stderr.flush()

@@ -30,10 +30,9 @@ class CombiningList {
   // No client may be inside.
   ~CombiningList() { Cells::give_to_pool(*tail_.load(std::memory_order_relaxed)); }  // relaxed: nobody else is there
 
-  // domain: whose operations these are; outer(): makes what a combiner holds during its turn
+  // domain: whose operations these are, and that it may be asked now is known; outer(): makes what a combiner holds during its turn
   template <class F, class MakeOuter>
   std::invoke_result_t<F&> apply(const void* domain, F& f, MakeOuter&& outer) {
-    Executing::refuse(domain);
     Cell& fresh = Cells::take();
     fresh.next.store(nullptr, std::memory_order_relaxed);             // relaxed: published by list.A
     fresh.state.store(kWaiting, std::memory_order_relaxed);           // relaxed: published by list.A
@@ -72,7 +71,10 @@ class CombiningList {
   // After its own operation, also one that throws, a combiner executes those of others.
   struct Turn {
     Turn(const HandOver& hand_over, const void* domain) noexcept : hand_over_(hand_over), executing_(domain) {}
-    ~Turn() { hand_over_.cell_ = hand_over_.list_.serve_from(hand_over_.cell_); }
+    [[gnu::always_inline]] ~Turn() {
+      if (hand_over_.cell_->next.load(std::memory_order_relaxed) != nullptr)  // relaxed: looked at again (list.B)
+        hand_over_.cell_ = hand_over_.list_.serve_from(hand_over_.cell_);
+    }
     const HandOver& hand_over_;
     const Executing executing_;
   };

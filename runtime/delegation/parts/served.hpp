@@ -39,11 +39,14 @@ class Served {
 
   void stop() noexcept { thread_.stop(); }
 
-  bool is_executing_here() const noexcept { return Executing::contains(this); }
+  bool is_executing_here() const noexcept { return Executing::here(this); }
 
   template <class F>
   std::invoke_result_t<F&> apply(F& f) {
-    Executing::refuse(this);
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     Call<F, kResultBytes> call(f);
     Cell& cell = roster_.take();
     const GiveBack give_back{roster_, cell};

@@ -93,6 +93,7 @@ bool ServerThread::attend_slow() noexcept {
 }
 
 void ServerThread::sleep() noexcept {
+  LOAM_POINT("server: goes to sleep");
   condition_.store(kAsleep, std::memory_order_relaxed);  // relaxed: ordered by server.A
   platform::announce_heavy();                            // server.A
   if (!round_(scheme_, false) && stopping_.load(std::memory_order_relaxed) == 0)

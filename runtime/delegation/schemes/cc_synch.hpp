@@ -27,6 +27,10 @@ class CcSynch {
 
   template <class F>
   std::invoke_result_t<F&> apply(F&& f) {
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     return list_.apply(this, f, [] { return Nothing{}; });
   }
 

@@ -41,7 +41,10 @@ class DsmSynch {
 
   template <class F>
   std::invoke_result_t<F&> apply(F&& f) {
-    Executing::refuse(this);
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     Call<std::remove_reference_t<F>> call(f);
     Cell& cell = Cells::take();
     const GiveBack give_back{cell};

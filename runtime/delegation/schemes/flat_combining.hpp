@@ -45,7 +45,10 @@ class FlatCombining {
 
   template <class F>
   std::invoke_result_t<F&> apply(F&& f) {
-    Executing::refuse(this);
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     if (try_lock()) {
       const Turn turn{*this};
       return f();
@@ -144,6 +147,7 @@ class FlatCombining {
     // relaxed: decide only whether to sleep.
     if (lock_.load(std::memory_order_relaxed) != 0 && cell.state.load(std::memory_order_relaxed) == kPosted)
       platform::futex_wait(cell.state, kPosted);
+    LOAM_POINT("flat-combining: has slept");
     sleepers_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a look too many costs time only
     cell.sleeping.store(0, std::memory_order_relaxed);  // relaxed: whoever still sees the mark wakes in vain
   }

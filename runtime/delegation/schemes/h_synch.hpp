@@ -35,6 +35,10 @@ class HSynch {
 
   template <class F>
   std::invoke_result_t<F&> apply(F&& f) {
+    if constexpr (!kIsOnBehalf<F>) {
+      if (Executing::anything()) [[unlikely]]
+        return apply_on_behalf(*this, f);
+    }
     return lists_[clusters_.of_this_thread()]->apply(this, f, [this] { return typename Mcs<W>::Guard(lock_); });
   }
 

@@ -51,6 +51,12 @@ TEST(Delegated, ABatchIsOneOperation) {
                std::out_of_range);
 }
 
+#ifdef LOAM_CHECKED
+constexpr long kTickets = delegation::Roster::kPlacesMax + 10;  // few there
+#else
+constexpr long kTickets = 100;
+#endif
+
 template <class ServerType>
 class DelegatedToServer : public testing::Test {};
 using Servers = testing::Types<Server<>, delegation::Mp<>, delegation::Mp2<>, delegation::Ffwd<>>;
@@ -82,6 +88,36 @@ TYPED_TEST(DelegatedToServer, SeveralRequestsAreInFlight) {
   auto last = number.submit([](long& n) { return n; });
   while (!last.ready()) std::this_thread::yield();
   EXPECT_EQ(last.get(), 801);
+}
+
+// One that is assigned over is waited for, as one that is destroyed, and its place is free again.
+TYPED_TEST(DelegatedToServer, ATicketThatIsAssignedOverIsDoneAndGone) {
+  TypeParam server{Settings{}};
+  delegated<long, TypeParam> number(server, 0);
+  std::atomic<long> done{0};
+  const auto submit = [&] { return number.submit([&done](long& n) { return done = ++n; }); };
+  auto ticket = submit();
+  for (long i = 2; i <= kTickets; ++i) {
+    ticket = submit();
+    ASSERT_GE(done, i - 1) << "the one before";
+  }
+  auto moved = std::move(ticket);
+  ticket = std::move(moved);
+  EXPECT_EQ(ticket.get(), kTickets);
+}
+
+// Checked builds count to 101 and begin again; by cells that are at different numbers.
+TYPED_TEST(DelegatedToServer, NumbersOfRequestsBeginAgain) {
+  TypeParam server{Settings{}};
+  delegated<long, TypeParam> number(server, 0);
+  long asked = 0;
+  for (int round = 0; round < 260; ++round) {
+    std::vector<delegation::ticket<long>> tickets;
+    for (int i = 0; i <= round % 4; ++i) tickets.push_back(number.submit([](long& n) { return ++n; }));
+    for (auto& ticket : tickets) ticket.get();
+    asked += static_cast<long>(tickets.size());
+    ASSERT_EQ(number.apply([](long& n) { return n; }), asked);
+  }
 }
 
 TYPED_TEST(DelegatedToServer, ObjectsOfOneServerMayCallEachOther) {

@@ -3,6 +3,7 @@
 #include "runtime/delegation/schemes.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -243,6 +244,38 @@ TEST(Schemes, ACombinerServesAClientThatSleeps) {
         served = executor == std::this_thread::get_id();
       }
       EXPECT_TRUE(served);
+    }
+  });
+}
+
+// Many clients wait, and the combiner executes turn_max of their operations, no more.
+TEST(Schemes, ATurnIsNoLongerThanAskedFor) {
+  for_each_scheme([]<class S>() {
+    if constexpr (S::kDescription.means == Means::combining) {
+      constexpr unsigned kClients = 6, kTurn = 2;
+      Settings settings;
+      settings.turn_max = kTurn;
+      settings.clusters = 1;
+      settings.waiting.spin_ns = 0;  // sleeping clients do not take over
+      S scheme{settings};
+      unsigned longest = 0;
+      // On a busy machine the clients may not have come so far.
+      for (int round = 1; round <= 100 && longest < kTurn; ++round) {
+        std::atomic<unsigned> begun{0}, by_the_combiner{0};
+        std::vector<std::thread> clients;
+        scheme.apply([&, combiner = std::this_thread::get_id()] {
+          for (unsigned i = 0; i < kClients; ++i)
+            clients.emplace_back([&] {
+              ++begun;
+              scheme.apply([&] { by_the_combiner += std::this_thread::get_id() == combiner ? 1 : 0; });
+            });
+          while (begun != kClients) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(4 * round));
+        });
+        for (auto& client : clients) client.join();
+        longest = std::max(longest, by_the_combiner.load());
+      }
+      EXPECT_EQ(longest, kTurn);
     }
   });
 }

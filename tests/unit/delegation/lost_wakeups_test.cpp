@@ -1,0 +1,108 @@
+// A thread that goes to sleep while another one has just looked whether it sleeps is woken all the same. Threads are held at
+// test points, so that this happens.
+#include "include/loam/delegation.hpp"
+#include "runtime/base/points.hpp"
+
+#include <gtest/gtest.h>
+#include <atomic>
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+#ifdef LOAM_CHECKED
+namespace loam {
+namespace {
+
+using delegation::Settings;
+using namespace std::chrono_literals;
+
+// The next thread that comes to the point waits there until it is let go.
+struct Hold {
+  explicit Hold(std::string_view point) {
+    at = point;
+    state = kArmed;
+    base::point_hook.store(&hook);
+  }
+  ~Hold() {
+    let_go();
+    base::point_hook.store(nullptr);
+  }
+  static void wait_until_held() {
+    while (state != kHeld) std::this_thread::yield();
+  }
+  static void let_go() { state = kGone; }
+
+ private:
+  enum State { kArmed, kHeld, kGone };
+  static void hook(const char* name) {
+    int armed = kArmed;
+    if (std::string_view(name) != at || !state.compare_exchange_strong(armed, kHeld)) return;
+    while (state == kHeld) std::this_thread::yield();
+  }
+  inline static std::string_view at;
+  inline static std::atomic<int> state{kGone};
+};
+
+Settings sleepy() {
+  Settings settings;
+  settings.waiting.spin_ns = 0;
+  return settings;
+}
+
+template <class ServerType>
+class LostWakeups : public testing::Test {};
+using Servers = testing::Types<delegation::Server<>, delegation::Mp<>, delegation::Mp2<>, delegation::Ffwd<>>;
+TYPED_TEST_SUITE(LostWakeups, Servers);
+
+TYPED_TEST(LostWakeups, AServerThatGoesToSleepIsStopped) {
+  Hold hold("server: goes to sleep");
+  TypeParam server{sleepy()};
+  Hold::wait_until_held();
+  std::thread stopper([&] { server.stop(); });
+  std::this_thread::sleep_for(10ms);  // it has looked whether the server sleeps; if not, this test shows nothing
+  Hold::let_go();
+  stopper.join();
+}
+
+TYPED_TEST(LostWakeups, AServerThatGoesToSleepSeesARequest) {
+  Hold hold("server: goes to sleep");
+  TypeParam server{sleepy()};
+  delegated<long, TypeParam> number(server, 0);
+  Hold::wait_until_held();
+  auto ticket = number.submit([](long& n) { return ++n; });
+  Hold::let_go();
+  EXPECT_EQ(ticket.get(), 1);
+}
+
+// The first sleeper is answered and has not left yet; behind it another one sleeps, whose turn it is to take the lock.
+TEST(LostWakeups, ASleeperBehindOneThatIsAnsweredIsWoken) {
+  Settings settings = sleepy();
+  settings.turn_max = 1;  // the second one is not served
+  delegation::FlatCombining<> scheme(settings);
+  Hold hold("flat-combining: has slept");
+  std::thread first, second;
+  std::atomic<int> begun{0};
+  std::atomic<bool> done{false};
+  scheme.apply([&] {
+    first = std::thread([&] {
+      ++begun;
+      scheme.apply([] {});
+    });
+    while (begun != 1) std::this_thread::yield();
+    std::this_thread::sleep_for(10ms);  // the first place is its own
+    second = std::thread([&] {
+      ++begun;
+      scheme.apply([&] { done = true; });
+    });
+    while (begun != 2) std::this_thread::yield();
+    std::this_thread::sleep_for(10ms);  // both sleep; if not, this test shows nothing
+  });
+  while (!done) std::this_thread::yield();  // for ever, if nobody wakes the second one
+  Hold::let_go();
+  first.join();
+  second.join();
+}
+
+}  // namespace
+}  // namespace loam
+#endif
