@@ -76,7 +76,9 @@ def compile(source: str, language: str, folder: Path) -> str:
     schemes = folder / "generated"
     if cxx and not schemes.exists():
         options = [f"-DLOAM_SOURCE={ROOT}", f"-DLOAM_GENERATED={schemes}"]
-        subprocess.run(["cmake", *options, "-P", str(ROOT / "cmake/LoamSchemes.cmake")], check=True, capture_output=True)
+        subprocess.run(
+            ["cmake", *options, "-P", str(ROOT / "cmake/LoamSchemes.cmake")], check=True, capture_output=True
+        )
     compiler = os.environ.get("CXX" if cxx else "CC") or ("g++" if cxx else "gcc")
     command = [compiler, "-fsyntax-only", "-w", f"-x{language}", f"-std={'c++20' if cxx else 'gnu11'}"]
     command += [f"-I{part}" for part in (ROOT / "include", ROOT, schemes)]
@@ -106,7 +108,7 @@ def test_what_does_not_compile_is_found(tmp_path: Path) -> None:
     right, wrong = snippets("a.md", page)
     assert compile(right.source(0), "c", tmp_path) == ""
     assert "a.md:9:" in compile(wrong.source(1), "c", tmp_path)
-    template = "```cpp\nint f() { return [](auto& x) { return x.missing; }(*\"a\"); }\n```\n"
+    template = '```cpp\nint f() { return [](auto& x) { return x.missing; }(*"a"); }\n```\n'
     assert "missing" in compile(together(snippets("b.md", template)), "c++", tmp_path)
 
 

@@ -147,7 +147,6 @@ class FlatCombining {
     // relaxed: decide only whether to sleep.
     if (lock_.load(std::memory_order_relaxed) != 0 && cell.state.load(std::memory_order_relaxed) == kPosted)
       platform::futex_wait(cell.state, kPosted);
-    LOAM_POINT("flat-combining: has slept");
     sleepers_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a look too many costs time only
     cell.sleeping.store(0, std::memory_order_relaxed);  // relaxed: whoever still sees the mark wakes in vain
   }

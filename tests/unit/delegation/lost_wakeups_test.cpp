@@ -74,35 +74,6 @@ TYPED_TEST(LostWakeups, AServerThatGoesToSleepSeesARequest) {
   EXPECT_EQ(ticket.get(), 1);
 }
 
-// The first sleeper is answered and has not left yet; behind it another one sleeps, whose turn it is to take the lock.
-TEST(LostWakeups, ASleeperBehindOneThatIsAnsweredIsWoken) {
-  Settings settings = sleepy();
-  settings.turn_max = 1;  // the second one is not served
-  delegation::FlatCombining<> scheme(settings);
-  Hold hold("flat-combining: has slept");
-  std::thread first, second;
-  std::atomic<int> begun{0};
-  std::atomic<bool> done{false};
-  scheme.apply([&] {
-    first = std::thread([&] {
-      ++begun;
-      scheme.apply([] {});
-    });
-    while (begun != 1) std::this_thread::yield();
-    std::this_thread::sleep_for(10ms);  // the first place is its own
-    second = std::thread([&] {
-      ++begun;
-      scheme.apply([&] { done = true; });
-    });
-    while (begun != 2) std::this_thread::yield();
-    std::this_thread::sleep_for(10ms);  // both sleep; if not, this test shows nothing
-  });
-  while (!done) std::this_thread::yield();  // for ever, if nobody wakes the second one
-  Hold::let_go();
-  first.join();
-  second.join();
-}
-
 }  // namespace
 }  // namespace loam
 #endif
