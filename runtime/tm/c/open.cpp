@@ -1,9 +1,13 @@
 #include "runtime/tm/c/open.hpp"
 
+extern "C" [[gnu::weak]] int _ITM_inTransaction() noexcept;
+
 namespace loam::tm {
 namespace [[gnu::visibility("hidden")]] open {
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit Running running;
+
+int (*const foreign_transaction)() = &_ITM_inTransaction;
 
 void check_stack(std::uintptr_t stack, const char* call) noexcept {
   if (running.transaction == nullptr) return;
@@ -16,7 +20,7 @@ void check_stack(std::uintptr_t stack, const char* call) noexcept {
 
 void check_foreign() noexcept {
   LOAM_CHECK(
-      _ITM_inTransaction == nullptr || _ITM_inTransaction() == 0,
+      foreign_transaction == nullptr || foreign_transaction() == 0,
       "tm: a transaction of Loam inside one of libitm (__transaction_atomic): the two do not see each other; move "
       "one out of the other");
 }

@@ -20,9 +20,6 @@
 #include <string_view>
 #include <type_traits>
 
-// GCC's transactional memory, where the program has it.
-extern "C" [[gnu::weak]] int _ITM_inTransaction() noexcept;
-
 namespace loam::tm {
 // Hidden: the shared library exports the functions of loam/tm.h instead.
 namespace [[gnu::visibility("hidden")]] open {
@@ -74,7 +71,9 @@ struct OpenPart {
 // Ends the program if the code at `stack` is not inside the transaction that seems to run.
 void check_stack(std::uintptr_t stack, const char* call) noexcept;
 
-// Ends the program inside a transaction of GCC's transactional memory, which does not notice Loam's.
+// Whether the thread is in a transaction of GCC's transactional memory: its function, where the program has that library.
+extern int (*const foreign_transaction)();
+// Ends the program inside such a transaction, which does not notice Loam's.
 void check_foreign() noexcept;
 
 // Ends the program unless `frame` is begun and no frame inside it is. `stack` is that of the caller of commit
@@ -95,7 +94,7 @@ class OpenDriver {
     Descriptor& d = Descriptor::current_or_detached();
     // What is rare is handed over whole, so that no register has to be kept for it. relaxed: see attached()
     if (d.mode != Mode::idle || shared.algorithm.load(std::memory_order_relaxed) != &kHooks || kind == Kind::serial ||
-        _ITM_inTransaction != nullptr) [[unlikely]]
+        foreign_transaction != nullptr) [[unlikely]]
       return begin_slowly(frame, tx, kind, stack);
     *tx = &d;
     return begin_outermost(d, frame, kind, stack);
