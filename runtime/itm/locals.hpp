@@ -9,7 +9,7 @@
 //   Invariants  L1  ranges grow only while their changer runs alone, so they are constant during an attempt.
 //               L2  `unsettled` is set from the first write in place until the transaction has ended or was undone. Who
 //                   finds that a local is shared waits for that, because the undo comes after the attempt's end.
-//   Cost      five instructions per access. A thread runs alone once before it first writes such locals in place; each
+//   Cost      six instructions per access. A thread runs alone once before it first writes such locals in place; each
 //             local that turns out to be shared costs another such run; each later write to it by its own thread, too.
 //   When not  threads that write shared locals of the function that begins the transaction most of the time: share a
 //             static variable or a block instead.

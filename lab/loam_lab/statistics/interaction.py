@@ -92,7 +92,8 @@ def _by_student(first: Array, second: Array) -> Array:
     seen, columns = _statistic(first, second), first.shape[1]
     freedoms = [_freedom(first[:, i], second[:, i]) for i in range(columns)]
     tails = [student.cumulative(-float(each), freedom) for each, freedom in zip(seen, freedoms, strict=True)]
-    return np.minimum(1.0, columns * 2 * np.array(tails))
+    found: Array = np.minimum(1.0, columns * 2 * np.array(tails))
+    return found
 
 
 def _deals(rows: int, columns: int, shuffles: int) -> Iterator[np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
