@@ -14,11 +14,18 @@ from mutant import Broken, apply
 from places import Lost
 
 
+def text_of(test: Path) -> str:
+    """A test with the headers of tests/ that it includes: they may hold cases that several tests share."""
+    text = test.read_text()
+    shared = re.findall(r'^#include "(tests/[^"]+)"', text, re.MULTILINE)
+    return "\n".join([text, *((mutant.ROOT / header).read_text() for header in shared)])
+
+
 def problems_of(file: Path, folder: Path) -> str:
     try:
         one = mutant.read(file)
         one.apply(folder)
-        source = mutant.source_of_test(one.test).read_text()
+        source = text_of(mutant.source_of_test(one.test))
     except Broken as problem:
         return str(problem)
     # "Suite.Case/variant", with * anywhere; names made of macros are left to run.py.
