@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,8 @@ class Search:
             console.warn("nothing to search: no proven allocator here has settings to try")
             return None, None
         state = self._state({"best": ranked[0], "baseline": result["baseline"], "run_s": self.run_s, "budget_s": self.budget_s,
-                             "rounds": [candidates], "searched": allocators, "by": recommend.decides(result)})  # fmt: skip
+                             "rounds": [candidates], "searched": allocators, "by": recommend.decides(result)},
+                            {*ranked, result["baseline"]})  # fmt: skip
         candidates = state["rounds"][0]
         planned = search.plan(len(candidates), state["run_s"] + OVERHEAD_GUESS_S, state["budget_s"])
         most_s = planned.runs * (state["run_s"] + OVERHEAD_GUESS_S)
@@ -92,11 +93,24 @@ class Search:
             return None, ended
         return {"rounds": rounds, **self._decide(state, finalists)}, None
 
-    def _state(self, fresh: _State) -> _State:
-        """What was decided before an interruption, else fresh; written down either way."""
+    def _state(self, fresh: _State, measured: Set[str]) -> _State:
+        """What was decided before an interruption, else fresh; written down either way.
+
+        measured: the allocators of this command; only settings of these are tried, whatever the file says
+        raises: LoamError if the file cannot be read, or names another allocator
+        """
         file = self.folder / FOLDER / "search.json"
         if file.exists():
-            kept: _State = json.loads(file.read_text())
+            anew = "begin anew in another folder"
+            try:
+                kept: _State = json.loads(file.read_text())
+                names = [kept["best"], kept["baseline"], *(name for names in kept["rounds"] for name in names)]
+                bases = [str(name).partition(":")[0] for name in names]
+            except (OSError, ValueError, KeyError, TypeError) as problem:
+                raise LoamError(str(file), None, f"cannot be read: {problem}", anew) from None
+            known = {name.partition(":")[0] for name in measured}
+            if other := next((base for base in bases if base not in known), ""):
+                raise LoamError(str(file), None, f"names {other}, which this command does not measure", anew)
             return kept
         file.parent.mkdir(parents=True, exist_ok=True)
         self._save(fresh)

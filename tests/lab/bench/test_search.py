@@ -173,6 +173,26 @@ def test_nothing_is_claimed_where_nothing_helps(tmp_path: Path, capsys: pytest.C
     assert "LD_PRELOAD" not in printed
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            '{"best": "fast", "baseline": "plain", "rounds": [["fast:a=1", "/tmp/theirs.so:a=1"]]}',
+            "names /tmp/theirs.so",
+        ),
+        ('{"best": "/tmp/theirs.so", "baseline": "plain", "rounds": []}', "names /tmp/theirs.so"),
+        ('{"best": "fast", "baseline": "plain"}', "cannot be read: 'rounds'"),
+        ("[", "cannot be read"),
+    ],
+)
+def test_what_a_folder_says_of_a_search_loads_no_other_library(tmp_path: Path, content: str, problem: str) -> None:
+    own = rounds.Search("bench", tmp_path, 1.0, 10.0, lambda *_: pytest.fail("it ran"))
+    (tmp_path / "search").mkdir()
+    (tmp_path / "search/search.json").write_text(content)
+    with pytest.raises(LoamError, match=problem):
+        own._state({}, {"fast", "plain"})
+
+
 @pytest.mark.slow
 def test_settings_that_crash_lose_and_allocators_without_settings_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
