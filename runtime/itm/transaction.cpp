@@ -28,6 +28,7 @@ void forget_attempt(Thread& t) {
 // Calls an undo action between two attempts. It may run transactions, which use the thread's data.
 void act_between_attempts(Thread& t, void (*call)(void*), void* argument) {
   const open::Frame frame = t.frame;
+  Descriptor* const d = t.d;
   const std::uintptr_t stack = t.stack, frame_top = t.frame_top;
   const TransactionId id = t.id;
   const std::size_t undo_first = t.undo.set_aside();
@@ -35,6 +36,7 @@ void act_between_attempts(Thread& t, void (*call)(void*), void* argument) {
   t.undo.resume(undo_first);
   alone::announce_again(t.member);
   t.frame = frame;
+  t.d = d;
   t.stack = stack;
   t.frame_top = frame_top;
   t.id = id;

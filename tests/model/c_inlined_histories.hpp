@@ -73,6 +73,7 @@ TEST(CInlinedHistoriesDeathTest, SmallRunsAreOpaque) {
       config.privatization = "none";
       config.serialise_after = 0;
       ASSERT_EQ(loam_configure(&config), LOAM_OK) << loam_error();
+      tm::touch_records();  // the map says where the variables lie, also where the algorithm has no records
       HistoryRuns<InlinedDriver> runs;
       std::uint64_t conflicts = 0, aborts = 0;
       const std::uint64_t count = kInstrumented ? 500 : 2000;

@@ -285,7 +285,7 @@ std::string table() {
 }
 
 TEST(SignatureTableTest, IsTheOneInTheDocumentation) {
-  const auto file = std::filesystem::path(__FILE__).parent_path() / "../../docs/internals/algorithms.md";
+  const auto file = std::filesystem::path(LOAM_SOURCE_ROOT) / "docs/internals/algorithms.md";
   std::ostringstream read;
   read << std::ifstream(file).rdbuf();
   std::string text = read.str();

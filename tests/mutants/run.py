@@ -57,7 +57,7 @@ COMPILER = os.environ.get("CXX") or "g++"
 HARNESS = ROOT / "tests" / "harness"
 
 COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread",
-          '-DLOAM_MALLOC_VERSION="0"',
+          '-DLOAM_MALLOC_VERSION="0"', f'-DLOAM_SOURCE_ROOT="{ROOT}"',
           f'-DLOAM_DESIGN_PRESETS="{ROOT / "allocators" / "design"}"']  # fmt: skip
 INSTRUMENTED = ["-DLOAM_INSTRUMENTED=1", "-DLOAM_ASAN=1"]
 # As the presets, but not optimised: the tests that kill force their interleavings, and compiling is most of the time.

@@ -22,9 +22,13 @@ constexpr auto free_all = tests::free_all<TestHeap>;
 constexpr auto verified = tests::verified<TestHeap>;
 std::uint64_t committed() { return TestHeap::statistics().committed_bytes; }
 
-// Another thread frees the blocks in this order, and then ends, so that all its batches are sent.
+// Another thread frees the blocks in this order, and then ends, so that all its batches are sent. It has a heap from the
+// beginning: without one, its first frees would go home one by one.
 void free_elsewhere(const Blocks& blocks) {
-  tests::in_a_thread<TestHeap>([&] { free_all(blocks); });
+  tests::in_a_thread<TestHeap>([&] {
+    ASSERT_TRUE(TestHeap::attach());
+    free_all(blocks);
+  });
 }
 
 // Allocates until the block comes. returns how many came before it

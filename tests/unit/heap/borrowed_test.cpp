@@ -61,6 +61,7 @@ TEST(Borrowed, AThreadThatOnlyFreesKeepsNothing) {
   constexpr std::size_t kBytes = 304, kBlocks = 6400;
   const Blocks blocks = allocated(kBlocks, kBytes);
   in_a_thread([&] {
+    ASSERT_TRUE(TestHeap::attach());  // so that batches begin with the first block
     const std::uint64_t sent = TestHeap::statistics().remote_blocks_sent;
     free_all(blocks);
     EXPECT_EQ(TestHeap::statistics().remote_blocks_sent, sent + kBlocks);

@@ -291,7 +291,7 @@ TEST_F(EpochTest, TooManyThreadsEndTheProgramWithTheLimit) {
         const auto domain = make();
         for (unsigned i = 0; i <= Domain::kSlots; ++i) domain->acquire_slot();
       },
-      "reclaim: 1024 threads are registered already");
+      "reclaim: 16384 threads are registered already");
 }
 
 }  // namespace

@@ -61,9 +61,4 @@ inline Finished run(const std::string& command) {
 // Where this test's executable lies: the build folder, which holds the workload executables too.
 inline std::filesystem::path build_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
-// The source tree. file: __FILE__ of a file in tests/unit/<folder>/.
-inline std::filesystem::path source_root(const char* file) {
-  return std::filesystem::path(file).parent_path().parent_path().parent_path().parent_path();
-}
-
 }  // namespace loam::tests

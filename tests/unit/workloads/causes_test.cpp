@@ -21,7 +21,7 @@ std::set<std::string> counters() {
 bool counts_a_cause(const std::string& name) { return name.starts_with("aborts_") && name != "aborts_per_attempt"; }
 
 TEST(Causes, TheSchemaHasThemAll) {
-  const Json schema = Json::parse(read_file(source_root(__FILE__) / "schema" / "record.schema.json"));
+  const Json schema = Json::parse(read_file(std::filesystem::path(LOAM_SOURCE_ROOT) / "schema" / "record.schema.json"));
   const Json& properties = schema["$defs"]["tm_iteration"]["properties"];
   std::set<std::string> names;
   for (const auto& [name, property] : properties.object())

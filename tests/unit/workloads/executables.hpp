@@ -31,7 +31,7 @@ inline bool runs_here(const Json& description) {
 }
 
 inline Schema record_schema() {
-  return Schema(Json::parse(read_file(source_root(__FILE__) / "schema" / "record.schema.json")));
+  return Schema(Json::parse(read_file(std::filesystem::path(LOAM_SOURCE_ROOT) / "schema" / "record.schema.json")));
 }
 
 // The records of a run, parsed, in order.
