@@ -118,6 +118,8 @@ void Heap::refuse(std::size_t bytes) {
   throw OutOfMemory(bytes, live_bytes(), log_bytes_, settings_.memory_bytes, ~std::size_t{0});
 }
 
+// A thread that has stopped the world waits afterwards for its other heaps, and then others may collect this one: what it
+// has taken may be gone when this returns. collections() tells.
 void Heap::obtain(Mutator& mutator, Request& request, bool full) {
   for (;;) {
     {
@@ -157,6 +159,7 @@ bool Heap::take_buffer(Mutator& mutator, std::size_t bytes) noexcept {
 void Heap::refill(Mutator& mutator, std::size_t bytes) {
   RequestBy request({bytes, bytes, 0}, [&] { return take_buffer(mutator, bytes); });
   obtain(mutator, request, false);
+  if (mutator.next_ == nullptr) return;  // obtain() says why; the caller comes again
   // Without the mutex, and while other threads run: it is this thread's own.
   std::memset(mutator.next_, 0, static_cast<std::size_t>(mutator.limit_ - mutator.next_));
 }
@@ -164,28 +167,34 @@ void Heap::refill(Mutator& mutator, std::size_t bytes) {
 Object* Heap::allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
   const std::size_t mapped = LargeObjects::mapped_bytes_of(bytes);
   Object* object = nullptr;
+  std::uint64_t taken_at = 0;
   RequestBy request({bytes, buffer_bytes_, mapped}, [&] {
     if (!fits(mapped)) return false;
     object = large_.add(bytes, descriptor);
     if (object == nullptr) return false;
     cut_nursery();
     statistics_.allocated_bytes += bytes;
+    taken_at = collections();
     return true;
   });
-  obtain(mutator, request, true);
+  do obtain(mutator, request, true);
+  while (collections() != taken_at);
   return object;
 }
 
 // An object of the nursery, outside of the buffers of threads.
 Object* Heap::allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor) {
   std::byte* start = nullptr;
+  std::uint64_t taken_at = 0;
   RequestBy request({bytes, bytes, 0}, [&] {
     if (static_cast<std::size_t>(nursery_end_ - nursery_top_) < bytes) return false;
     start = std::exchange(nursery_top_, nursery_top_ + bytes);
     statistics_.allocated_bytes += bytes;
+    taken_at = collections();
     return true;
   });
-  obtain(mutator, request, false);
+  do obtain(mutator, request, false);
+  while (collections() != taken_at);
   std::memset(start, 0, bytes);
   auto* const object = reinterpret_cast<Object*>(start);
   // relaxed: nobody else has it.

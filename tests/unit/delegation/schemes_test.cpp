@@ -262,8 +262,9 @@ TEST(Schemes, ATurnIsNoLongerThanAskedFor) {
       // On a busy machine the clients may not have come so far.
       for (int round = 1; round <= 100 && longest < kTurn; ++round) {
         std::atomic<unsigned> begun{0}, by_the_combiner{0};
+        const std::thread::id combiner = std::this_thread::get_id();
         std::vector<std::thread> clients;
-        scheme.apply([&, combiner = std::this_thread::get_id()] {
+        scheme.apply([&] {
           for (unsigned i = 0; i < kClients; ++i)
             clients.emplace_back([&] {
               ++begun;
