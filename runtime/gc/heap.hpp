@@ -99,8 +99,6 @@ class Heap {
   Object* allocate_large(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
   Object* allocate_apart(Mutator& mutator, std::size_t bytes, const Descriptor& descriptor);
   void obtain(Mutator& mutator, Request& request, bool full);
-  // So far. Constant while a thread with a Mutator is neither at a safepoint nor in obtain().
-  std::uint64_t collections() const noexcept { return statistics_.minor + statistics_.full; }
   [[noreturn]] void refuse(std::size_t bytes);
 
   bool take_buffer(Mutator& mutator, std::size_t bytes) noexcept;
