@@ -77,7 +77,7 @@ struct loam_tx { /* the first members of the library's descriptor of a thread */
   uint32_t slot;
   uint64_t no_record;
   LOAM_INLINED_APART uint64_t announced;
-  LOAM_INLINED_APART struct loam_norec_state norec; /* under norec */
+  LOAM_INLINED_APART struct loam_norec_state norec_state; /* under norec */
 };
 
 struct loam_inlined_records { /* which ownership record guards an address; fixed while a transaction runs */
@@ -87,11 +87,11 @@ struct loam_inlined_records { /* which ownership record guards an address; fixed
 };
 
 /* Fixes the algorithm of the process, before its first transaction. version is the header's, layout the offset of
- * loam_tx.norec. Ends the program if one of them differs from the library's, or if another algorithm is in use. */
+ * loam_tx.norec_state. Ends the program if one of them differs from the library's, or if another algorithm is in use. */
 void loam_tm_compiled_for(const char* algorithm, unsigned version, size_t layout);
 
 #define LOAM_INLINED_VERSION (LOAM_VERSION_MAJOR * 10000u + LOAM_VERSION_MINOR * 100u + LOAM_VERSION_PATCH)
-#define LOAM_INLINED_LAYOUT offsetof(struct loam_tx, norec)
+#define LOAM_INLINED_LAYOUT offsetof(struct loam_tx, norec_state)
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
 

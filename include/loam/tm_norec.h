@@ -27,7 +27,7 @@ LOAM_INLINED size_t loam_norec_place(uintptr_t word) {
 }
 
 LOAM_INLINED int loam_norec_may_have_written(const loam_tx* tx, uintptr_t word) {
-  return tx->norec.marks[loam_norec_place(word)] == tx->norec.generation;
+  return tx->norec_state.marks[loam_norec_place(word)] == tx->norec_state.generation;
 }
 
 /* Whether no thread has committed a write since the snapshot: the sequence number is still the snapshot's.
@@ -40,7 +40,7 @@ LOAM_INLINED int loam_norec_holds(const loam_tx* tx) {
  * order. */
 LOAM_INLINED struct loam_inlined_write* loam_norec_last(const loam_tx* tx, uintptr_t word) {
   struct loam_inlined_write* const last = tx->write_end - 1;
-  return last >= tx->norec.linear_end - LOAM_NOREC_LINEAR_MAX && (uintptr_t)last->address == word ? last : NULL;
+  return last >= tx->norec_state.linear_end - LOAM_NOREC_LINEAR_MAX && (uintptr_t)last->address == word ? last : NULL;
 }
 
 /* Whether a read of the bytes `mask` of a word takes them from memory: a transaction runs that logs its accesses, and the
@@ -61,22 +61,24 @@ LOAM_INLINED uint64_t loam_norec_mask(const void* address, unsigned bits) {
 /* Logs a read of a part of a word. returns 0 if the log is full, or if another thread has committed: then the library
  * does the read */
 LOAM_INLINED int loam_norec_log_part(loam_tx* tx, const void* address, uint32_t value, uint32_t bytes) {
-  struct loam_norec_part* const entry = tx->norec.parts_end;
-  if (!LOAM_INLINED_LIKELY(loam_norec_holds(tx)) || !LOAM_INLINED_LIKELY(entry != tx->norec.parts_limit)) return 0;
+  struct loam_norec_part* const entry = tx->norec_state.parts_end;
+  if (!LOAM_INLINED_LIKELY(loam_norec_holds(tx)) || !LOAM_INLINED_LIKELY(entry != tx->norec_state.parts_limit))
+    return 0;
   entry->address = address;
   entry->value = value;
   entry->bytes = bytes;
-  tx->norec.parts_end = entry + 1;
+  tx->norec_state.parts_end = entry + 1;
   return 1;
 }
 
 /* The same of a whole word. */
 LOAM_INLINED int loam_norec_log_word(loam_tx* tx, const void* address, uint64_t value) {
-  struct loam_norec_read* const entry = tx->norec.reads_end;
-  if (!LOAM_INLINED_LIKELY(loam_norec_holds(tx)) || !LOAM_INLINED_LIKELY(entry != tx->norec.reads_limit)) return 0;
+  struct loam_norec_read* const entry = tx->norec_state.reads_end;
+  if (!LOAM_INLINED_LIKELY(loam_norec_holds(tx)) || !LOAM_INLINED_LIKELY(entry != tx->norec_state.reads_limit))
+    return 0;
   entry->address = address;
   entry->value = value;
-  tx->norec.reads_end = entry + 1;
+  tx->norec_state.reads_end = entry + 1;
   return 1;
 }
 
@@ -108,14 +110,14 @@ LOAM_INLINED int loam_norec_add(loam_tx* tx, uintptr_t word, uint64_t value, uin
   struct loam_inlined_write* const entry = tx->write_end;
   if (!LOAM_INLINED_LIKELY(tx->mode <= LOAM_INLINED_NESTED) ||
       !LOAM_INLINED_LIKELY(!loam_norec_may_have_written(tx, word)) ||
-      !LOAM_INLINED_LIKELY(entry < tx->norec.linear_end))
+      !LOAM_INLINED_LIKELY(entry < tx->norec_state.linear_end))
     return 0;
   entry->address = (void*)word;
   entry->value = value;
   entry->mask = mask;
   entry->record = &tx->no_record;
   entry->next = NULL;
-  tx->norec.marks[loam_norec_place(word)] = tx->norec.generation;
+  tx->norec_state.marks[loam_norec_place(word)] = tx->norec_state.generation;
   tx->write_end = entry + 1;
   return 1;
 }

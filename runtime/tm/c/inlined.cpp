@@ -40,7 +40,7 @@ struct InlinedLayout {
   LOAM_SAME_PLACE(::loam_tx, mode, Descriptor, mode);
   LOAM_SAME_PLACE(::loam_tx, special, Descriptor, special);
   LOAM_SAME_PLACE(::loam_tx, no_record, Descriptor, no_record);
-  static_assert(offsetof(::loam_tx, norec) == offsetof(Descriptor, state_));
+  static_assert(offsetof(::loam_tx, norec_state) == offsetof(Descriptor, state_));
 
   using State = Norec<false>::State;
   using Read = Norec<false>::WordRead;
