@@ -258,7 +258,7 @@ def public() -> re.Pattern[str]:
     hidden = sorted({name for source in sources for name in hides.findall(source)})
     assert "open" in hidden
     return re.compile(
-        rf"loam_\w+$|loam::(base|platform|sync|reclaim)::|loam::tm::(Descriptor::|(?!({'|'.join(hidden)})\b)[a-z])"
+        rf"loam_\w+$|loam::(base|platform|sync|reclaim)::|loam::tm::(Descriptor::|LogSpace::map\(|(?!({'|'.join(hidden)})\b)[a-z])"
         rf"|{re.escape(SYMBOLS)}$|typeinfo (name )?for loam::tm::Cancelled$"
     )
 
