@@ -66,4 +66,7 @@ struct Thread {
 
 inline constexpr unsigned kThreadsMax = 1024;
 
+// What gettid() gives the thread with number 0; the others follow.
+inline constexpr long kFirstThreadId = 1000;
+
 }  // namespace loam::simulator

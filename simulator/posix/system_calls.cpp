@@ -1,10 +1,11 @@
 // syscall(): programs and libraries use it for system calls that libc has no function for, and allocators for all of
-// theirs. Calls that wait, or that ask for time, random numbers or processors, are simulated; all others go to the
+// theirs. Calls that wait, or that ask for time, random numbers, threads or processors, are simulated; all others go to the
 // kernel.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/fail.hpp"
 #include "simulator/engine/kernel.hpp"
+#include "simulator/engine/scheduler.hpp"
 #include "simulator/engine/start.hpp"
 #include "simulator/engine/the_machine.hpp"
 #include "simulator/engine/transactions.hpp"
@@ -61,6 +62,15 @@ long futex(const long* a, const void* caller) {
   }
 }
 
+// Whether a thread has this number, or may have it: the process's own is that of the main thread before it was simulated.
+bool thread_exists(long id) {
+  const long number = id - kFirstThreadId;
+  if (number < 0 || number >= static_cast<long>(kThreadsMax) || id == kernel(SYS_getpid))
+    return kernel(SYS_tgkill, kernel(SYS_getpid), id, 0) == 0;
+  const Thread* const thread = threads[number];
+  return thread != nullptr && thread->state != ThreadState::ended;
+}
+
 // returns whether it is simulated
 bool simulate(long number, const long* a, long& result, const void* caller) {
   switch (number) {
@@ -72,7 +82,11 @@ bool simulate(long number, const long* a, long& result, const void* caller) {
       result = a[1];
       return true;
     case SYS_gettid:
-      result = 1000 + static_cast<long>(now.thread->number);
+      result = kFirstThreadId + static_cast<long>(now.thread->number);
+      return true;
+    case SYS_tgkill:
+      if (a[2] != 0) return false;  // a signal, not the question whether the thread is there
+      result = thread_exists(a[1]) ? 0 : -ESRCH;
       return true;
     case SYS_getcpu:
       if (a[0] != 0) *reinterpret_cast<unsigned*>(a[0]) = now.core->number;

@@ -163,5 +163,5 @@ LOAM_EXPORTED pid_t fork() {
 
 LOAM_EXPORTED pid_t gettid() {
   if (now.thread == nullptr) return LOAM_REAL(gettid)();
-  return static_cast<pid_t>(1000 + now.thread->number);
+  return static_cast<pid_t>(kFirstThreadId + now.thread->number);
 }

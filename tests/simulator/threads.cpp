@@ -4,7 +4,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -156,6 +159,23 @@ void others() {
   pthread_barrier_destroy(&barrier);
 }
 
+// An allocator asks so for the owners of its heaps.
+void numbers() {
+  const auto is_there = [](long number) { return syscall(SYS_tgkill, getpid(), number, 0) == 0; };
+  std::atomic<long> number{0};
+  std::atomic<bool> asked{false};
+  std::thread other([&] {
+    number = syscall(SYS_gettid);
+    while (!asked) std::this_thread::yield();
+  });
+  while (number == 0) std::this_thread::yield();
+  check(is_there(number) && is_there(gettid()), "the number of a thread that runs");
+  asked = true;
+  other.join();
+  check(!is_there(number) && errno == ESRCH, "the number of a thread that has ended");
+  check(is_there(getpid()), "the process's number");
+}
+
 // More threads than cores share them by turns.
 void many() {
   std::atomic<int> sum{0};
@@ -222,6 +242,7 @@ int main(int argc, char** argv) {
   conditions();
   locks();
   others();
+  numbers();
   many();
   spinning();
   std::printf("done\n");

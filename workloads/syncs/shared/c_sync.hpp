@@ -41,6 +41,7 @@ struct CSync : TmSync<tm::Norec, false> {
 
   static void apply(std::string_view sync, const loam_config& config) {
     if (loam_configure(&config) != LOAM_OK) reject("--sync", sync, loam_error());
+    tm::Algorithms::with<false>(config.algorithm, []<class A>() { touch_metadata<A>(); });
   }
 
   template <class F>

@@ -31,6 +31,13 @@ TmRecords records_of() {
     return {};
 }
 
+// Backs what an algorithm keeps, after its configuration: otherwise the first run would time page faults.
+template <class Algorithm>
+void touch_metadata() {
+  if constexpr (tm::uses_records<Algorithm>()) tm::touch_records();
+  if constexpr (requires { Algorithm::touch_stripes(); }) Algorithm::touch_stripes();
+}
+
 template <template <bool kBlame> class AlgorithmOf, bool kBlame>
 struct TmSync {
   using Algorithm = AlgorithmOf<kBlame>;
@@ -72,9 +79,7 @@ struct TmSync {
       config.records_log2 = tm::kRecordsLog2Min;  // nobody looks at them
     }
     tm::configure(config);
-    // Otherwise the first run would time page faults.
-    if constexpr (kUsesRecords) tm::touch_records();
-    if constexpr (requires { Algorithm::touch_stripes(); }) Algorithm::touch_stripes();
+    touch_metadata<Algorithm>();
   }
 
   // The transaction is taken by value and the operation inlined whole: its four words stay in registers.
