@@ -11,8 +11,8 @@ from setuptools.command.build_py import build_py
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "lab"))
 
-from loam_lab import paths
-from loam_lab.fleet import archive
+from loam_lab.base import paths
+from loam_lab.campaign.fleet import archive
 
 
 class BuildWithSources(build_py):

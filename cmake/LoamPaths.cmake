@@ -19,20 +19,20 @@ if(TARGET loam-workload-libitm AND TARGET loam-itm)
         \"LD_BIND_NOW\": \"1\" } }")
 endif()
 # Real programs: a script starts them and writes their records.
-file(GLOB loam_program_files LIST_DIRECTORIES false CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/lab/loam_lab/programs/*.py"
+file(GLOB loam_program_files LIST_DIRECTORIES false CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/lab/loam_lab/subjects/programs/*.py"
      "${CMAKE_SOURCE_DIR}/lab/programs/*")
 list(TRANSFORM loam_program_files REPLACE "(.+)" "\"\\1\"")
 list(JOIN loam_program_files ", " loam_program_files)
-list(APPEND executables "    \"programs\": { \"argv\": [\"{python}\", \"-m\", \"loam_lab.programs\"],
+list(APPEND executables "    \"programs\": { \"argv\": [\"{python}\", \"-m\", \"loam_lab.subjects.programs\"],
       \"files\": [${loam_program_files}], \"environment\": { \"PYTHONPATH\": \"${CMAKE_SOURCE_DIR}/lab\" } }")
 # Libraries on the JVM: one per file of jvm/src/main/java/org/loam/jvm/syncs; set up when one is asked for.
 file(GLOB loam_jvm_files LIST_DIRECTORIES false CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/jvm/src/main/java/org/loam/jvm/syncs/*.java")
 foreach(file IN LISTS loam_jvm_files)
   cmake_path(GET file STEM name)
   string(TOLOWER "${name}" name)
-  list(APPEND executables "    \"jvm-${name}\": { \"argv\": [\"{python}\", \"-m\", \"loam_lab.jvm\", \"jvm-${name}\"],
+  list(APPEND executables "    \"jvm-${name}\": { \"argv\": [\"{python}\", \"-m\", \"loam_lab.subjects.jvm\", \"jvm-${name}\"],
       \"files\": [\"${CMAKE_SOURCE_DIR}/.loam/jvm/target/loam-jvm.jar\", \"${CMAKE_SOURCE_DIR}/jvm/dependencies.lock\",
-        \"${CMAKE_SOURCE_DIR}/lab/loam_lab/jvm/__main__.py\"],
+        \"${CMAKE_SOURCE_DIR}/lab/loam_lab/subjects/jvm/__main__.py\"],
       \"environment\": { \"PYTHONPATH\": \"${CMAKE_SOURCE_DIR}/lab\" } }")
 endforeach()
 list(JOIN executables ",\n" executables)

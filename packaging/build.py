@@ -24,9 +24,9 @@ sys.path.insert(0, str(ROOT / "lab"))
 import typer.main  # noqa: E402
 
 from loam_lab import __version__  # noqa: E402
+from loam_lab.campaign.fleet import archive  # noqa: E402
 from loam_lab.cli import main as cli  # noqa: E402
-from loam_lab.fleet import archive  # noqa: E402
-from loam_lab.site import manual  # noqa: E402
+from loam_lab.presenting.site import manual  # noqa: E402
 
 MAINTAINER = "The Loam developers <loam@localhost>"
 TOOLS = {"dpkg-buildpackage": "dpkg-dev", "dh": "debhelper", "cmake": "cmake", "ninja": "ninja-build", "g++": "g++"}

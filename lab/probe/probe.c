@@ -26,7 +26,7 @@
 #include "line.h"
 #include "objects.h"
 
-// The order is not significant; lab/loam_lab/allocators/probe.py decides which of them matter.
+// The order is not significant; lab/loam_lab/subjects/allocators/probe.py decides which of them matter.
 // clang-format off: one row per family reads better than one name per line
 static const char* const kSymbols[] = {
     "malloc",

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.counters import valgrind
+from loam_lab.campaign.counters import valgrind
 from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]

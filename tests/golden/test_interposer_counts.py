@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.bench.profiling import SAMPLE_BYTES
-from loam_lab.pages.malloc_instructions import WHATS, Counts, build_program, count
+from loam_lab.commands.bench.profiling import SAMPLE_BYTES
+from loam_lab.presenting.pages.malloc_instructions import WHATS, Counts, build_program, count
 from loam_lab.setup import build
 
 GOLDEN = Path(__file__).with_name("interposer_paths.toml")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from steps_table import compiler
 
-from loam_lab.pages.malloc_instructions import WHATS, Counts, build_program, count
+from loam_lab.presenting.pages.malloc_instructions import WHATS, Counts, build_program, count
 from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,9 +19,9 @@ import pytest
 from steps_table import compiler
 from test_instruction_counts import wrong
 
-from loam_lab.allocators import building, registry
-from loam_lab.counters import valgrind
+from loam_lab.campaign.counters import valgrind
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import building, registry
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("stock_paths.toml")

@@ -320,6 +320,35 @@ TEST_F(CInlined, ACancelledTransactionLeavesNothing) {
   EXPECT_EQ(words.of[319], 1u);
 }
 
+// Who began before must still notice that the word has changed since.
+TEST_F(CInlined, ACancelledWriteLeavesTheTimeAtWhichItsWordChanged) {
+  for (const unsigned flags : {0u, LOAM_READ_ONLY}) {
+    x = y = 0;
+    int tries = 0;
+    EXPECT_EQ(atomically(
+                  [&](loam_tx* tx) {
+                    const std::uint64_t before = loam_tx_read_u64(tx, &x);
+                    if (++tries == 1) {
+                      elsewhere([](loam_tx* other) {
+                        loam_tx_write_u64(other, &x, 1);
+                        loam_tx_write_u64(other, &y, 1);
+                      });
+                      std::thread([] {
+                        EXPECT_EQ(atomically([](loam_tx* other) {
+                                    loam_tx_write_u64(other, &y, 9);
+                                    loam_tx_cancel(other);
+                                  }),
+                                  LOAM_CANCELLED);
+                      }).join();
+                    }
+                    EXPECT_EQ(loam_tx_read_u64(tx, &y), before);
+                  },
+                  flags),
+              LOAM_COMMITTED);
+    EXPECT_EQ(tries, 2);
+  }
+}
+
 TEST_F(CInlined, AReadOnlyTransactionThatWritesBecomesAnUpdate) {
   x = 1;
   int tries = 0;

@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from loam_lab import machines
-from loam_lab.allocators.probe import Proof
-from loam_lab.allocators.registry import Allocator
-from loam_lab.bench import target
-from loam_lab.errors import LoamError
-from loam_lab.machines import Machine
-from loam_lab.measure import execution
-from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Ended, Runner
-from loam_lab.measure.disturbance import Disturbance, Load
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import execution
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.campaign import Ended, Runner
+from loam_lab.campaign.measure.disturbance import Disturbance, Load
+from loam_lab.campaign.process.execute import Outcome, execute
+from loam_lab.commands.bench import target
+from loam_lab.judging.result import summarise
 from loam_lab.model.study import SCHEMA, Study
-from loam_lab.process.execute import Outcome, execute
-from loam_lab.result import summarise
+from loam_lab.subjects import machines
+from loam_lab.subjects.allocators.probe import Proof
+from loam_lab.subjects.allocators.registry import Allocator
+from loam_lab.subjects.machines import Machine
 
 FAKES = Path(__file__).parent / "fakes"
 STM = str(FAKES / "fake-stm")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from loam_lab.judging.statistics.data import Campaign, Run
+from loam_lab.judging.statistics.reader import Reader
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Study
-from loam_lab.statistics.data import Campaign, Run
-from loam_lab.statistics.reader import Reader
 
 DESCRIPTION = Description.model_validate({
     "schema": SCHEMA,

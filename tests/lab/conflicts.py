@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from loam_lab.symbols import Frame, Place
+from loam_lab.subjects.symbols import Frame, Place
 
 BASE = 1 << 20
 FIND = Place(Frame("List::find", "structures/list.hpp", 97))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from loam_lab import console
+from loam_lab.base import console
 
 # Folders of tests that only read results: they neither measure nor run what is built, so that another suite may run
-# beside them (loam_lab/testing.py).
+# beside them (loam_lab/dev/testing.py).
 BESIDE = ("across", "claims", "compare", "model", "report", "result", "statistics", "store")
 
 

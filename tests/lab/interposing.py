@@ -9,10 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from loam_lab.allocators import building, identify, registry, verify
-from loam_lab.allocators.probe import Proof
-from loam_lab.allocators.registry import Allocator
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import building, identify, registry, verify
+from loam_lab.subjects.allocators.probe import Proof
+from loam_lab.subjects.allocators.registry import Allocator
 
 # Uses memory, then the processor for argv[1] milliseconds (default 30): long enough that start and end weigh little.
 BURN = """

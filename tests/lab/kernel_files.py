@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loam_lab.tree import Tree
+from loam_lab.base.tree import Tree
 
 BOOT = "/proc/sys/kernel/random/boot_id"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from loam_lab import workloads
 from loam_lab.setup import build
+from loam_lab.subjects import workloads
 
 RUNS, RUNS_ALL = 20, 200
 # Its fallback runs under a lock, and what has run there cannot be taken back.

@@ -1,7 +1,7 @@
 """Layers of the lab's Python: imports point one way, and no modules import one another in a circle.
 
-A folder, or a file beside the folders, may import those that stand before it in ORDER, wherever in a file the import
-stands. Imports for types alone are arrows too.
+A room, which is a folder of the lab, may import those that stand before it in ORDER, wherever in a file the import stands.
+Within a room its folders and files import one another in one direction, too. Imports for types alone are arrows as well.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
+from loam_lab.base import paths
 
 ORDER = (
-    "errors", "paths", "tree", "console", "toml_errors", "subcommands", "model", "store", "statistics", "machine", "setup",
-    "process", "symbols", "allocators", "subjects", "machine_keys", "simulated", "machines", "itm", "workloads", "counters",
-    "memory", "moves", "programs", "jvm", "claims", "across", "result", "measure", "fleet", "report", "running", "bench",
-    "compare", "explain", "selfcheck", "pages", "tune", "doctor", "cite", "pack", "site", "testing", "cli",
+    "base", "model", "setup", "subjects", "judging", "campaign", "presenting", "commands", "dev", "cli",
 )  # fmt: skip
 
 
@@ -55,9 +52,25 @@ def upward(sources: Mapping[str, str]) -> set[tuple[str, str]]:
     return found
 
 
-def circles(sources: Mapping[str, str]) -> list[str]:
-    """Modules that can be reached from themselves."""
-    edges = {module: set(imports(module, source, sources.keys())) for module, source in sources.items()}
+def part(module: str) -> str:
+    """What of a room a module belongs to: loam_lab.campaign.measure.plan to loam_lab.campaign.measure."""
+    return ".".join(module.split(".")[:3])
+
+
+def between_parts(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which part of a room imports which others."""
+    found: dict[str, set[str]] = {}
+    for module, source in sources.items():
+        found.setdefault(part(module), set()).update(map(part, imports(module, source, sources.keys())))
+    return {name: others - {name} for name, others in found.items()}
+
+
+def between_modules(sources: Mapping[str, str]) -> dict[str, set[str]]:
+    return {module: set(imports(module, source, sources.keys())) for module, source in sources.items()}
+
+
+def circles(edges: Mapping[str, set[str]]) -> list[str]:
+    """What can be reached from itself."""
     found = []
     for start in edges:
         seen: set[str] = set()
@@ -72,9 +85,11 @@ def circles(sources: Mapping[str, str]) -> list[str]:
     return found
 
 
-def test_every_folder_has_a_layer() -> None:
+def test_every_room_has_a_place_and_a_sentence() -> None:
     layers = {module.split(".")[1] for module in modules() if "." in module}
     assert layers == set(ORDER)
+    for room in ORDER:
+        assert ast.get_docstring(ast.parse(modules()[f"loam_lab.{room}"])), room
 
 
 def test_imports_point_one_way() -> None:
@@ -82,27 +97,37 @@ def test_imports_point_one_way() -> None:
 
 
 def test_there_is_no_circle() -> None:
-    assert circles(modules()) == []
+    assert circles(between_modules(modules())) == []
+    assert circles(between_parts(modules())) == []
 
 
 @pytest.mark.parametrize(
     ("source", "found"),
     [
-        ("from loam_lab.report import svg", True),
-        ("def f():\n    from loam_lab import report", True),
+        ("from loam_lab.presenting import svg", True),
+        ("def f():\n    from loam_lab import presenting", True),
         ("from loam_lab.model import cell", False),
     ],
 )
 def test_an_upward_import_is_seen_wherever_it_stands(source: str, found: bool) -> None:
     made = {
-        "loam_lab.report": "",
-        "loam_lab.report.svg": "",
+        "loam_lab.presenting": "",
+        "loam_lab.presenting.svg": "",
         "loam_lab.model.cell": "",
-        "loam_lab.statistics.x": source,
+        "loam_lab.judging.x": source,
     }
     assert bool(upward(made)) == found
 
 
 def test_a_circle_is_seen() -> None:
     made = {"loam_lab.model.a": "from loam_lab.model import b", "loam_lab.model.b": "from loam_lab.model.a import x"}
-    assert circles(made) == ["loam_lab.model.a", "loam_lab.model.b"]
+    assert circles(between_modules(made)) == ["loam_lab.model.a", "loam_lab.model.b"]
+
+
+def test_a_circle_of_folders_is_seen() -> None:
+    made = {
+        "loam_lab.model.a.one": "from loam_lab.model.b import two", "loam_lab.model.b.two": "",
+        "loam_lab.model.b.three": "from loam_lab.model.a import one",
+    }  # fmt: skip
+    assert circles(between_modules(made)) == []
+    assert circles(between_parts(made)) == ["loam_lab.model.a", "loam_lab.model.b"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interposing import compile_c
 
-from loam_lab.pages import malloc_idle
+from loam_lab.presenting.pages import malloc_idle
 from loam_lab.setup import build
 
 MIB = 2**20

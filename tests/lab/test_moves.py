@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from loam_lab import moves
-from loam_lab.process.observer import Observer
-from loam_lab.report import moves as drawn
+from loam_lab.campaign import moves
+from loam_lab.campaign.process.observer import Observer
+from loam_lab.presenting.report import moves as drawn
 
 COLUMNS = 4
 

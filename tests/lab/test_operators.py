@@ -93,9 +93,11 @@ def test_what_survived_is_judged_again_by_other_tests_and_all_of_another_source(
 
 
 STATES = {
-    "loam_lab.statistics.shift.x_shift__mutmut_1": "killed", "loam_lab.statistics.shift.x_shift__mutmut_12": "survived",
-    "loam_lab.statistics.data.x_load__mutmut_2": "not checked", "loam_lab.claims.values.x_read__mutmut_3": "timeout",
-}  # fmt: skip
+    "loam_lab.judging.statistics.shift.x_shift__mutmut_1": "killed",
+    "loam_lab.judging.statistics.shift.x_shift__mutmut_12": "survived",
+    "loam_lab.judging.statistics.data.x_load__mutmut_2": "not checked",
+    "loam_lab.judging.claims.values.x_read__mutmut_3": "timeout",
+}
 
 
 @pytest.mark.parametrize(
@@ -103,8 +105,8 @@ STATES = {
     [
         ("", [], False, []),
         ("26", [], False, ["*__mutmut_*2", "*__mutmut_*6"]),
-        ("", ["claims.values"], False, ["loam_lab.claims.values.*"]),
-        ("1", ["statistics.shift"], False, ["loam_lab.statistics.shift.*__mutmut_*1"]),
+        ("", ["claims.values"], False, ["loam_lab.judging.claims.values.*"]),
+        ("1", ["statistics.shift"], False, ["loam_lab.judging.statistics.shift.*__mutmut_*1"]),
         ("", [], True, [*STATES][1:]),
         ("2", [], True, [*STATES][1:3]),
         ("", ["statistics.data", "claims.values"], True, [*STATES][2:]),

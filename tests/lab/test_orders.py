@@ -48,9 +48,9 @@ def mutants() -> dict[str, str]:
     """The mutants of the schedule checker: the words of what kills them, by name."""
     found = {}
     for file in (ROOT / "tests" / "mutants").rglob("*.toml"):
-        data = tomllib.loads(file.read_text())
-        if data.get("preset") == "sim":
-            found[file.stem] = data["killed_by"][1]
+        for name, mutant in tomllib.loads(file.read_text()).items():
+            if mutant.get("preset") == "sim":
+                found[name] = mutant["killed_by"][1]
     return found
 
 

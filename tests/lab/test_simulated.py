@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import machine_keys, machines, paths, simulated
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import build
+from loam_lab.subjects import machine_keys, machines, simulated
 
 PARSER = paths.root() / "simulator" / "model" / "machine.cpp"
 LEAST = """title = "one"

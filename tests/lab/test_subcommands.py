@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths, subcommands
+from loam_lab.base import paths, subcommands
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
 
 
 def test_every_page_has_a_subject_of_its_name() -> None:
     written = {file.stem for file in (paths.root() / "docs" / "performance").glob("*.md")}
-    by_hand = written - set(subcommands.listed("pages"))
+    by_hand = written - set(subcommands.listed("presenting.pages"))
     assert by_hand <= {"README"}, "a page without a command that writes it"
 
 
 def test_a_listing_shows_names_and_what_they_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["page"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(subcommands.listed("pages"))
+    assert [line.split()[0] for line in lines] == sorted(subcommands.listed("presenting.pages"))
     assert all(len(line.split()) > 3 for line in lines)
 
 
@@ -46,7 +46,7 @@ def test_a_subject_has_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_options_are_checked_before_anything_is_done(tmp_path: Path) -> None:
     for text, said in (("many", "must be a whole number"), ("0", "at least 1"), ("-3", "at least 1")):
         with pytest.raises(LoamError, match=f"--records: {text}: {said}"):
-            subcommands.run("selfcheck", "check", ["volume", "--records", text, "--keep", str(tmp_path)])
+            subcommands.run("dev.selfcheck", "check", ["volume", "--records", text, "--keep", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
 
@@ -56,7 +56,7 @@ def test_options_are_checked_before_anything_is_done(tmp_path: Path) -> None:
 )
 def test_a_check_of_nothing_is_refused(line: str) -> None:
     with pytest.raises(LoamError, match="at least 1 is needed"):
-        subcommands.run("selfcheck", "check", [*line.split(), "0"])
+        subcommands.run("dev.selfcheck", "check", [*line.split(), "0"])
 
 
 @pytest.mark.parametrize("page", ["privatization", "tm"])
@@ -64,12 +64,12 @@ def test_commands_in_a_help_are_those_of_the_module(page: str, capsys: pytest.Ca
     """A line that goes on is shown as such, so that it can be copied into a shell."""
     assert main.run(["page", page, "--help"]) == 0
     told = capsys.readouterr().out
-    module = (paths.root() / "lab" / "loam_lab" / "pages" / f"{page}.py").read_text()
+    module = (paths.root() / "lab" / "loam_lab" / "presenting" / "pages" / f"{page}.py").read_text()
     assert told.count(" \\\n        -") == module.count(" \\\\\n        -") > 0
 
 
 def test_a_page_is_not_made_of_a_result_of_another_schema(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"schema": 1}')
     with pytest.raises(LoamError, match="has schema 1"):
-        subcommands.run("pages", "page", ["malloc", str(tmp_path), "--page", str(tmp_path / "p.md")])
+        subcommands.run("presenting.pages", "page", ["malloc", str(tmp_path), "--page", str(tmp_path / "p.md")])
     assert not (tmp_path / "p.md").exists()

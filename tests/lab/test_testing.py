@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import testing
+from loam_lab.dev import testing
 
 OUTPUT = """Running main() from ./googletest/src/gtest_main.cc
 [==========] Running 2 tests from 1 test suite.

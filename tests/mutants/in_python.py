@@ -13,7 +13,7 @@ TIMEOUT_S = 60
 
 
 def module_of(file: str) -> str:
-    """The module of a file below the root: lab/loam_lab/claims/values.py is loam_lab.claims.values."""
+    """The module of a file below the root: lab/loam_lab/judging/claims/values.py is loam_lab.judging.claims.values."""
     return ".".join(Path(file).relative_to("lab").with_suffix("").parts)
 
 

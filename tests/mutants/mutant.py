@@ -1,9 +1,9 @@
-"""What a mutant is: its file, and its edits applied.
+"""What a mutant is: where it stands, and its edits applied.
 
-A mutant is a file NAME.toml in the folder of the source file that it changes: that of runtime/tm/logs/undo_log.hpp is
-tests/mutants/tm/logs/undo_log/, that of simulator/model/misses.cpp is tests/mutants/simulator/model/misses/,
-that of include/loam/tm_norec.h is tests/mutants/include/loam/tm_norec/,
-that of lab/loam_lab/claims/values.py is tests/mutants/lab/claims/values/. It holds
+The mutants of a source file stand in one file: those of runtime/tm/logs/undo_log.hpp in tests/mutants/tm/logs/undo_log.toml,
+those of simulator/model/misses.cpp in tests/mutants/simulator/model/misses.toml, those of include/loam/tm_norec.h in
+tests/mutants/include/loam/tm_norec.toml, those of lab/loam_lab/judging/claims/values.py in
+tests/mutants/lab/judging/claims/values.toml. Each is a table [NAME] with
 
     what       the fault, in words
     killed_by  ["TEST", "GTEST FILTER"]: the test executable (its source is found by name) and the tests that must fail;
@@ -17,17 +17,19 @@ that of lab/loam_lab/claims/values.py is tests/mutants/lab/claims/values/. It ho
                  drop  some tokens: the statement around them goes
                  old   some tokens, and
                  new   what stands in their place
-                 file  below runtime/ or lab/loam_lab/ (or simulator/..., structures/..., include/...), not that of the folder
+                 file  below runtime/ or lab/loam_lab/ (or simulator/..., structures/..., include/...), not the file's own
 
 The tokens must occur exactly once there; comments and white space do not count (places.py).
 """
 
 from __future__ import annotations
 
+import itertools
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from places import Lost, runs, statement, tokens
 
@@ -101,9 +103,9 @@ def apply(edit: Mapping[str, str], text: str) -> str:
     return text[: source[first].start] + edit.get("new", "") + text[source[end - 1].end :]
 
 
-def _source_of(folder: Path, edit: Mapping[str, str]) -> str:
-    """The file below the root that an edit changes: of a header and its .cpp the one in which the place is."""
-    relative = folder.relative_to(HERE)
+def _source_of(file: Path, edit: Mapping[str, str]) -> str:
+    """The source below the root that an edit changes: of a header and its .cpp the one in which the place is."""
+    relative = file.relative_to(HERE).with_suffix("")
     of_lab = relative.parts[0] == "lab"
     top, suffixes = (Path("lab/loam_lab"), (".py",)) if of_lab else (Path("runtime"), (".hpp", ".cpp", ".h"))
     if "file" in edit:
@@ -112,7 +114,7 @@ def _source_of(folder: Path, edit: Mapping[str, str]) -> str:
     there = [f"{stem}{suffix}" for suffix in suffixes if (ROOT / f"{stem}{suffix}").is_file()]
     if not there:
         raise Broken(
-            f"{folder.relative_to(ROOT)} is the folder of {stem}{suffixes[0]}, which is not there; move it with its source"
+            f"{file.relative_to(ROOT)} holds mutants of {stem}{suffixes[0]}, which is not there; move it with its source"
         )
     run = edit.get("drop", edit.get("old", ""))
     return next((name for name in there if runs((ROOT / name).read_text(), edit.get("in", ""), run)), there[0])
@@ -123,31 +125,36 @@ def _below(place: Path) -> Path:
     return place if place.parts[0] in ("simulator", "structures", "include") else Path("runtime") / place
 
 
-def read(file: Path) -> Mutant:
-    """The mutant of one file.
+def read(file: Path) -> list[Mutant]:
+    """The mutants of one file.
 
     raises: Broken
     """
-    data = tomllib.loads(file.read_text())
-    edits = tuple({**edit, "file": _source_of(file.parent, edit)} for edit in data["edit"])
-    test, wanted = data["killed_by"]
-    return Mutant(file.stem, data["what"], test, wanted, data.get("preset", "checked"), edits)
+    try:
+        tables = tomllib.loads(file.read_text())
+        return [_read(file, name, table) for name, table in tables.items()]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as problem:
+        raise Broken(f"{file.relative_to(ROOT)}: {problem!r}") from None
 
 
-def files() -> Iterable[Path]:
-    """The files of all mutants, by name."""
-    return sorted(HERE.rglob("*.toml"), key=lambda file: file.stem)
+def _read(file: Path, name: str, table: Mapping[str, Any]) -> Mutant:
+    edits = tuple({**edit, "file": _source_of(file, edit)} for edit in table["edit"])
+    test, wanted = table["killed_by"]
+    return Mutant(name, table["what"], test, wanted, table.get("preset", "checked"), edits)
 
 
-def find(name: str) -> Mutant:
-    """The mutant of this name.
+def mutants() -> list[Mutant]:
+    """All, by name.
 
-    raises: Broken
+    raises: Broken, also if two have one name
     """
-    for file in files():
-        if file.stem == name:
-            return read(file)
-    raise Broken(f"no such mutant: {name} (tests/mutants/**/*.toml)")
+    found = sorted((one for file in HERE.rglob("*.toml") for one in read(file)), key=lambda one: one.name)
+    for one, other in itertools.pairwise(found):
+        if one.name == other.name:
+            raise Broken(
+                f"two mutants have the name {one.name}: of {one.edits[0]['file']} and {other.edits[0]['file']}"
+            )
+    return found
 
 
 def source_of_test(test: str) -> Path:

@@ -41,7 +41,7 @@ NOT_RUN = "not checked"
 # Whoever hangs or crashes is noticed.
 UNNOTICED = ("survived", "no tests")
 # Of a fresh tree mutmut makes the mutants when it is asked to judge some: these are few and quick.
-FEW = "loam_lab.statistics.multiplicity.*"
+FEW = "loam_lab.judging.statistics.multiplicity.*"
 
 
 def environment(folder: Path) -> Path:
@@ -74,7 +74,7 @@ def tree(folder: Path) -> Path:
     settings = f"""
 [tool.mutmut]
 source_paths = ["src/loam_lab"]
-only_mutate = {[f"src/loam_lab/{name}/*.py" for name in MUTATED]}
+only_mutate = {[f"src/loam_lab/judging/{name}/*.py" for name in MUTATED]}
 also_copy = {[*COPIED]}
 pytest_add_cli_args = {["-p", "no:cacheprovider", "-m", "not slow", "-k", left_out]}
 pytest_add_cli_args_test_selection = {[f"tests/lab/{name}" for name in TESTS]}

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import in_python
 import in_simulator
-from mutant import ROOT, Broken, Mutant, class_of, files, find, read, source_of_test
+from mutant import ROOT, Broken, Mutant, class_of, mutants, source_of_test
 
 # The layer that serves the whole process: linked with its own tests alone, in tests/unit/malloc.
 MALLOC = "malloc"
@@ -108,15 +108,18 @@ class Base:
 
 def read_mutants(names: list[str]) -> list[Mutant]:
     try:
+        found = mutants()
         if names:
-            return [find(name) for name in names]
-        mutants = [read(file) for file in files()]
+            of_name = {one.name: one for one in found}
+            if unknown := [name for name in names if name not in of_name]:
+                raise Broken(f"no such mutant: {unknown[0]} (tests/mutants/**/*.toml)")
+            return [of_name[name] for name in names]
     except Broken as problem:
         sys.exit(f"error: {problem}\n0 passed, 1 failed")
     share = int(os.environ.get("LOAM_MUTANTS_SHARE", "1"))
     trees = [*(source for tree in ("runtime", STRUCTURES, *PURE) for source in (ROOT / tree).rglob("*.[ch]pp"))]
     sources = sorted([*trees, *(ROOT / "lab" / "loam_lab").rglob("*.py")])
-    return mutants[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
+    return found[zlib.crc32(b"".join(source.read_bytes() for source in sources)) % share :: share]
 
 
 def tool_environment() -> dict[str, str]:
@@ -314,7 +317,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
     all_mutants = read_mutants(options.names)
-    mutants = [mutant for mutant in all_mutants if not mutant.in_python and not mutant.in_simulator]
+    compiled = [mutant for mutant in all_mutants if not mutant.in_python and not mutant.in_simulator]
     if under_checker := [mutant for mutant in all_mutants if mutant.in_simulator]:
         in_simulator.ensure_built(under_checker)
     failures = 0
@@ -324,9 +327,9 @@ def main() -> int:
         ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool,
     ):
         top = Path(temporary)
-        bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in mutants})}
-        tests = sorted({(mutant.preset, mutant.test, defines_of(mutant)) for mutant in mutants})
-        drivers = sorted({(mutant.preset, defines_of(mutant)[:1]) for mutant in mutants})
+        bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in compiled})}
+        tests = sorted({(mutant.preset, mutant.test, defines_of(mutant)) for mutant in compiled})
+        drivers = sorted({(mutant.preset, defines_of(mutant)[:1]) for mutant in compiled})
         list(pool.map(lambda driver: build_drivers(bases[driver[0]], driver[1]), drivers))
         list(pool.map(lambda test: build_unmutated(bases[test[0]], *test[1:]), tests))
 

@@ -16,7 +16,7 @@ loam_planted_library(10 0 1)
 loam_planted_library(30 4 0)
 loam_planted_library(100 10 0)
 
-# Libraries that plant exactly 0, 3 and 5 % in one workload, for loam_lab.selfcheck.detection.
+# Libraries that plant exactly 0, 3 and 5 % in one workload, for loam_lab.dev.selfcheck.detection.
 foreach(percent 0 3 5)
   loam_planted_library(exact-${percent} 0 0)
   target_compile_definitions(planted-exact-${percent} PRIVATE LOAM_PLANTED_PERCENT=${percent})

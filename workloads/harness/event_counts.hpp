@@ -1,6 +1,6 @@
 // Hardware counters of the timed part: each worker opens its own.
 //   LOAM_COUNT_EVENTS in the environment says what to count: NAME:TYPE:CONFIG, comma separated, as struct
-//   perf_event_attr has them (lab/loam_lab/counters/events.py). Each worker opens its counters before the team starts,
+//   perf_event_attr has them (lab/loam_lab/campaign/counters/events.py). Each worker opens its counters before the team starts,
 //   and they run from begin() to end(): so waiting at the start, filling and verification are not counted. Threads that
 //   a worker creates are counted with it. Without the variable no counter is opened.
 //   On a simulated machine the counters are those of the model, for the core on which the worker is placed; they are

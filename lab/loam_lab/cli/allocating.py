@@ -24,7 +24,7 @@ def add(
     as_json: AsJson = False,
 ) -> int:
     """Register a shared object under a name of yours (kept in ~/.config/loam/allocators)."""
-    from loam_lab.allocators import commands
+    from loam_lab.subjects.allocators import commands
 
     return commands.add(name, path, as_json=as_json)
 
@@ -32,7 +32,7 @@ def add(
 @allocators.command("remove")
 def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], as_json: AsJson = False) -> int:
     """Forget an allocator that add registered. The shared object stays where it is."""
-    from loam_lab.allocators import commands
+    from loam_lab.subjects.allocators import commands
 
     return commands.remove(name, as_json=as_json)
 
@@ -46,7 +46,7 @@ def build(
     as_json: AsJson = False,
 ) -> int:
     """Build allocators from sources in package registries, pinned by version and checksum, into .loam/allocators."""
-    from loam_lab.allocators import building
+    from loam_lab.subjects.allocators import building
 
     return building.build(names or [], again=again, as_json=as_json)
 
@@ -61,6 +61,6 @@ def verify(
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.allocators import commands
+    from loam_lab.subjects.allocators import commands
 
     return commands.verify(name, command or [], as_json=as_json)

@@ -120,7 +120,7 @@ def bench(
     options.check(blocks, timeout)
     options.at_least("--warmup", warmup, 0)
     options.positive("--search-for", search_for)
-    from loam_lab.bench import asked
+    from loam_lab.commands.bench import asked
 
     what = asked.what(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
@@ -130,7 +130,7 @@ def bench(
     from loam_lab.setup import debian
 
     debian.ensure("measure", *["flame"] * flame)
-    from loam_lab.bench import bench as measure_bench
+    from loam_lab.commands.bench import bench as measure_bench
 
     return measure_bench.bench(
         what, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,

@@ -10,13 +10,13 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opt
 
 def page(context: typer.Context) -> int:
     """Rebuild a page of docs/performance; without a name, list the pages."""
-    from loam_lab import subcommands
+    from loam_lab.base import subcommands
 
-    return subcommands.run("pages", "page", context.args)
+    return subcommands.run("presenting.pages", "page", context.args)
 
 
 def selfcheck(context: typer.Context) -> int:
     """Test the instrument itself: does the method keep its promises? Without a name, list the checks."""
-    from loam_lab import subcommands
+    from loam_lab.base import subcommands
 
-    return subcommands.run("selfcheck", "check", context.args)
+    return subcommands.run("dev.selfcheck", "check", context.args)

@@ -35,6 +35,6 @@ def compare(
     as_json: AsJson = False,
 ) -> int:
     """Show what became better or worse between two results, or compare the machines of one result."""
-    from loam_lab.compare import commands
+    from loam_lab.commands.compare import commands
 
     return commands.compare(first, second, gate=gate, across_machines=across_machines, as_json=as_json)

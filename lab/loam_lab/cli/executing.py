@@ -17,6 +17,6 @@ Itm = Annotated[
 
 def execute(command: Command = None, itm: Itm = "norec") -> int:
     """Run a program that GCC compiled with -fgnu-tm on our transactional memory instead of GCC's."""
-    from loam_lab import itm as library
+    from loam_lab.subjects import itm as library
 
     return library.execute(command or (), itm)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, names
-from loam_lab.errors import LoamError
 
 Workload = Annotated[str, typer.Argument(help="A workload; see: list workloads.")]
 Allocator = Annotated[
@@ -89,7 +89,7 @@ def explain(
 
     debian.ensure("measure")
     if factors:
-        from loam_lab.explain import screening
+        from loam_lab.commands.explain import screening
 
         bases = allocator_names([base]) if base is not None else [screening.BASE]
         if len(bases) != 1:
@@ -98,7 +98,7 @@ def explain(
             workload, base=bases[0], asked=names(factor), sync=sync, threads=threads, machine=machine, parameters=parameters,
             blocks=blocks, seed=seed, oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
         )  # fmt: skip
-    from loam_lab.explain import commands
+    from loam_lab.commands.explain import commands
 
     return commands.explain(
         workload, allocator=allocator, sync=sync, threads=threads, machine=machine, parameters=parameters, every=every or 1,

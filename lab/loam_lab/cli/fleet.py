@@ -10,7 +10,7 @@ import typer
 from loam_lab.cli.options import names
 
 if TYPE_CHECKING:
-    from loam_lab.fleet.choosing import Choice
+    from loam_lab.campaign.fleet.choosing import Choice
 
 Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Where runs are measured: local, slurm or ssh.")]
 Hosts = Annotated[
@@ -34,7 +34,7 @@ def choice(
     engine: str, hosts: list[str] | None, partition: str | None, options: list[str] | None, identical: list[str] | None
 ) -> Choice:
     """The engine that the options choose; raises: LoamError if they do not fit together"""
-    from loam_lab.fleet.choosing import Choice
+    from loam_lab.campaign.fleet.choosing import Choice
 
     alike = tuple(tuple(names([one])) for one in identical or ())
     found = Choice(engine, tuple(names(hosts)), partition, tuple(options or ()), alike)
@@ -43,9 +43,9 @@ def choice(
 
 
 @agent.command("describe")
-def describe(question: Annotated[str, typer.Argument(help="JSON, see fleet/agent.py.")]) -> int:
+def describe(question: Annotated[str, typer.Argument(help="JSON, see campaign/fleet/agent.py.")]) -> int:
     """Print what this host has of what a study asks for."""
-    from loam_lab.fleet import agent as subject
+    from loam_lab.campaign.fleet import agent as subject
 
     return subject.answer(question)
 
@@ -56,6 +56,6 @@ def run(
     job: Annotated[str, typer.Argument(help="The job's name.")],
 ) -> int:
     """Run the missing runs of a job."""
-    from loam_lab.fleet import agent as subject
+    from loam_lab.campaign.fleet import agent as subject
 
     return subject.run(folder, job)

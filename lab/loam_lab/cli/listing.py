@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from loam_lab import console, machines
-from loam_lab.errors import unknown
+from loam_lab.base import console
+from loam_lab.base.errors import unknown
+from loam_lab.subjects import machines
 
 if TYPE_CHECKING:
-    from loam_lab.machines import Machine
     from loam_lab.model.description import Description, Parameter
+    from loam_lab.subjects.machines import Machine
 
 
 def show(kind: str, *, as_json: bool) -> int:
@@ -30,8 +31,8 @@ def _descriptions() -> list[Description]:
 
     Those that set-up makes when they are first asked for (Java) are left out until then, with a note.
     """
-    from loam_lab import workloads
     from loam_lab.setup import build, debian
+    from loam_lab.subjects import workloads
 
     debian.ensure("measure")
     build.ensure_built()
@@ -161,19 +162,19 @@ def _machine_words(machine: Machine, facts: dict[str, Any]) -> str:
 
 
 def _studies(as_json: bool) -> int:
-    from loam_lab.running import commands
+    from loam_lab.commands.run import commands
 
     return commands.study_list(as_json=as_json)
 
 
 def _allocators(as_json: bool) -> int:
-    from loam_lab.allocators import commands
+    from loam_lab.subjects.allocators import commands
 
     return commands.listing(as_json=as_json)
 
 
 def _claims(as_json: bool) -> int:
-    from loam_lab.claims import listing
+    from loam_lab.judging.claims import listing
 
     return listing.show(as_json=as_json)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli.options import AsJson
-from loam_lab.errors import LoamError
 
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")]
 Result = Annotated[
@@ -42,7 +42,7 @@ def report(
     as_json: AsJson = False,
 ) -> int:
     """Rebuild a result's report: one HTML file, pictures, CSV and Markdown."""
-    from loam_lab.report import commands
+    from loam_lab.presenting.report import commands
 
     commands.report(result, out, as_json, png)
     return 0
@@ -54,7 +54,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> int:
     """Check what this machine can and cannot measure, what that costs, and what to do."""
-    from loam_lab.doctor import commands
+    from loam_lab.commands.doctor import commands
 
     return commands.doctor(subject, quick=quick, as_json=as_json)
 
@@ -86,7 +86,7 @@ def test(
     chosen += ["--replay"] if replay is not None else []
     if len(chosen) > 1:
         raise LoamError(" ".join(chosen), None, "only one of these at a time")
-    from loam_lab import testing
+    from loam_lab.dev import testing
 
     if replay is not None:
         os.environ["LOAM_CHECK_SEED"] = str(replay)

@@ -14,7 +14,9 @@ from typing import Any
 
 import typer
 
-from loam_lab import __version__, console
+from loam_lab import __version__
+from loam_lab.base import console
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import (
     allocating,
     benching,
@@ -31,7 +33,6 @@ from loam_lab.cli import (
     tuning,
     watching,
 )
-from loam_lab.errors import LoamError
 
 app = typer.Typer(
     add_completion=False,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli.fleet import Engine, EngineOption, Hosts, Identical, Partition, choice
 from loam_lab.cli.options import (
     Allocators,
@@ -26,7 +27,6 @@ from loam_lab.cli.options import (
     names,
     positive,
 )
-from loam_lab.errors import LoamError
 
 study = typer.Typer(help="Studies: questions with their factors, blocks and figures, one file each.")
 
@@ -81,7 +81,7 @@ def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> in
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.running import commands
+    from loam_lab.commands.run import commands
 
     return commands.tour(resume=resume, out=out, as_json=as_json)
 
@@ -127,8 +127,8 @@ def run(
     from loam_lab.setup import debian
 
     debian.ensure("measure")
+    from loam_lab.commands.run import commands
     from loam_lab.model.collector import NAME as COLLECTOR
-    from loam_lab.running import commands
 
     if collector:
         parameters.append((COLLECTOR, names(collector)))
@@ -147,7 +147,7 @@ def run(
 @study.command("list")
 def study_list(as_json: AsJson = False) -> int:
     """List the studies and their questions."""
-    from loam_lab.running import commands
+    from loam_lab.commands.run import commands
 
     return commands.study_list(as_json=as_json)
 
@@ -176,7 +176,7 @@ def study_run(
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.running import commands
+    from loam_lab.commands.run import commands
 
     return commands.study_run(
         name, effort=effort, machine=names(machine), target_width=target_width, max_blocks=max_blocks, budget_s=budget,

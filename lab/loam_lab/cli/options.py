@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Purpose

@@ -16,7 +16,7 @@ def site(
     as_json: AsJson = False,
 ) -> int:
     """Build the documentation as pages with a search that open offline."""
-    from loam_lab.site import build
+    from loam_lab.presenting.site import build
 
     return build.run(context.find_root().command, out, as_json=as_json)
 
@@ -28,7 +28,7 @@ def manual(
     ),
 ) -> int:
     """Write man pages, and completions for bash, zsh and fish, where shells look for them."""
-    from loam_lab.site import manual as subject
+    from loam_lab.presenting.site import manual as subject
 
     return subject.run(context.find_root().command, out.expanduser())
 
@@ -43,6 +43,6 @@ def gallery(
     as_json: AsJson = False,
 ) -> int:
     """Write one page with the claims of all papers and their verdicts here."""
-    from loam_lab.site import gallery as subject
+    from loam_lab.presenting.site import gallery as subject
 
     return subject.run(results, out, as_json=as_json)

@@ -13,7 +13,7 @@ from loam_lab.cli.options import AsJson
 
 def cite(result: Result = None, as_json: AsJson = False) -> int:
     """A sentence for a paper and a BibTeX reference."""
-    from loam_lab import cite as subject
+    from loam_lab.commands import cite as subject
 
     return subject.run(result, as_json=as_json)
 
@@ -29,6 +29,6 @@ def pack(
     as_json: AsJson = False,
 ) -> int:
     """One archive of a result that can be checked and re-run elsewhere."""
-    from loam_lab import pack as subject
+    from loam_lab.commands import pack as subject
 
     return subject.run(result, out, check, as_json=as_json)

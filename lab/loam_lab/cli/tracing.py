@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
 from loam_lab.cli.benching import Command
 from loam_lab.cli.measuring import Memory
-from loam_lab.errors import LoamError
 
 Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
@@ -32,7 +32,7 @@ def record(
     options.positive("--timeout", timeout)
     if not command:
         raise LoamError("trace record", None, "no command was given", "as in ./loam trace record -- lua5.4 FILE")
-    from loam_lab.bench import trace as traces
+    from loam_lab.commands.bench import trace as traces
 
     return traces.record(command, out=out, timeout_s=timeout or traces.TIMEOUT_S, as_json=as_json)
 
@@ -55,7 +55,7 @@ def replay(
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.bench import trace as traces
+    from loam_lab.commands.bench import trace as traces
 
     return traces.replay(
         file, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout,
@@ -82,7 +82,7 @@ def check(
     from loam_lab.setup import debian
 
     debian.ensure("measure")
-    from loam_lab.bench import ranking
+    from loam_lab.commands.bench import ranking
 
     return ranking.check(
         file, command, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed,

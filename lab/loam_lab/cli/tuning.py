@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli.options import AsJson, names
-from loam_lab.errors import LoamError
 
 
 def tune(
@@ -30,6 +30,6 @@ def tune(
         raise LoamError(" ".join(f"--{name}" for name in chosen), None, "only one of these at a time")
     if restore and only:
         raise LoamError("--only", ",".join(only), "restore puts back everything", "leave it out")
-    from loam_lab.tune import commands
+    from loam_lab.setup.tune import commands
 
     return commands.tune(chosen[0] if chosen else "dry-run", names(only), as_json=as_json)

@@ -18,6 +18,6 @@ Every = Annotated[float, typer.Option("--every", metavar="SECONDS", help="Second
 
 def top(folder: Folder = None, once: Once = False, every: Every = 2.0, as_json: AsJson = False) -> int:
     """Follow a campaign that runs in another terminal: what is done, the intervals so far, failures, disturbances."""
-    from loam_lab.measure import top as following
+    from loam_lab.campaign.measure import top as following
 
     return following.top(folder, once=once, every_s=every, as_json=as_json)

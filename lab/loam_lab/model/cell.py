@@ -19,6 +19,8 @@ from loam_lab.model.schema import SCHEMA
 # enter timing statistics: what they measure with changes how long they take.
 Purpose = Literal["timing", "blame", "memory", "counters", "callgrind", "cachegrind", "tlb", "profile"]
 SPECIAL: tuple[Purpose, ...] = ("blame", "memory", "counters", "callgrind", "cachegrind", "tlb", "profile")
+# Something is counted in them.
+COUNTING: tuple[Purpose, ...] = ("counters", "callgrind", "cachegrind", "tlb", "profile")
 # Counted inside valgrind, where threads run one at a time and everything takes many times as long.
 IN_VALGRIND: tuple[Purpose, ...] = ("callgrind", "cachegrind", "tlb")
 # Something stands around the program or before its allocator: what goes wrong may be its doing and says nothing about

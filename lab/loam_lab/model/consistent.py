@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from loam_lab.errors import nearest
+from loam_lab.base.errors import nearest
 from loam_lab.model.claim import BLOCKS, Ours, Selection
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ from typing import Any
 from loam_lab.model import schema
 from loam_lab.model.description import Metric
 
+# Begins the names of what was counted while the workload ran.
+COUNTED = "counted_"
+
 # Of JSON: true and false are of another class.
 _NUMBERS: frozenset[Any] = frozenset((int, float))
 KINDS = {"begin", "iteration", "histogram", "series", "sample", "site", "conflict", "footprint", "process", "end"}

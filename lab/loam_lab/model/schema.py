@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 
 SCHEMA = 2
 _CHANGED = {

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 
 # A type of the standard library stands for itself; {...}: an object with these parts, "*" for any key; [x]: a list of x.
 COUNT = "count"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from loam_lab import paths, toml_errors
-from loam_lab.errors import LoamError, unknown
+from loam_lab.base import paths, toml_errors
+from loam_lab.base.errors import LoamError, unknown
 from loam_lab.model import consistent
 from loam_lab.model.study import Study
 

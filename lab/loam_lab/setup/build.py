@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from loam_lab import console, paths
-from loam_lab.errors import LoamError
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import jvm
 
 # Everything a workload, a test or a library is made of; a change elsewhere rebuilds nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from loam_lab import console, paths
+from loam_lab.base import console, paths
 from loam_lab.setup import build, debian
 
 

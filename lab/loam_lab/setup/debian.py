@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loam_lab import paths
-from loam_lab.console import note
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.console import note
+from loam_lab.base.errors import LoamError
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Package:
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
     needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
         "flame" (call stacks), "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
-        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.programs runs under allocators)
+        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loam_lab import console, paths
-from loam_lab.errors import LoamError
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
 
 
 def interpreter(name: str, what: str) -> Path:

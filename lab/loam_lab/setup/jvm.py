@@ -16,8 +16,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from loam_lab import console, paths
-from loam_lab.errors import LoamError
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import debian
 
 PREFIX = "jvm-"

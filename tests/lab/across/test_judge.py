@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from several_machines import result
 
-from loam_lab.across import cases, judge
+from loam_lab.judging.across import cases, judge
 
 ALIKE = {"fast": 1.2, "slow": 0.8}
 

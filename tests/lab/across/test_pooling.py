@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from several_machines import result
 
-from loam_lab.across import pooling
+from loam_lab.judging.across import pooling
 
 ALIKE = {"fast": 1.1, "slow": 0.9}
 BOTH = {"alpha": ALIKE, "beta": ALIKE}

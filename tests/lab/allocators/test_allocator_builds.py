@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from interposing import BUMP
 
-from loam_lab import paths
-from loam_lab.allocators import building, making, recipe, registry
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
 from loam_lab.setup import debian
+from loam_lab.subjects.allocators import building, making, recipe, registry
 
 # Writes down what it was asked, and "vendors" the prepared tree.
 CARGO = """#!/bin/sh
@@ -329,8 +329,8 @@ def test_the_tree_s_locks_are_of_version_3_and_hold_every_crate() -> None:
 @pytest.mark.parametrize("name", ["rpmalloc", "hoard", "mimalloc-2.5"])
 def test_the_real_thing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Needs the registry that this machine's cargo is configured for."""
-    from loam_lab.allocators import verify
     from loam_lab.setup import build
+    from loam_lab.subjects.allocators import verify
 
     monkeypatch.setattr(paths, "dot_loam", lambda: tmp_path / ".loam")
     try:

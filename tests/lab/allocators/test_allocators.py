@@ -15,10 +15,10 @@ import pytest
 from interposing import BUMP, MAIN, SHIM, compile_c, library, tool
 
 import loam_lab
-from loam_lab import console, paths
-from loam_lab.allocators import building, elf, identify, registry
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
+from loam_lab.subjects.allocators import building, elf, identify, registry
 
 SIX = ["glibc", "glibc:tcache=0", "jemalloc", "tcmalloc", "tbb", "mimalloc"]
 REAL = SIX[2:]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
-from loam_lab.allocators import building, fitting, registry
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main, options
-from loam_lab.errors import LoamError
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import building, fitting, registry
 
 
 def test_each_preset_is_one_file_that_says_what_it_stands_for() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from interposing import BUMP, BURN, MAIN, SHIM, compile_c, custom, library, prove, told, tool
 
-from loam_lab import paths
-from loam_lab.allocators import preflight, registry
+from loam_lab.base import paths
+from loam_lab.subjects.allocators import preflight, registry
 
 REAL = ("jemalloc", "tcmalloc", "tbb", "mimalloc", "loam", "bump", "pool", "design")
 UNDER_TEST = "mimalloc"

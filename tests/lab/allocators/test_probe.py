@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from interposing import MAIN, SHIM, compile_c, library, probe_path, prove, told, tool
 
-from loam_lab.allocators import probe, registry
-from loam_lab.allocators.identify import REQUIRED_SYMBOLS
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import probe, registry
+from loam_lab.subjects.allocators.identify import REQUIRED_SYMBOLS
 
 # Forwards to glibc, counts, and tells on file descriptor 2 at the very end.
 COUNTER = """

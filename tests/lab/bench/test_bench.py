@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, told_times
 
-from loam_lab.bench import bench, recommend
-from loam_lab.errors import LoamError
-from loam_lab.running import commands
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import bench, recommend
+from loam_lab.commands.run import commands
+from loam_lab.model.store import journal
 
 # Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
 TOLD = "case $FAKE_ALLOCATOR in fast) echo took 0.05 ;; *) echo took 0.10 ;; esac >&2"

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from campaigns import study
 
-from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Runner
-from loam_lab.measure.instruments import RealInstruments
-from loam_lab.measure.launch import CommandLauncher
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.campaign import Runner
+from loam_lab.campaign.measure.instruments import RealInstruments
+from loam_lab.campaign.measure.launch import CommandLauncher
+from loam_lab.model.store import journal
 from loam_lab.setup import build
-from loam_lab.store import journal
-from loam_lab.subjects import Subject
+from loam_lab.subjects.subject import Subject
 
 GROSS_EXCESS_S = 0.060  # four times the 15 ms that are promised for a machine at rest
 

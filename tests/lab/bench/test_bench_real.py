@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from campaigns import cells
 
-from loam_lab.bench import bench
-from loam_lab.running import commands
+from loam_lab.commands.bench import bench
+from loam_lab.commands.run import commands
 from loam_lab.setup import build
 
 

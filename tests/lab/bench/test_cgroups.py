@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from loam_lab.bench import asked, cgroups, job
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import asked, cgroups, job
 
 # Of each controller a limit that a small command keeps.
 HARMLESS = {"memory.max": "256M", "pids.max": "64", "hugetlb.2MB.max": "0"}
@@ -156,7 +156,7 @@ def driven(command: list[str], limits: list[str], tmp_path: Path) -> list[dict[s
     assert f"--limit {limits[0].partition('=')[0]}=" in " ".join(what.options())
     with (tmp_path / "records").open("wb") as records:
         os.set_inheritable(records.fileno(), True)
-        words = [sys.executable, "-m", "loam_lab.bench.driver", what.as_json(), "x", "--records", str(records.fileno()),
+        words = [sys.executable, "-m", "loam_lab.commands.bench.driver", what.as_json(), "x", "--records", str(records.fileno()),
                  "-p", f"command={next(iter(what.commands))}"]  # fmt: skip
         os.waitpid(os.posix_spawn(sys.executable, words, os.environ), 0)
     return [json.loads(line) for line in (tmp_path / "records").read_text().splitlines()]

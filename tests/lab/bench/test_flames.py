@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments
 
-from loam_lab import paths
-from loam_lab.bench import bench, flames, stacks
+from loam_lab.base import paths
+from loam_lab.commands.bench import bench, flames, stacks
 from loam_lab.setup import build
 
 # churn() asks for 40 MB in blocks of 100 bytes and keeps none; keep() for 20 MB in blocks of 1000, all live at the end of it.

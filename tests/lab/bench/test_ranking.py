@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
-from loam_lab.bench import ranking, trace
+from loam_lab.base import paths
+from loam_lab.commands.bench import ranking, trace
+from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.setup import build
-from loam_lab.statistics.intervals import Interval
 
 
 def around(estimate: float, half: float = 0.02) -> Interval:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, forked, told_times
 
-from loam_lab.allocators import registry
-from loam_lab.bench import bench, rounds, search
-from loam_lab.errors import LoamError
-from loam_lab.measure.launch import OVERHEAD_GUESS_S
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
+from loam_lab.commands.bench import bench, rounds, search
+from loam_lab.model.store import journal
+from loam_lab.subjects.allocators import registry
 
 TABLE = """
 candidates = ["/nowhere/{name}.so"]

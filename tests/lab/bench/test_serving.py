@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from campaigns import FAKES, FakeInstruments
 
-from loam_lab.bench import asked, bench, percentiles, serving
-from loam_lab.bench.job import Job
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import asked, bench, percentiles, serving
+from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
 NAME = FAKES / "fake-server"
@@ -142,7 +142,7 @@ def test_a_child_that_left_its_group_ends_with_the_server(tmp_path: Path, port: 
 def test_an_interrupted_driver_ends_all_that_it_started(port: int) -> None:
     what = job(port, load="hangs")
     driver = subprocess.Popen(
-        [sys.executable, "-m", "loam_lab.bench.driver", what.as_json(), "fake"], stdout=subprocess.PIPE,
+        [sys.executable, "-m", "loam_lab.commands.bench.driver", what.as_json(), "fake"], stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(Path(bench.__file__).parents[2])},
     )  # fmt: skip
     deadline = time.monotonic() + 20

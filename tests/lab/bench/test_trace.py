@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments
 
-from loam_lab import paths
-from loam_lab.bench import bench, trace
-from loam_lab.counters import profile
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.counters import profile
+from loam_lab.commands.bench import bench, trace
 from loam_lab.setup import build
 
 # 1000 blocks of 100 bytes, of which another thread frees 300; 10 resized; 50 by operator new; 40 short-lived; one aligned.
@@ -230,7 +230,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
 
 
 def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from loam_lab.bench import asked
+    from loam_lab.commands.bench import asked
 
     file = tmp_path / "commands"
     sleeper = "sh -c 'case $FAKE_ALLOCATOR in fast) sleep {} ;; *) sleep {} ;; esac; echo same'"
@@ -254,7 +254,7 @@ def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pyte
 
 
 def test_output_that_differs_is_a_failure(tmp_path: Path) -> None:
-    from loam_lab.bench import asked
+    from loam_lab.commands.bench import asked
 
     what = asked.what(
         ["sh", "-c", "echo $FAKE_ALLOCATOR"], server=None, ready=None, load=None, metric=None, better=None, commands=(),

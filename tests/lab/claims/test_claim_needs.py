@@ -8,13 +8,13 @@ import claimed
 import pytest
 from test_claims import A1, claim, decided, speeds, verdict, wobble
 
-from loam_lab.claims import evaluate, predicates
-from loam_lab.claims.predicates import FAILS, HOLDS, OPEN, Comparison, Decision
-from loam_lab.claims.values import Evidence
+from loam_lab.judging.claims import evaluate, predicates
+from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN, Comparison, Decision
+from loam_lab.judging.claims.values import Evidence
+from loam_lab.judging.statistics.data import Campaign
+from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Claim, Predicate
-from loam_lab.statistics.data import Campaign
-from loam_lab.statistics.intervals import Interval
 
 ABOVE = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
 

@@ -10,8 +10,8 @@ import claimed
 import pytest
 from test_paper_figures import FIVE, made, speed, table
 
-from loam_lab.claims import evaluate, figures, listing, tables
-from loam_lab.claims.values import Evidence
+from loam_lab.judging.claims import evaluate, figures, listing, tables
+from loam_lab.judging.claims.values import Evidence
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours

@@ -8,12 +8,12 @@ from typing import Any
 import claimed
 import pytest
 
-from loam_lab.claims import values
-from loam_lab.claims.values import Evidence, Observed, Undecided
+from loam_lab.judging.claims import values
+from loam_lab.judging.claims.values import Evidence, Observed, Undecided
+from loam_lab.judging.statistics import runs
+from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Selection
-from loam_lab.statistics import runs
-from loam_lab.statistics.data import Campaign
 
 A1 = {"group": "list", "threads": 1, "parameters": {"shift": 5}}
 

@@ -11,15 +11,15 @@ import campaigns
 import claimed
 import pytest
 
-from loam_lab.claims import check, evaluate
-from loam_lab.claims.values import Evidence
-from loam_lab.errors import LoamError
-from loam_lab.measure import available
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import available
+from loam_lab.commands.run import commands, tables
+from loam_lab.judging.claims import check, evaluate
+from loam_lab.judging.claims.values import Evidence
+from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Claim, Predicate
-from loam_lab.running import commands, tables
-from loam_lab.statistics.data import Campaign
 
 A1 = {"group": "list", "allocator": "a", "threads": 1, "parameters": {"shift": 5}}
 

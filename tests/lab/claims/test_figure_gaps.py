@@ -9,11 +9,11 @@ import claimed
 import pytest
 from test_paper_figures import FIVE, figure, made, speed, table
 
-from loam_lab.claims import evaluate, figures
-from loam_lab.claims.values import Evidence, names
+from loam_lab.judging.claims import evaluate, figures
+from loam_lab.judging.claims.values import Evidence, names
+from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours, Selection
-from loam_lab.statistics.data import Campaign
 
 Made = Callable[[Cell, int], dict[str, float] | None]
 

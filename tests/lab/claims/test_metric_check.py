@@ -8,8 +8,8 @@ import claimed
 import pytest
 from test_claims import A1, claim
 
-from loam_lab.claims import check
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.judging.claims import check
 from loam_lab.model.study import Study
 
 GROUP = {"name": "list", "workload": "intset", "threads": [1], "parameters": {"shift": [5, 4]}}

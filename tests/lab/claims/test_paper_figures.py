@@ -9,13 +9,13 @@ from typing import Any
 import claimed
 import pytest
 
-from loam_lab.claims import evaluate, listing
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.judging.claims import evaluate, listing
+from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.study import Study
-from loam_lab.report import ledger
-from loam_lab.statistics.data import Campaign
+from loam_lab.presenting.report import ledger
 
 
 def figure(*ours: dict[str, Any], kind: str = "table") -> dict[str, Any]:
@@ -203,7 +203,7 @@ def test_the_listing_of_claims_has_the_last_verdicts(
 def test_the_report_compares_no_speed_of_a_counted_group(tmp_path: Path) -> None:
     import campaigns
 
-    from loam_lab.report import findings, view
+    from loam_lab.presenting.report import findings, view
 
     group = {"name": "one", "workload": "intset", "sync": [campaigns.STM], "parameters": {"structure": "list"}}
     counted = {**group, "name": "two", "role": "counted", "parameters": {"structure": "hash"}}

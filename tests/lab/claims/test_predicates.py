@@ -8,13 +8,13 @@ import claimed
 import pytest
 from test_claims import A1, claim, decided, verdict, wobble
 
-from loam_lab.claims import evaluate, predicates, values
-from loam_lab.claims.predicates import FAILS, HOLDS, OPEN
-from loam_lab.claims.values import Evidence
+from loam_lab.judging.claims import evaluate, predicates, values
+from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN
+from loam_lab.judging.claims.values import Evidence
+from loam_lab.judging.statistics import contrasts
+from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Predicate, Selection
-from loam_lab.statistics import contrasts
-from loam_lab.statistics.intervals import Interval
 
 TREND = {
     "kind": "trend", "of": {"group": "list", "allocator": "a", "parameters": {"shift": 5}}, "along": "threads",

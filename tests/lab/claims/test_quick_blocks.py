@@ -10,11 +10,11 @@ import itertools
 
 import pytest
 
+from loam_lab.commands.run.commands import QUICK_BLOCKS
+from loam_lab.judging.statistics import intervals
 from loam_lab.model import studies
 from loam_lab.model.claim import Predicate
 from loam_lab.model.study import Study
-from loam_lab.running.commands import QUICK_BLOCKS
-from loam_lab.statistics import intervals
 
 # Their quick forms are long enough to show that a claim holds, and too short to contradict some of those with many comparisons.
 CANNOT_CONTRADICT = {"gc-jvm", "lookalikes", "programs"}

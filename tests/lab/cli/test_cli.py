@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import typer
 
-from loam_lab import console, paths
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError, nearest, unknown
 from loam_lab.cli import listing, main, options
-from loam_lab.errors import LoamError, nearest, unknown
 
 COMMANDS = [
     "tour", "bench", "run", "study list", "study run", "top", "explain", "report", "cite", "pack", "compare", "list",
@@ -243,7 +243,8 @@ def test_help_imports_no_work(arguments: list[str]) -> None:
 from loam_lab.cli import main
 status = main.run({arguments!r})
 own = {{m for m in sys.modules if m.startswith("loam_lab.") and not m.startswith("loam_lab.cli")}}
-print("STATUS", status, [m for m in {heavy!r} if m in sys.modules], sorted(own - {{"loam_lab.console", "loam_lab.errors"}}))"""
+light = {{"loam_lab.base", "loam_lab.base.console", "loam_lab.base.errors"}}
+print("STATUS", status, [m for m in {heavy!r} if m in sys.modules], sorted(own - light))"""
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "STATUS 0 [] []"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from loam_lab import workloads
 from loam_lab.cli import listing
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
 from loam_lab.setup import build, debian
-from loam_lab.subjects import Subject
+from loam_lab.subjects import workloads
+from loam_lab.subjects.subject import Subject
 
 DESCRIPTIONS = listing._descriptions
 WORKLOAD = {"name": "intset", "kinds": ["transactional"], "metrics": [{"name": "operations", "kind": "count"}]}

@@ -9,8 +9,8 @@ import pytest
 from campaigns import STM, FakeInstruments
 
 from loam_lab.cli import main
+from loam_lab.commands.run import commands
 from loam_lab.model.study import Study
-from loam_lab.running import commands
 
 
 @pytest.fixture

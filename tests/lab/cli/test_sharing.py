@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import synthetic_results
 
-from loam_lab import cite, pack
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
+from loam_lab.commands import cite, pack
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 import several_machines
 from campaigns import FakeInstruments, measure, study
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.compare import commands, judge, machines, sides
-from loam_lab.errors import LoamError
+from loam_lab.commands.compare import commands, judge, machines, sides
 from loam_lab.model.schema import SCHEMA
 
 BLOCKS = 12

@@ -14,27 +14,27 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, cells, measure, study
 
-from loam_lab.allocators.probe import Proof
-from loam_lab.counters import marks, planning, sources, summary, valgrind
-from loam_lab.counters.events import HARDWARE, SOFTWARE, Count, Counting, Event, events, refusal, scaled
-from loam_lab.counters.observers import PerfObserver
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Runner
-from loam_lab.measure.instruments import RealInstruments
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.counters import marks, planning, sources, valgrind
+from loam_lab.campaign.counters.events import HARDWARE, SOFTWARE, Count, Counting, Event, events, refusal, scaled
+from loam_lab.campaign.counters.observers import PerfObserver
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.campaign import Runner
+from loam_lab.campaign.measure.instruments import RealInstruments
+from loam_lab.campaign.process.execute import execute
+from loam_lab.campaign.process.observer import Observer
+from loam_lab.commands.run import commands
+from loam_lab.judging.result import counting, summarise
+from loam_lab.judging.statistics import data
 from loam_lab.model import cache
 from loam_lab.model.cell import SPECIAL, Cell
 from loam_lab.model.description import Description, Parameter
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Group, Study
-from loam_lab.process.execute import execute
-from loam_lab.process.observer import Observer
-from loam_lab.result import summarise
-from loam_lab.running import commands
 from loam_lab.setup import build
-from loam_lab.statistics import data
-from loam_lab.subjects import Subject
-from loam_lab.workloads import Executable
+from loam_lab.subjects.allocators.probe import Proof
+from loam_lab.subjects.subject import Subject
+from loam_lab.subjects.workloads import Executable
 
 FAULTS = Event("faults", SOFTWARE, 2)
 STANDS_STILL = Event("instructions", SOFTWARE, 7)  # alignment faults: there are none on x86
@@ -245,12 +245,12 @@ def test_missing_and_cut_output_is_told_with_what_valgrind_said(tmp_path: Path) 
 
 def test_counts_become_values_per_operation() -> None:
     counts = valgrind.parse(CACHEGRIND)[0]
-    found = summary.from_valgrind({name: float(value) for name, value in counts.items()}, 10.0)
+    found = counting.from_valgrind({name: float(value) for name, value in counts.items()}, 10.0)
     assert found == {
         "instructions": 100.0, "l1d_misses": 4.0, "l1d_miss_ratio": 0.1, "llc_misses": 0.4, "llc_miss_ratio": 0.01,
         "accesses": 40.0,
     }  # fmt: skip
-    read = summary.from_perf({"instructions": 50.0, "l1d_misses": -2.0, "l1d_loads": 20.0, "hitm": 5.0}, 10.0)
+    read = counting.from_perf({"instructions": 50.0, "l1d_misses": -2.0, "l1d_loads": 20.0, "hitm": 5.0}, 10.0)
     assert read == {"instructions": 5.0, "l1d_misses": 0.0, "l1d_miss_ratio": 0.0, "hitm": 0.5}
 
 
@@ -403,7 +403,7 @@ def test_a_run_that_fails_inside_valgrind_says_nothing_about_other_runs(
     """Two unproven counting runs come first; timing goes on, and the allocator counts as proven."""
     made = study(callgrind=True)
     monkeypatch.setattr(planning, "parts", lambda purpose, cell, known: [()])
-    monkeypatch.setattr("loam_lab.measure.observe.observer", lambda run, scratch: Failing(run.purpose))
+    monkeypatch.setattr("loam_lab.campaign.measure.observe.observer", lambda run, scratch: Failing(run.purpose))
     _, result = measure(made, tmp_path / "out", Doubting())
     assert {found["state"] for found in result["cells"]} == {"ok"}
     assert {found["runs"] for found in result["cells"]} == {made.blocks}

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from campaigns import cells
 
-from loam_lab.counters import summary
-from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Runner
-from loam_lab.measure.instruments import RealInstruments
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.campaign import Runner
+from loam_lab.campaign.measure.instruments import RealInstruments
+from loam_lab.judging.result import counting, summarise
+from loam_lab.judging.statistics import data
 from loam_lab.model.study import Study
-from loam_lab.result import summarise
 from loam_lab.setup import build
-from loam_lab.statistics import data
 
 
 def profiled(out: Path, group: dict[str, Any], *names: str) -> tuple[dict[str, Any], data.Campaign]:
@@ -68,8 +67,11 @@ def test_a_program_asks_for_the_same_under_every_allocator(tmp_path: Path) -> No
 
 
 def test_counts_become_values_for_an_operation() -> None:
-    assert summary.from_profile({"calls": 30.0, "requested_bytes": 2400.0}, 10.0) == {
+    assert counting.from_profile({"calls": 30.0, "requested_bytes": 2400.0}, 10.0) == {
         "calls": 3.0,
         "requested_bytes": 240.0,
     }
-    assert summary.from_profile({"calls": -1.0, "requested_bytes": 0.0}, 10.0) == {"calls": 0.0, "requested_bytes": 0.0}
+    assert counting.from_profile({"calls": -1.0, "requested_bytes": 0.0}, 10.0) == {
+        "calls": 0.0,
+        "requested_bytes": 0.0,
+    }

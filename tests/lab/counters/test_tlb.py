@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from campaigns import cells, study
 
-from loam_lab.counters import planning, summary, tlb
-from loam_lab.measure import plan as plans
-from loam_lab.measure.campaign import Runner
-from loam_lab.measure.instruments import RealInstruments
+from loam_lab.campaign.counters import planning, tlb
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.campaign import Runner
+from loam_lab.campaign.measure.instruments import RealInstruments
+from loam_lab.judging.result import counting, summarise
 from loam_lab.model.study import Study
-from loam_lab.result import summarise
 from loam_lab.setup import build
 
 SMALL, LARGE = 4096, 2 << 20
@@ -207,7 +207,7 @@ def test_walks_become_values_per_operation() -> None:
         "large": {"translations": 1000, "first_misses": 4, "walks": 2, "pages": 2},
     }  # fmt: skip
     counts = {name: float(value) for name, value in tlb.events(told).items()}
-    assert summary.from_lackey(counts, 10.0) == {
+    assert counting.from_lackey(counts, 10.0) == {
         "accesses": 100.0, "instructions": 300.0, "dtlb_misses": 2.0, "dtlb_first_misses": 4.0, "dtlb_misses_large": 0.2,
     }  # fmt: skip
 

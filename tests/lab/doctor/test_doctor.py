@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from kernel_files import BAD, DAMON, GOVERNOR, THP, kernel
 
-from loam_lab import machine, paths
+from loam_lab.base import paths
+from loam_lab.base.tree import Tree
 from loam_lab.cli import main
-from loam_lab.doctor import activity, commands, counters, fitness, memory, processor, shell, siblings, tools
-from loam_lab.doctor.finding import SEVERITIES, Finding, View
+from loam_lab.commands.doctor import activity, commands, counters, fitness, memory, processor, shell, siblings, tools
+from loam_lab.commands.doctor.finding import SEVERITIES, Finding, View
 from loam_lab.setup import build
-from loam_lab.tree import Tree
+from loam_lab.subjects import machine
 
 CPU = "/sys/devices/system/cpu"
 LIMITS = (
@@ -126,7 +127,7 @@ def test_each_trap_says_what_follows_and_the_worst_is_first(tmp_path: Path) -> N
 
 
 def test_steps_name_only_settings_that_tune_has(tmp_path: Path) -> None:
-    from loam_lab.tune.settings import names
+    from loam_lab.setup.tune.settings import names
 
     found = commands.examine(None, view(tmp_path, BAD))
     for case in CASES:

@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 from conflicts import BASE, FIND, INSERT, PLACES, REMOVE, conflict, footprint
 
-from loam_lab import paths, symbols, workloads
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
-from loam_lab.explain import commands, evidence, grouping, placement, run, story
+from loam_lab.commands.explain import commands, evidence, grouping, placement, run, story
 from loam_lab.model import functions
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
 from loam_lab.setup import build
-from loam_lab.subjects import Subject
-from loam_lab.symbols import Frame
-from loam_lab.workloads import Executable
+from loam_lab.subjects import symbols, workloads
+from loam_lab.subjects.subject import Subject
+from loam_lab.subjects.symbols import Frame
+from loam_lab.subjects.workloads import Executable
 
 # ---- reading
 

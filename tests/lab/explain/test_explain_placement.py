@@ -7,7 +7,7 @@ from typing import Any
 
 from conflicts import BASE, footprint
 
-from loam_lab.explain import evidence, placement
+from loam_lab.commands.explain import evidence, placement
 
 
 def predicted(*lines: dict[str, Any], records_log2: int = 20) -> dict[tuple[str, int], placement.Prediction]:

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from campaigns import measure, study
 
-from loam_lab import report
-from loam_lab.allocators import registry
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
-from loam_lab.explain import factors
-from loam_lab.result import screening
-from loam_lab.running import factor_tables
-from loam_lab.statistics import intervals
+from loam_lab.commands.explain import factors
+from loam_lab.commands.run import factor_tables
+from loam_lab.judging.result import screening
+from loam_lab.judging.statistics import intervals
+from loam_lab.presenting import report
+from loam_lab.subjects.allocators import registry
 
 
 def fits(name: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from conflicts import BASE, PLACES, conflict
 
-from loam_lab.explain import evidence, moved
-from loam_lab.symbols import Frame, Place
+from loam_lab.commands.explain import evidence, moved
+from loam_lab.subjects.symbols import Frame, Place
 
 
 def statistics(**changed: Any) -> str:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import debian
 
 NODES = ("bench1", "bench2")

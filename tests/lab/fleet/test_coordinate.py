@@ -15,21 +15,21 @@ import pytest
 from campaigns import STM, FakeInstruments, study
 
 import loam_lab
-from loam_lab import machines
-from loam_lab.errors import LoamError
-from loam_lab.fleet import agent, asking, choosing
-from loam_lab.fleet import job as jobs
-from loam_lab.fleet.choosing import Choice
-from loam_lab.fleet.coordinate import LOST_MAX, Fleet
-from loam_lab.fleet.engine import Status
-from loam_lab.fleet.job import End, Job
-from loam_lab.measure import plan as plans
-from loam_lab.measure import preparing
-from loam_lab.measure.campaign import Ended, Runner
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.fleet import agent, asking, choosing
+from loam_lab.campaign.fleet import job as jobs
+from loam_lab.campaign.fleet.choosing import Choice
+from loam_lab.campaign.fleet.coordinate import LOST_MAX, Fleet
+from loam_lab.campaign.fleet.engine import Status
+from loam_lab.campaign.fleet.job import End, Job
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure import preparing
+from loam_lab.campaign.measure.campaign import Ended, Runner
+from loam_lab.judging.result import summarise
 from loam_lab.model.cell import PlannedRun
+from loam_lab.model.store import journal
 from loam_lab.model.study import Study
-from loam_lab.result import summarise
-from loam_lab.store import journal
+from loam_lab.subjects import machines
 
 HOSTS = ("alpha", "beta")
 

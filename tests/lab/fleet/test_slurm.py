@@ -16,8 +16,8 @@ import cluster as clusters
 import pytest
 from two_hosts import check_tour, written
 
-from loam_lab import paths
-from loam_lab.store import journal
+from loam_lab.base import paths
+from loam_lab.model.store import journal
 
 LOAM = str(paths.root() / "loam")
 

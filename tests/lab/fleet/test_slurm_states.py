@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from two_hosts import written
 
-from loam_lab import paths
-from loam_lab.errors import LoamError
-from loam_lab.fleet import job as jobs
-from loam_lab.fleet.engine import Status
-from loam_lab.fleet.job import End, Job
-from loam_lab.fleet.slurm import Slurm
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.fleet import job as jobs
+from loam_lab.campaign.fleet.engine import Status
+from loam_lab.campaign.fleet.job import End, Job
+from loam_lab.campaign.fleet.slurm import Slurm
 
 NUMBER = "17"
 

@@ -19,12 +19,12 @@ import sshd
 from campaigns import study
 from sshd import Server
 
-from loam_lab.errors import LoamError
-from loam_lab.fleet import archive
-from loam_lab.fleet.job import End, Job
-from loam_lab.fleet.ssh import Ssh
-from loam_lab.measure import plan as plans
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.fleet import archive
+from loam_lab.campaign.fleet.job import End, Job
+from loam_lab.campaign.fleet.ssh import Ssh
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.model.store import journal
 
 # Stands where ./loam stands on a real host: an agent that takes its time and writes as many lines as it is told.
 AGENT = """#!/bin/sh

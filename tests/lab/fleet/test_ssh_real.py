@@ -18,9 +18,9 @@ import sshd
 from sshd import Server
 from two_hosts import check_tour, written
 
-from loam_lab import paths
-from loam_lab.fleet import archive
-from loam_lab.store import journal
+from loam_lab.base import paths
+from loam_lab.campaign.fleet import archive
+from loam_lab.model.store import journal
 
 LOAM = str(paths.root() / "loam")
 HOSTS = ("alpha", "beta")

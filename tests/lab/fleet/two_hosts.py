@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from loam_lab.store import journal
+from loam_lab.model.store import journal
 
 STUDY = """
 schema = 2

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import itm, paths
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.subjects import itm
 
 PROGRAM = """
 #include <stdio.h>

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import itm
-from loam_lab.errors import LoamError
-from loam_lab.selfcheck import dejagnu, itm_suite
-from loam_lab.selfcheck.dejagnu import Unreadable
+from loam_lab.base.errors import LoamError
+from loam_lab.dev.selfcheck import dejagnu, itm_suite
+from loam_lab.dev.selfcheck.dejagnu import Unreadable
+from loam_lab.subjects import itm
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
-from loam_lab.errors import LoamError
-from loam_lab.jvm import __main__ as front
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import build, jvm
+from loam_lab.subjects.jvm import __main__ as front
 
 GCBENCH = ("gcbench", "--seed", "7", "-p", "size=60", "-p", "operations=5", "-p", "warm_up=none")
 BENCH7 = (
@@ -47,7 +47,7 @@ def ran(library: str, *arguments: str) -> tuple[int, list[dict[str, object]], st
     """Status, records and what was said of one run."""
     environment = {**os.environ, "PYTHONPATH": str(paths.root() / "lab")}
     done = subprocess.run(
-        [sys.executable, "-m", "loam_lab.jvm", library, *arguments], env=environment, capture_output=True, text=True,
+        [sys.executable, "-m", "loam_lab.subjects.jvm", library, *arguments], env=environment, capture_output=True, text=True,
         check=False, timeout=120,
     )  # fmt: skip
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, forked, measure, runner, study
 
-from loam_lab.errors import LoamError
-from loam_lab.measure import execution as execution_module
-from loam_lab.process import execute as execute_module
-from loam_lab.process import output
-from loam_lab.process.execute import LEFTOVER, Outcome, execute
-from loam_lab.result import summarise
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import execution as execution_module
+from loam_lab.campaign.process import execute as execute_module
+from loam_lab.campaign.process import output
+from loam_lab.campaign.process.execute import LEFTOVER, Outcome, execute
+from loam_lab.judging.result import summarise
+from loam_lab.model.store import journal
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -233,7 +233,7 @@ def test_leftovers_are_a_warning_of_the_cell(tmp_path: Path) -> None:
 
 
 def test_output_of_a_run_that_ignores_its_reader_still_ends_by_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loam_lab.process.execute.GRACE_S", 0.2)
+    monkeypatch.setattr("loam_lab.campaign.process.execute.GRACE_S", 0.2)
     program = "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: os.write(2, b'x' * 65536)"
     began = time.monotonic()
     outcome = execute([sys.executable, "-c", program], ENVIRONMENT, timeout_s=0.5)

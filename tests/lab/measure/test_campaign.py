@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, cells, forked, measure, runner, study
 
-from loam_lab.errors import LoamError
-from loam_lab.measure import execution as execution_module
-from loam_lab.measure.given_up import TIMEOUTS_MAX
-from loam_lab.measure.progress import Remaining, duration
-from loam_lab.running import commands
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import execution as execution_module
+from loam_lab.campaign.measure.given_up import TIMEOUTS_MAX
+from loam_lab.campaign.measure.progress import Remaining, duration
+from loam_lab.commands.run import commands
+from loam_lab.model.store import journal
 
 
 def test_a_campaign_measures_everything_it_planned(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from loam_lab import paths
-from loam_lab.measure import disturbance
-from loam_lab.measure.disturbance import Load, judge
+from loam_lab.base import paths
+from loam_lab.campaign.measure import disturbance
+from loam_lab.campaign.measure.disturbance import Load, judge
+from loam_lab.campaign.process.execute import execute
 from loam_lab.model.records import parse
-from loam_lab.process.execute import execute
 
 QUIET = Load(1.0, 1.0)
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from loam_lab import machines, workloads
-from loam_lab.allocators import registry
-from loam_lab.claims import check
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import plan
+from loam_lab.judging.claims import check
 from loam_lab.model import studies
 from loam_lab.model.claim import Claim, Needs
 from loam_lab.model.description import Description
 from loam_lab.model.study import Group, Study
 from loam_lab.setup import build
+from loam_lab.subjects import machines, workloads
+from loam_lab.subjects.allocators import registry
 
 
 def runnable(group: Group) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, measure, runner, study
 
-from loam_lab.errors import LoamError
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.model.store import journal
 
 
 class Meddling(FakeInstruments):

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from loam_lab import paths, workloads
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan as plans
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import plan as plans
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import SCHEMA as STUDY_SCHEMA
 from loam_lab.model.study import Group, Study
-from loam_lab.subjects import Subject
+from loam_lab.subjects import workloads
+from loam_lab.subjects.subject import Subject
 
 ON = {"ops": ["transactional", "lock"], "malloc": ["none"]}
 

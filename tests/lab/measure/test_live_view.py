@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from campaigns import FakeInstruments, forked, measure, runner, study
 
-from loam_lab.measure import progress
-from loam_lab.measure.progress import Remaining
-from loam_lab.measure.watched import Watched
-from loam_lab.process import output
+from loam_lab.campaign.measure import progress
+from loam_lab.campaign.measure.progress import Remaining
+from loam_lab.campaign.measure.watched import Watched
+from loam_lab.campaign.process import output
 
 
 def on_a_terminal(folder: Path, **changed: object) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from loam_lab.allocators import registry
-from loam_lab.errors import LoamError
-from loam_lab.measure import available
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import available
 from loam_lab.model import studies
 from loam_lab.model.study import SCHEMA, Study
-from loam_lab.pages.parts.cells import compared
+from loam_lab.presenting.pages.parts.cells import compared
+from loam_lab.subjects.allocators import registry
 
 
 def study(**changed: Any) -> Study:

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, cells, measure, study
 
-from loam_lab import machine as facts
-from loam_lab import machines
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import available
+from loam_lab.campaign.measure import plan as plans
 from loam_lab.cli import main as cli
-from loam_lab.errors import LoamError
-from loam_lab.machines import Machine
-from loam_lab.measure import available
-from loam_lab.measure import plan as plans
+from loam_lab.commands.run import commands
 from loam_lab.model import consistent
 from loam_lab.model.claim import Claim
 from loam_lab.model.study import Study
-from loam_lab.running import commands
+from loam_lab.subjects import machine as facts
+from loam_lab.subjects import machines
+from loam_lab.subjects.machines import Machine
 
 
 class Instruments(FakeInstruments):

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from loam_lab import machines, workloads
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.model.description import Description
-from loam_lab.subjects import Subject
+from loam_lab.subjects import machines, workloads
+from loam_lab.subjects.subject import Subject
 
 
 def executable(name: str, needs: str = "", lacks: str = "") -> workloads.Executable:

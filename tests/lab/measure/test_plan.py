@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from campaigns import OTHER, SEQUENTIAL, STM, study
 
-from loam_lab import paths, workloads
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan as plans
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import plan as plans
 from loam_lab.model.cell import PlannedRun
 from loam_lab.model.study import Study
-from loam_lab.subjects import Subject
+from loam_lab.subjects import workloads
+from loam_lab.subjects.subject import Subject
 
 
 def blocks_of(plan: plans.Plan) -> dict[tuple[Any, ...], list[PlannedRun]]:

@@ -24,12 +24,12 @@ from typing import Any
 import pytest
 from interposing import compile_c, custom, prove
 
-from loam_lab import paths
-from loam_lab.allocators import registry
-from loam_lab.measure.instruments import RealInstruments
+from loam_lab.base import paths
+from loam_lab.campaign.measure.instruments import RealInstruments
+from loam_lab.commands.run import commands
 from loam_lab.model.study import Group, Study
-from loam_lab.running import commands
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import registry
 
 PLANTED = {"planted-10": 1.10, "planted-30": 1.30, "planted-100": 2.00}
 SIZE, RUN_MS, WARM_UP_MS = 16, 60, 20

@@ -14,10 +14,10 @@ import pytest
 from campaigns import STM, FakeInstruments, forked, measure, runner, study
 
 import loam_lab
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan as plans
-from loam_lab.result import summarise
-from loam_lab.store import journal
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.judging.result import summarise
+from loam_lab.model.store import journal
 
 
 def test_resume_skips_what_is_finished(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_another_version_of_the_lab_is_refused(tmp_path: Path, monkeypatch: pyte
 
 
 def test_nothing_to_resume_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from loam_lab.store import folder
+    from loam_lab.model.store import folder
 
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LoamError, match="no campaign of tour was started in this folder"):

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, measure, runner, study
 
-from loam_lab.measure import plan as plans
-from loam_lab.measure.schedule import REPEATS_SHARE_MAX, Schedule
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.schedule import REPEATS_SHARE_MAX, Schedule
+from loam_lab.judging.statistics import data
 from loam_lab.model.cell import PlannedRun
-from loam_lab.statistics import data
-from loam_lab.store import journal
+from loam_lab.model.store import journal
 
 WIDE: dict[str, Any] = {"parameters": {"structure": ["list", "tree"]}}
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, measure, study
 
-from loam_lab import machines
-from loam_lab.machines import Machine
-from loam_lab.measure import campaign
-from loam_lab.measure.side_by_side import SideBySide
-from loam_lab.process.execute import execute
+from loam_lab.campaign.measure import campaign
+from loam_lab.campaign.measure.side_by_side import SideBySide
+from loam_lab.campaign.process.execute import execute
+from loam_lab.subjects import machines
+from loam_lab.subjects.machines import Machine
 
 
 class Instruments(FakeInstruments):

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from campaigns import STM, measure, runner, study
 
-from loam_lab.measure import plan as plans
-from loam_lab.measure.stopping import BATCH, Narrow
-from loam_lab.statistics.intervals import half_width
-from loam_lab.store import journal
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.stopping import BATCH, Narrow
+from loam_lab.judging.statistics.intervals import half_width
+from loam_lab.model.store import journal
 
 
 def test_half_width_is_relative() -> None:

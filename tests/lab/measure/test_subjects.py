@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from campaigns import STM, FakeInstruments, cells, runner, study
 
-from loam_lab import paths, subjects, workloads
-from loam_lab.errors import LoamError
-from loam_lab.measure import plan as plans
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import plan as plans
+from loam_lab.judging.result import summarise
 from loam_lab.model.study import Study
-from loam_lab.result import summarise
-from loam_lab.subjects import Subject, Unchanged
+from loam_lab.subjects import workloads
+from loam_lab.subjects.subject import Subject, Unchanged, of_command
 
 
 def test_all_files_and_nothing_else_identify_a_subject(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_parameter_may_be_a_file_whose_content_is_part_of_the_identity(tmp_pat
 
 
 def test_what_a_command_writes_itself_is_no_part_of_it(tmp_path: Path) -> None:
-    from loam_lab.bench.target import Command
+    from loam_lab.commands.bench.target import Command
 
     kept, written = tmp_path / "kept", tmp_path / "written"
     kept.write_text("1")
@@ -155,4 +156,4 @@ def test_what_a_command_writes_itself_is_no_part_of_it(tmp_path: Path) -> None:
     command.attempt(study(), FakeInstruments(), 10)
     files = command._subject.files
     assert str(kept) in files and str(written) not in files
-    assert str(written) in subjects.of_command(argv).files
+    assert str(written) in of_command(argv).files

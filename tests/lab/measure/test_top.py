@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from campaigns import FakeInstruments, forked, measure, runner, study
 
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.top import headline, top
+from loam_lab.campaign.measure.watched import Watched
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
-from loam_lab.measure.top import headline, top
-from loam_lab.measure.watched import Watched
-from loam_lab.statistics import contrasts, data
-from loam_lab.store import journal
+from loam_lab.judging.statistics import contrasts, data
+from loam_lab.model.store import journal
 
 
 def watched(folder: Path) -> Watched:

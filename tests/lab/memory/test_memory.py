@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from campaigns import STM, FakeInstruments, cells, measure, study
 
-from loam_lab.memory import fitness
-from loam_lab.memory.observer import MemoryObserver
-from loam_lab.memory.sampler import FIRST_S, PERIOD_MIN_S, Sample, Sampler, thinned
-from loam_lab.process.execute import execute
+from loam_lab.campaign.memory import fitness
+from loam_lab.campaign.memory.observer import MemoryObserver
+from loam_lab.campaign.memory.sampler import FIRST_S, PERIOD_MIN_S, Sample, Sampler, thinned
+from loam_lab.campaign.process.execute import execute
 
 MIB = 2**20
 # The made-up workload ends within a millisecond, a look on a loaded machine may come later.
@@ -229,7 +229,7 @@ def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
         assert cell["runs"] == made.blocks
     assert all(cell["memory"] is None for cell in cells(result, copy=1))
     active = fitness.damon()
-    assert [text for text in result["warnings"] if "DAMON" in text] == ([fitness.DAMON] if active else [])
+    assert [text for text in result["warnings"] if "DAMON" in text] == ([memory.DAMON] if active else [])
 
 
 def test_a_failed_memory_run_is_told_and_has_no_figures(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import synthetic_results
 from loam_lab.model.description import Description
 from loam_lab.model.records import totals, value_of
 from loam_lab.model.schema import SCHEMA
-from loam_lab.report import charts, listing, palette, view
+from loam_lab.presenting.report import charts, listing, palette, view
 
 TENTH: dict[str, Any] = {"name": "power_cut", "words": "the light went out", "meaning": "no power"}
 

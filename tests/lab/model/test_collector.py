@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.run import commands
 from loam_lab.model import collector, studies, words
 from loam_lab.model.claim import Selection
 from loam_lab.model.study import Study
-from loam_lab.running import commands
 
 STUDY = """
 schema = 2

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import synthetic_results
 
-from loam_lab import cite, report
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.commands import cite
 from loam_lab.model import shape
+from loam_lab.presenting import report
 
 WRONG = ["deleted", None, "x", -1, [], {}, float("inf"), True, 7]
 RESULTS = {

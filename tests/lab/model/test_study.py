@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 
-from loam_lab import paths, subcommands
-from loam_lab.errors import LoamError
-from loam_lab.measure import available
+from loam_lab.base import paths, subcommands
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure import available
+from loam_lab.commands.run import commands
 from loam_lab.model import studies
 from loam_lab.model.description import Kind
-from loam_lab.running import commands
 
 GOOD = """
 schema = 2
@@ -121,7 +121,7 @@ def test_a_study_is_data_that_no_code_knows_by_name() -> None:
     folder = paths.root() / "studies"
     assert [file.name for file in folder.iterdir() if file.suffix != ".toml"] == []
     known_as_a_command = {"tour"}
-    pages_of_the_same_name = set(subcommands.listed("pages"))
+    pages_of_the_same_name = set(subcommands.listed("presenting.pages"))
     kinds_of_synchronisation = set(get_args(Kind))
     names = set(studies.registry()) - known_as_a_command - pages_of_the_same_name - kinds_of_synchronisation
     assert names

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from loam_lab import toml_errors
+from loam_lab.base import toml_errors
 
 TEXT = '''# a comment with = and [brackets]
 schema = 1

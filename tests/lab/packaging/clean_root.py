@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import debian
 
 # What running programs leave: results of the test, caches, logs, and what apt and dpkg note of themselves.

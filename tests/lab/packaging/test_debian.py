@@ -21,7 +21,7 @@ import pytest
 from packaged import check_tour, run
 
 import loam_lab
-from loam_lab import paths
+from loam_lab.base import paths
 
 ROOT = paths.root()
 PACKAGES = ("loam", "libloam-malloc0", "libloam-tm0", "libloam-dev")

@@ -16,8 +16,8 @@ import pytest
 from packaged import check_tour, run
 
 import loam_lab
-from loam_lab import paths
-from loam_lab.fleet import archive
+from loam_lab.base import paths
+from loam_lab.campaign.fleet import archive
 
 ROOT = paths.root()
 
@@ -55,7 +55,11 @@ def test_the_wheel_holds_the_lab_and_the_sources_of_what_it_builds(wheel: Path) 
             found = sources.getnames()
     modules = {file.relative_to(ROOT / "lab").as_posix() for file in (ROOT / "lab/loam_lab").rglob("*.py")}
     assert modules <= names
-    for needed in ("loam_lab/cli/welcome.txt", "loam_lab/site/assets/search.js", "loam_lab/report/templates/report.js"):
+    for needed in (
+        "loam_lab/cli/welcome.txt",
+        "loam_lab/presenting/site/assets/search.js",
+        "loam_lab/presenting/report/templates/report.js",
+    ):
         assert needed in names
     assert found == [*(name for name in archive.names() if not name.startswith("docs/")), paths.SENT]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import delegation
+from loam_lab.presenting.pages import delegation
 
 BLOCKS = 8
 

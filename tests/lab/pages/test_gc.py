@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import gc
+from loam_lab.presenting.pages import gc
 
 
 def cell(group: str, sync: str, rate: float, share: float, threads: int = 1, **parameters: Any) -> dict[str, Any]:

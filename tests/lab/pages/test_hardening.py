@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.allocators import building
-from loam_lab.pages import hardening
+from loam_lab.presenting.pages import hardening
+from loam_lab.subjects.allocators import building
 
 ALWAYS = {
     "double-free": "double free", "double-free-after-another": "double free", "double-free-much-later": "double free",

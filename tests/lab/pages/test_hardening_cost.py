@@ -9,7 +9,7 @@ import pytest
 from program_results import cell, result
 
 from loam_lab.model.schema import SCHEMA
-from loam_lab.pages import hardening_cost
+from loam_lab.presenting.pages import hardening_cost
 
 SECONDS = {"glibc": 2.0, "loam": 1.0, "loam:hardened=1": 1.5}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loam_lab.model import studies
-from loam_lab.pages import libitm
+from loam_lab.presenting.pages import libitm
 
 BLOCKS = 8
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from loam_lab.pages.parts import limits
-from loam_lab.pages.parts.limits import Limit
-from loam_lab.report import rounding
-from loam_lab.statistics.intervals import Interval
+from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.presenting.pages.parts import limits
+from loam_lab.presenting.pages.parts.limits import Limit
+from loam_lab.presenting.report import rounding
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
-from loam_lab.pages import malloc
+from loam_lab.presenting.pages import malloc
 
 DAY = [1e6 * (1 + 0.01 * block) for block in range(10)]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.errors import LoamError
-from loam_lab.pages import malloc_idle
+from loam_lab.base.errors import LoamError
+from loam_lab.presenting.pages import malloc_idle
 
 
 def test_there_is_a_table_for_each_size_and_the_least_is_bold() -> None:

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from loam_lab.pages import malloc_instructions
-from loam_lab.pages.malloc_instructions import SIZES, WHATS, Counts, Uncounted
+from loam_lab.presenting.pages import malloc_instructions
+from loam_lab.presenting.pages.malloc_instructions import SIZES, WHATS, Counts, Uncounted
 from loam_lab.setup import build
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import stamp
-from loam_lab.pages.parts import paired
-from loam_lab.pages.parts.paired import Case
+from loam_lab.presenting.pages import stamp
+from loam_lab.presenting.pages.parts import paired
+from loam_lab.presenting.pages.parts.paired import Case
 
 
 def cell(values: list[float], blocks: list[int], **others: list[float]) -> dict[str, Any]:

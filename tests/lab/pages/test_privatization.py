@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import privatization
+from loam_lab.presenting.pages import privatization
 
 BLOCKS = 8
 

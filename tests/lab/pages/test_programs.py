@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from program_results import cell, result
 
-from loam_lab.pages import programs
+from loam_lab.presenting.pages import programs
 
 
 def test_the_page_says_what_is_the_same_what_differs_and_what_failed() -> None:

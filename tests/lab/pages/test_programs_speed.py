@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from program_results import cell, result
 
-from loam_lab.pages import programs_speed
+from loam_lab.presenting.pages import programs_speed
 
 SECONDS = {"ours": 1.0, "a": 0.8, "b": 2.0, "ours:hardened=1": 9.0}
 OTHERS = {"ours": 1.0, "a": 1.6, "b": 1.0, "ours:hardened=1": 9.0}

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loam_lab import paths, workloads
-from loam_lab.machines import HOST
-from loam_lab.measure import plan
+from loam_lab.base import paths
+from loam_lab.campaign.measure import plan
+from loam_lab.judging.statistics.runs import PROCESS_METRICS
 from loam_lab.model import studies
 from loam_lab.model.description import Description
 from loam_lab.model.study import Group, Study
-from loam_lab.pages import delegation, gc, libitm, malloc, privatization, record_sharing, stamp, tm
-from loam_lab.programs import __main__ as programs
+from loam_lab.presenting.pages import delegation, gc, libitm, malloc, privatization, record_sharing, stamp, tm
 from loam_lab.setup import build
-from loam_lab.statistics.runs import PROCESS_METRICS
+from loam_lab.subjects import workloads
+from loam_lab.subjects.machines import HOST
+from loam_lab.subjects.programs import __main__ as programs
 
 BLOCKS = 6
 THREADS_MAX = 2  # of the machine that wrote the committed pages

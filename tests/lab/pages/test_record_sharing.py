@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import record_sharing
+from loam_lab.presenting.pages import record_sharing
 
 
 def cell(allocator: str, sync: str, structure: str, other_stripe: int, other_block: int = 0) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loam_lab.pages import stamp
+from loam_lab.presenting.pages import stamp
 
 BLOCKS = 8
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
-from loam_lab.pages import tm
+from loam_lab.presenting.pages import tm
 
 
 def cell(sync: str, structure: str, threads: int, values: list[float | None], **parameters: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.process.execute import Outcome, execute
-from loam_lab.process.output import TAIL_BYTES
+from loam_lab.campaign.process.execute import Outcome, execute
+from loam_lab.campaign.process.output import TAIL_BYTES
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -91,7 +91,7 @@ def test_timeout_ends_the_process() -> None:
 
 
 def test_timeout_kills_what_ignores_term_and_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loam_lab.process.execute.GRACE_S", 0.2)
+    monkeypatch.setattr("loam_lab.campaign.process.execute.GRACE_S", 0.2)
     outcome = shell("trap '' TERM; sleep 30 & echo $!; while :; do wait; done", timeout_s=0.2)
     assert outcome.timed_out
     assert outcome.signal == signal.SIGKILL

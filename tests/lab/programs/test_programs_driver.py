@@ -14,22 +14,22 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, cells, measure, study
 
-from loam_lab import subjects, workloads
-from loam_lab.allocators import building
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.run import commands
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.model.schema import SCHEMA
-from loam_lab.programs.catalogue import PROGRAMS
-from loam_lab.running import commands
 from loam_lab.setup import build
-from loam_lab.subjects import Subject
+from loam_lab.subjects import workloads
+from loam_lab.subjects.allocators import building
+from loam_lab.subjects.programs.catalogue import PROGRAMS
+from loam_lab.subjects.subject import Subject, of_command
 
 ROOT = Path(__file__).parents[3]
 
 
 def driver() -> Subject:
-    files = [str(file) for file in sorted((ROOT / "lab/loam_lab/programs").glob("*.py"))]
-    argv = (sys.executable, "-m", "loam_lab.programs")
+    files = [str(file) for file in sorted((ROOT / "lab/loam_lab/subjects/programs").glob("*.py"))]
+    argv = (sys.executable, "-m", "loam_lab.subjects.programs")
     return Subject(argv, tuple(files), (("PYTHONPATH", str(ROOT / "lab")),))
 
 
@@ -145,7 +145,7 @@ def test_files_of_a_command_are_its_script_and_the_interpreter(tmp_path: Path) -
     script, data = tmp_path / "script", tmp_path / "data"
     script.write_text("#!/bin/sh\ncat $1\n")
     data.write_text("1")
-    command = subjects.of_command([str(script), str(data), "word"])
+    command = of_command([str(script), str(data), "word"])
     assert set(command.files) == {str(script), str(data), str(Path("/bin/sh").resolve())}
     before = command.digest()
     data.write_text("2")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.allocators import building, registry
-from loam_lab.programs import running
-from loam_lab.programs.catalogue import PROGRAMS
+from loam_lab.subjects.allocators import building, registry
+from loam_lab.subjects.programs import running
+from loam_lab.subjects.programs.catalogue import PROGRAMS
 
 OURS = ("loam", "loam:hardened=1")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.programs import __main__ as driver
-from loam_lab.programs import running
-from loam_lab.programs.catalogue import PROGRAMS
-from loam_lab.programs.running import Failed, Program, Session, session
 from loam_lab.setup import debian
+from loam_lab.subjects.programs import __main__ as driver
+from loam_lab.subjects.programs import running
+from loam_lab.subjects.programs.catalogue import PROGRAMS
+from loam_lab.subjects.programs.running import Failed, Program, Session, session
 
 
 def says(text: str, *, packages: tuple[str, ...] = ()) -> Program:

@@ -10,8 +10,8 @@ import pytest
 from several_machines import result
 from synthetic_results import tour
 
-from loam_lab.across import judge, pooling
-from loam_lab.report import across, builder, view
+from loam_lab.judging.across import judge, pooling
+from loam_lab.presenting.report import across, builder, view
 
 ALIKE = {"fast": 1.2, "slow": 0.8}
 
@@ -63,7 +63,7 @@ def test_declared_machines_show_their_comparison(tmp_path: Path) -> None:
 @pytest.mark.parametrize("machine", ["alpha", "beta"])
 def test_a_headline_stands_at_the_machine_that_it_is_of(machine: str) -> None:
     """Two machines have the same cases; each has a best allocator of its own."""
-    from loam_lab.report import findings
+    from loam_lab.presenting.report import findings
 
     made = judged(alpha=ALIKE, beta={"fast": 0.9, "slow": 1.3})
     best = {"alpha": "fast", "beta": "slow"}

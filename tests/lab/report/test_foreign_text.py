@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from synthetic_results import HOSTILE, hostile, tour
 
-from loam_lab import console
-from loam_lab.allocators import probe
+from loam_lab.base import console
 from loam_lab.cli.main import run
-from loam_lab.report import tables, view
+from loam_lab.presenting.report import tables, view
+from loam_lab.subjects.allocators import probe
 
 # Colours, a title, a clear screen by one byte, a link, the direction of writing, a return that hides a line.
 EVIL = "a\x1b[31mred\x1b]0;title\x07\x9b2J\x1b]8;;http://x\x1b\\\u202egnp\rlies\x08\x7f"

@@ -18,10 +18,22 @@ import pytest
 import synthetic_results
 import synthetic_study
 
-from loam_lab import report
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
-from loam_lab.report import builder, charts, commands, figures, findings, html, raster, svg, takeaways, view, warned
+from loam_lab.presenting import report
+from loam_lab.presenting.report import (
+    builder,
+    charts,
+    commands,
+    figures,
+    findings,
+    html,
+    raster,
+    svg,
+    takeaways,
+    view,
+    warned,
+)
 from loam_lab.setup import environments
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}

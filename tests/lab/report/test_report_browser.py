@@ -12,7 +12,7 @@ import pytest
 import synthetic_results
 import synthetic_study
 
-from loam_lab import report
+from loam_lab.presenting import report
 
 pytestmark = [
     pytest.mark.browser,

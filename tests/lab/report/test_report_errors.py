@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import synthetic_results
 
-from loam_lab import report
-from loam_lab.errors import LoamError
-from loam_lab.report import commands
+from loam_lab.base.errors import LoamError
+from loam_lab.presenting import report
+from loam_lab.presenting.report import commands
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 import synthetic_results
 import synthetic_study
 
-from loam_lab import report
-from loam_lab.report import (
+from loam_lab.presenting import report
+from loam_lab.presenting.report import (
     beside,
     frame,
     heat,

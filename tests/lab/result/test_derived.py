@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from loam_lab.selfcheck import coverage
-from loam_lab.statistics import bootstrap, intervals, multiplicity, shift, verdicts
-from loam_lab.statistics.intervals import Interval
+from loam_lab.dev.selfcheck import coverage
+from loam_lab.judging.statistics import bootstrap, intervals, multiplicity, shift, verdicts
+from loam_lab.judging.statistics.intervals import Interval
 
 PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from campaigns import cells, measure, study
 
-from loam_lab.result import summarise
+from loam_lab.judging.result import summarise
 
 BLOCKS, REPEATED = 8, 3
 CALM = {"run_delay_s": 0.0, "steal_s": 0.0, "pressure_s": 0.0, "share": 0.0, "contaminated": False, "why": []}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from campaigns import FakeInstruments, measure, study
 
-from loam_lab.bench import bench
-from loam_lab.result import diagnostics, processor
-from loam_lab.statistics import data, intervals
+from loam_lab.commands.bench import bench
+from loam_lab.judging.result import diagnostics, processor
+from loam_lab.judging.statistics import data, intervals
 
 # Under "fast" it counts a third as far.
 COUNTER = "n=4000; [ $FAKE_ALLOCATOR = fast ] && n=1300; i=0; while [ $i -lt $n ]; do i=$((i + 1)); done"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loam_lab.result import remember
+from loam_lab.judging.result import remember
 
 
 def headline(group: str, estimate: float, verdict: str = "better", *, rough: bool = False) -> dict[str, Any]:

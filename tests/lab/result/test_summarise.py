@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from campaigns import OTHER, SEQUENTIAL, STM, FakeInstruments, cells, measure, study
 
-from loam_lab.result import summarise
-from loam_lab.running import tables
+from loam_lab.commands.run import tables
+from loam_lab.judging.result import summarise
 
 ALLOCATORS = ["plain", "fast", "slow"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from loam_lab import console
-from loam_lab.running import special_tables
+from loam_lab.base import console
+from loam_lab.commands.run import special_tables
 
 MEMORY = {
     "peak_pss_bytes": 5 << 20, "mean_pss_bytes": 3 << 20, "live_peak_bytes": None, "faults_minor": 321, "fit": False,

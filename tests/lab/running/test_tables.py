@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from loam_lab import console
-from loam_lab.running import tables
+from loam_lab.base import console
+from loam_lab.commands.run import tables
 
 RATIO = {"estimate": 0.5, "low": 0.4, "high": 0.6}
 LONG = "design:base:return-to=owner:cache=0"

@@ -13,7 +13,7 @@ import pytest
 from interposing import BURN, compile_c
 from interposing import library as compile_library
 
-from loam_lab import paths
+from loam_lab.base import paths
 from loam_lab.setup import build
 
 # What lab/probe/probe.c looks for, and what is ours or glibc's beside it.

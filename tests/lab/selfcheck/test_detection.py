@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from campaigns import measure, study
 
-from loam_lab.selfcheck import detection
-from loam_lab.selfcheck.detection import Trial
+from loam_lab.dev.selfcheck import detection
+from loam_lab.dev.selfcheck.detection import Trial
 
 
 def outcome(planted: int, blocks: int, number: int, ratio: float | None = None, verdict: str = "worse") -> Trial:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from loam_lab.selfcheck import coverage, slices
-from loam_lab.selfcheck.coverage import COVERAGE, FOUND, REPLICATES_MIN, Row
+from loam_lab.dev.selfcheck import coverage, slices
+from loam_lab.dev.selfcheck.coverage import COVERAGE, FOUND, REPLICATES_MIN, Row
 
 
 def test_few_replicates_do_not_break_a_promise(

@@ -7,10 +7,10 @@ import math
 
 import pytest
 
-from loam_lab.errors import LoamError
-from loam_lab.machines import HOST
-from loam_lab.selfcheck import simulated
-from loam_lab.selfcheck.simulated import NOTHING_TOLD, SIMULATED, Pair, Question, Value, Values
+from loam_lab.base.errors import LoamError
+from loam_lab.dev.selfcheck import simulated
+from loam_lab.dev.selfcheck.simulated import NOTHING_TOLD, SIMULATED, Pair, Question, Value, Values
+from loam_lab.subjects.machines import HOST
 
 
 def near(estimate: float, share: float = 0.01) -> Value:

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from loam_lab import paths
-from loam_lab.selfcheck import slices
-from loam_lab.selfcheck.slices import SCENARIOS, Scenario
+from loam_lab.base import paths
+from loam_lab.dev.selfcheck import slices
+from loam_lab.dev.selfcheck.slices import SCENARIOS, Scenario
 
 
 def test_the_rule_has_the_constants_of_the_harness() -> None:

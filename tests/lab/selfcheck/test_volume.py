@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.report import builder
-from loam_lab.result import diagnostics, summarise
-from loam_lab.selfcheck import volume
+from loam_lab.dev.selfcheck import volume
+from loam_lab.judging.result import diagnostics, summarise
+from loam_lab.presenting.report import builder
 
 BLOCKS = 6
 

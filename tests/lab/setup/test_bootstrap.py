@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
+from loam_lab.base import paths
 
 MAIN = 'import sys\nprint("started", *sys.argv[1:])\n'
-PARTS = ["loam", "lab/loam_lab/__init__.py", "lab/loam_lab/errors.py", "lab/loam_lab/paths.py", "lab/loam_lab/console.py",
-         "lab/loam_lab/setup/__init__.py", "lab/loam_lab/setup/debian.py", "lab/loam_lab/cli/__init__.py",
-         "lab/loam_lab/cli/welcome.txt", "CMakePresets.json"]  # fmt: skip
+PARTS = [
+    "loam", "CMakePresets.json", "lab/loam_lab/__init__.py", "lab/loam_lab/base/__init__.py",
+    "lab/loam_lab/base/errors.py", "lab/loam_lab/base/paths.py", "lab/loam_lab/base/console.py",
+    "lab/loam_lab/setup/__init__.py", "lab/loam_lab/setup/debian.py",
+    "lab/loam_lab/cli/__init__.py", "lab/loam_lab/cli/welcome.txt",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.setup import build
 
 CMAKE = """cmake_minimum_required(VERSION 3.25)

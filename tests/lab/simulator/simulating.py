@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loam_lab.setup import build
-from loam_lab.simulated import PRESET
+from loam_lab.subjects.simulated import PRESET
 
 # The times are unlike any machine's, so that each shows where it came from.
 MACHINE: Mapping[str, str] = {

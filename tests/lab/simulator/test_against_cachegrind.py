@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab import paths
+from loam_lab.base import paths
 from loam_lab.setup import build
 
 pytestmark = pytest.mark.slow

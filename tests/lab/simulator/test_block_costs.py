@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simulating import MACHINE, built, start
 
-from loam_lab import simulated
+from loam_lab.subjects import simulated
 
 PROGRAM = "simulated-blocks"
 WORDS = 512

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from simulating import built, statistics
 
-from loam_lab import paths
+from loam_lab.base import paths
 
 RUNS = 20 if os.environ.get("LOAM_TEST_ALL") else 4
 LIST = (

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from simulating import built
 
-from loam_lab import machines, paths, workloads
-from loam_lab.errors import LoamError
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.model.store import journal
 from loam_lab.setup import build
-from loam_lab.store import journal
+from loam_lab.subjects import machines, workloads
 
 # The first test builds what the command needs.
 pytestmark = pytest.mark.timeout(900)

@@ -14,13 +14,13 @@ import pytest
 import synthetic_results
 import typer.main
 
-from loam_lab import paths
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
-from loam_lab.errors import LoamError
 from loam_lab.model import studies
+from loam_lab.presenting.site import build, gallery, manual, reference, staging
+from loam_lab.presenting.site.described import commands
 from loam_lab.setup import debian, environments
-from loam_lab.site import build, gallery, manual, reference, staging
-from loam_lab.site.described import commands
 
 ROOT = typer.main.get_command(main.app)
 LIMIT_S = 60

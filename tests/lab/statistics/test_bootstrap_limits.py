@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loam_lab.statistics import bootstrap, intervals
-from loam_lab.statistics.bootstrap import SAMPLES
-from loam_lab.statistics.intervals import Interval
+from loam_lab.judging.statistics import bootstrap, intervals
+from loam_lab.judging.statistics.bootstrap import SAMPLES
+from loam_lab.judging.statistics.intervals import Interval
 
 
 def test_draws_are_the_same_in_every_process_and_cannot_be_written_to() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import claimed
 import pytest
 
+from loam_lab.judging.statistics import contrasts, multiplicity
+from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
-from loam_lab.statistics import contrasts, multiplicity
-from loam_lab.statistics.data import Campaign
 
 
 def speed(cell: Cell, block: int) -> dict[str, float]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from loam_lab.statistics import warmup
-from loam_lab.statistics.warmup import Course
+from loam_lab.judging.statistics import warmup
+from loam_lab.judging.statistics.warmup import Course
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from loam_lab.statistics import extremes, intervals
+from loam_lab.judging.statistics import extremes, intervals
 
 
 def test_best_and_worst_with_the_ratio_between_them() -> None:

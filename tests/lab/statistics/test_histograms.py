@@ -7,8 +7,8 @@ from typing import Any
 
 import claimed
 
-from loam_lab.statistics import histograms
-from loam_lab.statistics.data import Run
+from loam_lab.judging.statistics import histograms
+from loam_lab.judging.statistics.data import Run
 
 MADE = claimed.campaign(claimed.study([]), lambda cell, block: {"operations": 1}, blocks=1)
 RUN = MADE.runs(MADE.cells[0])[0]

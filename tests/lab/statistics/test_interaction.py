@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from loam_lab.statistics import interaction
+from loam_lab.judging.statistics import interaction
 
 
 def blocks(

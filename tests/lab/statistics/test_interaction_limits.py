@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loam_lab.statistics import interaction
-from loam_lab.statistics.interaction import BLOCKS_MANY, BLOCKS_MIN, REACHED_MAX
-from loam_lab.statistics.intervals import Array
+from loam_lab.judging.statistics import interaction
+from loam_lab.judging.statistics.interaction import BLOCKS_MANY, BLOCKS_MIN, REACHED_MAX
+from loam_lab.judging.statistics.intervals import Array
 
 
 def machines(first: int, second: int, columns: int = 2, moved: float = 0.0) -> tuple[Array, Array]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loam_lab.statistics import intervals
-from loam_lab.statistics.intervals import EXACT_MAX, Interval
+from loam_lab.judging.statistics import intervals
+from loam_lab.judging.statistics.intervals import EXACT_MAX, Interval
 
 # ---- the distribution of the signed rank
 

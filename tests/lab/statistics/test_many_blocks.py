@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loam_lab.statistics import bootstrap, extremes, intervals
+from loam_lab.judging.statistics import bootstrap, extremes, intervals
 
 
 def test_few_rows_stay_as_they_are_and_one_more_makes_batches() -> None:

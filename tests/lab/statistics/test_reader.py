@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.judging.statistics.reader import Reader
+from loam_lab.judging.statistics.runs import Run
 from loam_lab.model.records import totals
 from loam_lab.model.schema import SCHEMA
-from loam_lab.statistics.reader import Reader
-from loam_lab.statistics.runs import Run
 
 ITERATION = {"kind": "iteration", "index": 3, "operations": 10, "elapsed_s": 0.5, "tm": {"commits": 7}}
 

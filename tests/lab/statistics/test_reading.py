@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
+from loam_lab.judging.statistics import reader as lines
+from loam_lab.judging.statistics import runs as reading
+from loam_lab.judging.statistics.reader import Reader
+from loam_lab.judging.statistics.runs import Run
 from loam_lab.model.description import Metric
 from loam_lab.model.schema import SCHEMA
-from loam_lab.statistics import reader as lines
-from loam_lab.statistics import runs as reading
-from loam_lab.statistics.reader import Reader
-from loam_lab.statistics.runs import Run
 
 
 def run(reader: Reader | None = None, **line: Any) -> Run:

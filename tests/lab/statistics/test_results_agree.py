@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from loam_lab.judging.statistics import agreement
 from loam_lab.model.cell import Cell
-from loam_lab.statistics import agreement
 
 CELL = Cell("one", "kmeans", "stm", "base", 2, (("points", 5),), 0)
 OTHER = replace(CELL, allocator="other")

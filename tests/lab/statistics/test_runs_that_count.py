@@ -11,11 +11,11 @@ import campaigns
 import claimed
 import pytest
 
+from loam_lab.judging.statistics import data
+from loam_lab.judging.statistics.data import Campaign, Run
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Description
-from loam_lab.statistics import data
-from loam_lab.statistics.data import Campaign, Run
-from loam_lab.store import journal
+from loam_lab.model.store import journal
 
 
 def empty(**changed: Any) -> Campaign:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loam_lab.statistics import intervals, shift
+from loam_lab.judging.statistics import intervals, shift
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (4, 4), (6, 8)])

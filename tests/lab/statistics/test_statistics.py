@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from loam_lab.statistics import bootstrap, intervals, multiplicity, verdicts
-from loam_lab.statistics.intervals import Interval
+from loam_lab.judging.statistics import bootstrap, intervals, multiplicity, verdicts
+from loam_lab.judging.statistics.intervals import Interval
 
 FINITE = st.floats(-100, 100, allow_nan=False)
 

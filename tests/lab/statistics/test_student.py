@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import special
 
-from loam_lab.statistics import student
+from loam_lab.judging.statistics import student
 
 FREEDOMS = (0.5, 1.0, 1.7, 2.0, 3.0, 7.3, 29.0, 199.5, 5000.0, 1e6)
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from loam_lab.statistics import multiplicity, verdicts
-from loam_lab.statistics.intervals import Interval
+from loam_lab.judging.statistics import multiplicity, verdicts
+from loam_lab.judging.statistics.intervals import Interval
 
 # ---- adjusted probabilities
 

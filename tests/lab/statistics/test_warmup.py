@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from campaigns import STM, FakeInstruments, measure, study, told_times
 
-from loam_lab.bench import bench
-from loam_lab.statistics import warmup
-from loam_lab.store import journal
+from loam_lab.commands.bench import bench
+from loam_lab.judging.statistics import warmup
+from loam_lab.model.store import journal
 
 
 def series(seed: int, *levels: tuple[int, float], noise: float = 0.01) -> list[float]:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.errors import LoamError
+from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
-from loam_lab.store import folder as folders
-from loam_lab.store import journal
+from loam_lab.model.store import folder as folders
+from loam_lab.model.store import journal
 
 
 def line(number: int, **more: object) -> dict[str, object]:

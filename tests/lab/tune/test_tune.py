@@ -12,13 +12,13 @@ import kernel_files
 import pytest
 from kernel_files import BAD, BOOT, DAMON, GOVERNOR, THP, Kernel, Killed, kernel
 
-from loam_lab import paths
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.base.tree import NEEDS_ROOT, Tree
 from loam_lab.cli import main
-from loam_lab.doctor import tuned
-from loam_lab.doctor.finding import View
-from loam_lab.errors import LoamError
-from loam_lab.tree import NEEDS_ROOT, Tree
-from loam_lab.tune import commands, journal, settings, steps
+from loam_lab.commands.doctor import tuned
+from loam_lab.commands.doctor.finding import View
+from loam_lab.setup.tune import commands, journal, settings, steps
 
 
 @pytest.fixture

@@ -1,0 +1,67 @@
+"""The sources of this checkout as they are now, known by the digest of their contents: what ssh sends, and packages hold.
+
+What is not in git's index, or ignored, is no source: a file that is new must be added before it is sent.
+Uses the standard library only: the build of a package runs it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import tarfile
+from collections.abc import Sequence
+
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+
+
+def names() -> list[str]:
+    """The files of the checkout that git knows and that are there, or those of the archive that the tree comes from.
+
+    raises: LoamError where neither is known
+    """
+    if (sent := paths.sent()) is not None:
+        return list(sent["files"])
+    command = ["git", "--no-optional-locks", "-C", str(paths.root()), "ls-files", "-z"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+    except OSError:
+        raise LoamError("git", None, "is not installed", "as root: apt-get install git") from None
+    if done.returncode != 0:
+        raise LoamError(str(paths.root()), None, "is no git checkout, so its sources are not known", "clone Loam")
+    listed = sorted(name for name in os.fsdecode(done.stdout).split("\0") if name)
+    return [name for name in listed if os.path.lexists(paths.root() / name)]
+
+
+def contents() -> tuple[str, list[str]]:
+    """The digest of all sources and of the revision (32 hex digits), and their names."""
+    found, digest = names(), hashlib.sha256(paths.revision().encode())
+    for name in found:
+        file = paths.root() / name
+        content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
+        mode = "x" if os.access(file, os.X_OK) else "-"
+        digest.update(f"{name}\0{mode}\0{hashlib.sha256(content).hexdigest()}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:32], found
+
+
+def packed(files: Sequence[str]) -> bytes:
+    """A tar archive of sources, which ends with what paths.sent() reads; the same contents give the same bytes."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in files:
+            entry = archive.gettarinfo(str(paths.root() / name), arcname=name)
+            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
+            entry.mode = 0o755 if entry.mode & 0o100 else 0o644
+            if entry.isfile():
+                with (paths.root() / name).open("rb") as stream:
+                    archive.addfile(entry, stream)
+            else:
+                archive.addfile(entry)
+        mark = json.dumps({"revision": paths.revision(), "files": list(files)}).encode()
+        entry = tarfile.TarInfo(paths.SENT)
+        entry.size = len(mark)
+        archive.addfile(entry, io.BytesIO(mark))
+    return buffer.getvalue()

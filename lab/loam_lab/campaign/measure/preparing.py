@@ -1,0 +1,37 @@
+"""Builds what a study runs, before the study is planned: on this machine, and on a host that an engine uses."""
+
+from __future__ import annotations
+
+from loam_lab.model.study import Study
+from loam_lab.setup import build
+from loam_lab.subjects import machines, workloads
+from loam_lab.subjects.allocators import building, fitting
+
+
+def prepare(study: Study, preset: str = "release") -> None:
+    """Build what a study runs, in the build of each machine: the synchronisations that it names, and for workloads
+    without one the synchronisation that is their default.
+
+    raises: LoamError if something cannot be built, or if settings of an allocator do not fit together
+    """
+    for one in dict.fromkeys(machines.find(name).preset or preset for group in study.groups for name in group.machines):
+        _build_preset(study, one)
+        building.ensure_own([name for group in study.groups for name in study.allocators_of(group)], one)
+    for group in study.groups:
+        combined = fitting.combined(study.allocators_of(group))
+        # Also for a simulated machine, whose own library runs only there: the check below runs on this machine.
+        building.ensure_own(combined, preset)
+        fitting.check(combined, preset, simulated=machines.are_simulated(group.machines))
+    # The programs that observe a run are the same on every machine.
+    purposes = {purpose for group in study.groups for purpose in study.purposes_of(group)}
+    build.ensure_built(["probe", "counted-loop", *(one for one in ("profile", "tlb") if one in purposes)], preset)
+
+
+def _build_preset(study: Study, preset: str) -> None:
+    own = list(dict.fromkeys(sync for group in study.groups for sync in group.sync if "/" not in sync))
+    if any(not group.sync for group in study.groups):
+        own = list(dict.fromkeys([*own, *workloads.DEFAULTS]))
+    build.ensure_built(None if workloads.ALL in own else own, preset)
+    by_default = {group.workload for group in study.groups if not group.sync}
+    if not all(workloads.default_sync(workload, preset) for workload in by_default):
+        build.ensure_built(None, preset)  # perhaps another synchronisation has the workload

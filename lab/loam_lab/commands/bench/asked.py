@@ -1,0 +1,100 @@
+"""What the options of `bench` ask for: a command as it stands, or a Job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import cgroups, job, target
+from loam_lab.commands.bench.job import SAME_OUTPUT, Job
+
+TIMEOUT_S = 600.0
+_COMMAND = "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'"
+_SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q' --metric '...'"
+
+
+def what(
+    command: Sequence[str],
+    *,
+    server: str | None,
+    ready: str | None,
+    load: str | None,
+    metric: str | None,
+    better: str | None,
+    commands: Sequence[str],
+    command_file: Path | None,
+    prepare: str,
+    cleanup: str,
+    checks: Sequence[str],
+    warmup: int,
+    limits: Sequence[str],
+    timeout_s: float | None,
+) -> Sequence[str] | Job:
+    """The command or the job that the options ask for; every program that they name is there.
+
+    raises: LoamError where options are missing, do not go together, or name what is not there
+    """
+    lines = [*commands, *(_lines(command_file) if command_file is not None else ())]
+    given = [name for name, one in (("--", command), ("--server", server), ("--command", lines)) if one]
+    of_server = {"--ready": ready, "--load": load, "--metric": metric}
+    if server is None and (surplus := [name for name, one in {**of_server, "--better": better}.items() if one]):
+        raise LoamError(surplus[0], None, "belongs to a server", _SERVER)
+    if not given:
+        raise LoamError("bench", None, "no command was given", _COMMAND)
+    if len(given) > 1:
+        raise LoamError("bench", " and ".join(given), "only one of them can be measured at a time", _COMMAND)
+    same = SAME_OUTPUT in checks
+    scripts = [check for check in checks if check != SAME_OUTPUT]
+    if len(scripts) > 1:
+        raise LoamError("--check", scripts[1], "one line is enough", "join them with &&")
+    if server is None:
+        if command and not (prepare or cleanup or checks or warmup or limits):
+            return command
+    elif missing := [name for name, one in of_server.items() if not one]:
+        raise LoamError("--server", server, f"needs {' and '.join(missing)} too", _SERVER)
+    if ready is not None:
+        _check_ready(ready)
+    bounds, group = job.limits(limits)
+    cgroups.check(group)
+    texts = {job.joined(command): list(command)} if command else {line: job.words("--command", line) for line in lines}
+    return Job(
+        commands={text: [target.program(one[0]), *one[1:]] for text, one in texts.items()},
+        server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric=metric or "",
+        better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
+        check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
+        timeout_s=timeout_s or TIMEOUT_S,
+    )  # fmt: skip
+
+
+def _program(option: str, line: str | None) -> list[str]:
+    if line is None:
+        return []
+    found = job.words(option, line)
+    return [target.program(found[0]), *found[1:]]
+
+
+def _check_ready(ready: str) -> None:
+    if ready.isdigit():
+        if not 0 < int(ready) < 65536:
+            raise LoamError("--ready", ready, "is no port: 1 to 65535", "or a pattern in what the server writes")
+        return
+    try:
+        re.compile(ready)
+    except re.error as problem:
+        raise LoamError("--ready", ready, f"is neither a port nor a regular expression: {problem}", "") from None
+
+
+def _lines(file: Path) -> list[str]:
+    """The commands of a file; empty lines and those that begin with # say nothing. raises: LoamError"""
+    try:
+        lines = [line.strip() for line in file.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as problem:
+        raise LoamError(
+            "--commands", file, f"cannot be read: {problem}", "name a text file, a command on each line"
+        ) from None
+    found = [line for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise LoamError("--commands", file, "has no command", "write one on each line")
+    return found

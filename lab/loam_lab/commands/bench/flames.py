@@ -1,0 +1,136 @@
+"""Flame graphs of `bench --flame`: where the processor's time goes, and who allocates, under two allocators.
+
+One run more under the baseline and one under the allocator that is recommended (or, where that is the baseline, the one
+beside it) is sampled by perf with the software clock, which works without hardware counters; one more has
+lab/interposer/stacks.cpp in front of the allocator.  Times of these runs count for nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.base import console, paths
+from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
+from loam_lab.commands.bench import profiling, stacks
+from loam_lab.setup import build
+
+if TYPE_CHECKING:
+    from loam_lab.campaign.measure.plan import Plan
+    from loam_lab.commands.bench.target import Target
+    from loam_lab.model.cell import PlannedRun
+
+# So many samples make a picture that further ones do not change; the rate is theirs within these limits.
+SAMPLES = 2000
+PER_S_MIN, PER_S_MAX = 49, 997
+# Of each sample so much of the stack is kept for unwinding: programs are compiled without frame pointers.
+STACK_BYTES = 16 * 1024
+SCRIPT_TIMEOUT_S = 300.0
+
+
+def flames(
+    goal: Target,
+    plan: Plan,
+    instruments: Instruments,
+    result: Mapping[str, Any],
+    *,
+    timeout_s: float,
+    preset: str = "release",
+) -> list[dict[str, Any]]:
+    """Trees of call stacks, one for each kind of stacks.KINDS and each of two allocators.
+
+    returns: {"allocator", "command", "kind", "unit", "tree", "problem"}; the tree is missing where there is a problem
+    """
+    wanted = chosen(result)
+    library = paths.load_paths(preset)["libraries"]["stacks"]
+    found: list[dict[str, Any]] = []
+    for run, named in profiling.once_each(plan):
+        if run.cell.allocator not in wanted:
+            continue
+        found.append({**named, "kind": "time", "unit": "s", **_time(goal, run, instruments, timeout_s)})
+        kinds = _allocations(goal, run, instruments, library, timeout_s)
+        found += [
+            {**named, "kind": kind, "unit": "1" if kind == "blocks" else "B", **kinds[kind]}
+            for kind in stacks.KINDS[1:]
+        ]
+    return found
+
+
+def chosen(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """The baseline and the allocator that it is compared with."""
+    baseline = str(result["baseline"])
+    advised = str((result.get("recommendation") or {}).get("allocator") or "")
+    others = [str(cell["factors"]["allocator"]) for cell in result["cells"] if cell["factors"]["allocator"] != baseline]
+    second = advised if advised not in ("", baseline) else next(iter(others), "")
+    return (baseline, second) if second else (baseline,)
+
+
+def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: float) -> dict[str, Any]:
+    """The tree of the processor's time in seconds, by perf."""
+    perf = shutil.which("perf")
+    if perf is None:
+        return {"problem": "perf is missing: install the Debian package linux-perf"}
+    with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
+        data = Path(scratch) / "perf.data"
+        allocator = instruments.allocator(run.cell.allocator)
+        variables = instruments.environment(allocator, Path(scratch) / "proof")
+        libraries = [file for file in allocator.libraries if allocator.path is not None]
+        per_s = round(min(PER_S_MAX, max(PER_S_MIN, SAMPLES / goal.run_s)))
+        record = [
+            perf, "record", "--quiet", "--event", "cpu-clock", "--freq", str(per_s),
+            "--call-graph", f"dwarf,{STACK_BYTES}", "--output", str(data), "--",
+        ]  # fmt: skip
+        outcome, judged = profiling.observed(goal, run, variables, timeout_s, record)
+        if not data.is_file() or data.stat().st_size == 0:
+            detail = " ".join(outcome.stderr_tail.split())[-200:]
+            return {"problem": f"perf recorded nothing ({detail or 'see /proc/sys/kernel/perf_event_paranoid'})"}
+        if judged.state != "ok":
+            return {"problem": judged.detail}
+        script = [perf, "script", "--no-inline", "--fields", "comm,ip,sym,symoff,dso", "--input", str(data)]
+        try:
+            said = subprocess.run(
+                script, capture_output=True, text=True, errors="replace", timeout=SCRIPT_TIMEOUT_S, check=False,
+                env=build.tool_environment(),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return {"problem": f"perf did not name its samples within {SCRIPT_TIMEOUT_S:g} s"}
+    found = [
+        (frames, value)
+        for frames, value in stacks.of_perf(said.stdout, 1 / per_s, libraries)
+        if frames[0] != "perf-exec"
+    ]
+    return {"problem": "", "tree": stacks.tree(found)} if found else {"problem": "perf has no sample of it: too short"}
+
+
+def _allocations(
+    goal: Target, run: PlannedRun, instruments: Instruments, library: str, timeout_s: float
+) -> dict[str, dict[str, Any]]:
+    """For each kind the tree of what was asked for; processes are added up."""
+    with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
+        variables = instruments.environment(instruments.allocator(run.cell.allocator), Path(scratch) / "proof")
+        variables = profiling.in_front(library, variables)
+        variables["LOAM_STACKS"] = str(Path(scratch) / "stacks")
+        _, judged = profiling.observed(goal, run, variables, timeout_s)
+        said = [stacks.of_allocations(file.read_text()) for file in sorted(Path(scratch).glob("stacks.*"))]
+    problem = ""
+    if judged.state != "ok":
+        problem = judged.detail
+    elif not any(one.stacks for one in said):
+        problem = "no process said where it allocates: too few blocks, static, set-user-id, or ended by a signal"
+    if problem:
+        return {kind: {"problem": problem} for kind in stacks.KINDS[1:]}
+    return {
+        kind: {"problem": "", "tree": stacks.tree(stack for one in said for stack in one.named(kind))}
+        for kind in stacks.KINDS[1:]
+    }
+
+
+def warn(found: Sequence[Mapping[str, Any]]) -> None:
+    """Say which flame graphs there are not, and why, each reason once."""
+    said = dict.fromkeys((one["allocator"], one["problem"]) for one in found if one["problem"])
+    for allocator, problem in said:
+        console.warn(f"no flame graph under {allocator}: {problem}")

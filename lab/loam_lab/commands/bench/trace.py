@@ -1,0 +1,125 @@
+"""Traces of what a program asks of its allocator: recorded once, played again under every allocator."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.instruments import signal_name, without_allocator_settings
+from loam_lab.campaign.process.execute import execute
+from loam_lab.commands.bench import profiling, target
+
+TIMEOUT_S = 3600.0
+# The head of a trace, as lab/interposer/trace.hpp has it.
+_HEAD = struct.Struct("<QIIQQQQQ")
+_MAGIC, _VERSION, _PAGE, _CHUNK = 0x313043454D414F4C, 1, 4096, 64 * 1024
+_CHUNK_HEAD = struct.Struct("<QQII")
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a trace says of itself. ended: whether its program did; unknown: frees of blocks that were not seen before"""
+
+    threads: int
+    chunks: int
+    unknown: int
+    refused: int
+    ended: bool
+    bytes: int
+
+
+def record(
+    command: Sequence[str], *, out: Path | None = None, timeout_s: float = TIMEOUT_S, as_json: bool = False
+) -> int:
+    """Run a command and write its trace; a process that it starts writes one of its own beside it.
+
+    returns: 0, 1 if the command failed, whose trace is kept
+    raises: LoamError if it does not start, the file is there already, or nothing was recorded
+    """
+    from loam_lab.setup import build
+
+    argv = [target.program(command[0]), *command[1:]]
+    file = (out or Path(f"{Path(argv[0]).name}.trace")).absolute()
+    if file.exists():
+        raise LoamError("--out", file, "is there already", "remove it, or name another file")
+    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+        raise LoamError("--out", file, "its folder cannot be written to", "name another file")
+    build.ensure_built(["record"])
+    library = paths.load_paths()["libraries"]["record"]
+    user, dropped = without_allocator_settings(os.environ)
+    if dropped:
+        console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
+    environment = {**profiling.in_front(library, user), "LOAM_TRACE": str(file)}
+    try:
+        outcome = execute(argv, environment, timeout_s=timeout_s)
+    except OSError as problem:
+        raise LoamError("trace record", shlex.join(command), f"does not start: {problem.strerror}", "") from None
+    if not file.exists():
+        from loam_lab.subjects.allocators import preflight
+
+        why = "; ".join(preflight.obstacles(argv)) or "no process loaded the recorder"
+        raise LoamError("trace record", shlex.join(command), why, "record a program that is linked dynamically")
+    heads = {}
+    for written in (file, *sorted(file.parent.glob(f"{file.name}.[0-9]*"))):
+        heads[str(written)] = head = read(written)
+        note = f"{written}: {head.bytes / 2**20:.1f} MiB, {head.threads} {'thread' if head.threads == 1 else 'threads'}"
+        console.note(note + ("" if head.ended else "; its program was killed or left by _exit"))
+        if head.refused:
+            console.warn(f"{written} ends early: the disk is full; free some space and record again")
+    if as_json:
+        console.print_json({"traces": [{"file": name, **asdict(head)} for name, head in heads.items()]})
+    if outcome.exit_code == 0:
+        return 0
+    how = signal_name(outcome.signal) if outcome.signal is not None else f"status {outcome.exit_code}"
+    console.warn(f"the command ended with {'a time limit' if outcome.timed_out else how}; its trace is kept")
+    return 1
+
+
+def read(file: Path) -> Head:
+    """The head of a trace.
+
+    raises: LoamError if it is none, of another version, or cut
+    """
+    hint = "record it with ./loam trace record"
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_HEAD.size)
+            size = os.fstat(stream.fileno()).st_size
+            if len(raw) < _HEAD.size:
+                raise LoamError("trace", file, "is too short for a trace", hint)
+            magic, version, chunk, threads, chunks, unknown, refused, ended = _HEAD.unpack(raw)
+            if magic != _MAGIC:
+                raise LoamError("trace", file, "is no trace of loam", hint)
+            if version != _VERSION or chunk != _CHUNK:
+                raise LoamError("trace", file, f"has version {version}; this loam reads {_VERSION}", "record it again")
+            if size < _PAGE + (chunks - refused) * _CHUNK:
+                raise LoamError(
+                    "trace", file, "was cut: its last chunks are missing", "copy it again, or record it again"
+                )
+            used = 0
+            for number in range(chunks - refused):
+                stream.seek(_PAGE + number * _CHUNK)
+                used += int(_CHUNK_HEAD.unpack(stream.read(_CHUNK_HEAD.size))[2])
+    except OSError as problem:
+        raise LoamError("trace", file, f"cannot be read: {problem.strerror}", hint) from None
+    return Head(threads, chunks, unknown, refused, bool(ended), used)
+
+
+def replay(file: Path, *, threads: str, **options: Any) -> int:
+    """Play a trace under allocators, as bench does a command. threads: "recorded" or "1"; options: of bench.bench"""
+    from loam_lab.commands.bench import bench
+    from loam_lab.setup import build
+
+    head = read(file)
+    if head.unknown:
+        console.warn(f"{file}: {head.unknown} frees were of blocks that the recorder had not seen; they are left out")
+    build.ensure_built(["replay"])
+    player = paths.load_paths()["libraries"]["replay"]
+    return bench.bench([player, str(file.absolute()), "--threads", threads], **options)

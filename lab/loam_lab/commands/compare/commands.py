@@ -1,0 +1,134 @@
+"""`loam compare`: two results, one table, and with --gate an exit status for scripts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.base import console
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.compare import judge, machines, sides
+from loam_lab.commands.run import tables
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+GATE_FAILED = 1
+
+
+def compare(
+    first: Path,
+    second: Path | None = None,
+    *,
+    gate: float | None = None,
+    across_machines: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Compare two results and print what changed; returns the exit status: 1 if a cell fails the gate.
+
+    first, second: folders of results, or their files; without a second one, the machines of the first are compared
+    gate: the second must be that many times as good as the first
+    raises: LoamError for what cannot be read or compared
+    """
+    if gate is not None and not (gate > 0 and math.isfinite(gate)):
+        raise LoamError("--gate", gate, "must be a ratio above 0", "0.97 accepts what is at most 3 % worse")
+    if second is None:
+        return _one(first, gate, as_json=as_json)
+    before, after = sides.read(first), sides.read(second)
+    if not (sides.knows_defaults(before) and sides.knows_defaults(after)):
+        # An older result says only which parameters were given; both are then matched by those.
+        before, after = sides.read(first, defaults=False), sides.read(second, defaults=False)
+    found = judge.compare(before, after, gate=gate, across_machines=across_machines)
+    found["across_machines"] = [] if found["same_machine"] else machines.of_two(before, after)
+    if as_json:
+        console.print_json(found)
+    else:
+        show(found)
+    for text in found["warnings"]:
+        console.warn(text)
+    return GATE_FAILED if found["gate"] and found["gate"]["failed"] else 0
+
+
+def _one(result: Path, gate: float | None, *, as_json: bool) -> int:
+    """The machines of one result beside each other."""
+    if gate is not None:
+        raise LoamError("--gate", gate, "needs two results", "name the second one too")
+    found = machines.of_one(sides.read(result))
+    if as_json:
+        console.print_json(found)
+        return 0
+    for answer in found["across_machines"]:
+        machines.show(answer)
+    return 0
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print a comparison on standard output."""
+    out = console.out()
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for cell in found["cells"]:
+        parameters = " ".join(f"{name}={value}" for name, value in cell["parameters"].items())
+        threads = f"{cell['threads']} thread" + ("" if cell["threads"] == 1 else "s")
+        measured = f"{cell['workload']} {parameters}".rstrip()
+        groups.setdefault(f"{measured} · {cell['sync']}, {threads}", []).append(cell)
+    for title, cells in groups.items():
+        head = cells[0]["metric"]
+        columns = ["allocator", f"{head} before", "now", "ratio", "interval", "against", "verdict"]
+        columns += ["gate"] if found["gate"] else []
+        rows = [_row(cell, gated=bool(found["gate"])) for cell in cells]
+        if found["gate"] and out.width < tables.WIDE:  # what the gate says needs the room
+            against = columns.index("against")
+            del columns[against]
+            for row in rows:
+                del row[against]
+        out.print(console.table(columns, rows, numeric=columns[1:5], title=title))
+    for word, cells in (("first", found["only_first"]), ("second", found["only_second"])):
+        if cells:
+            text = f"only in the {word} result: {len(cells)} cells, as {cells[0]}"
+            out.print(text, markup=False, soft_wrap=True, style="aside")
+    for answer in found.get("across_machines", ()):
+        machines.show(answer)
+    if found["changed"]:
+        out.print("what else changed: " + "; ".join(found["changed"]), markup=False, soft_wrap=True)
+    if found["gate"]:
+        _show_gate(found)
+
+
+def _row(cell: Mapping[str, Any], *, gated: bool) -> list[str | Text]:
+    from rich.text import Text
+
+    # The interval that decides is the one shown.
+    ratio = (
+        cell["ratio_of_ratios"]
+        if cell["by"] == "baseline"
+        else cell["ratio"]
+        if cell["by"] in ("values", "day")
+        else None
+    )
+    row: list[str | Text] = [
+        Text(cell["allocator"]),
+        *(tables.quantity({**cell[side], "unit": cell["unit"]}, "estimate") for side in ("first", "second")),
+        tables.number(ratio, "estimate"),
+        tables.span(ratio, 3),
+        {"baseline": "baseline", "values": "itself", "day": "the day"}.get(cell["by"] or "", ""),
+        tables.verdict_of(cell),
+    ]
+    return [*row, Text(cell["gate"], style={"failed": "bad", "passed": "good"}.get(cell["gate"], ""))] if gated else row
+
+
+def _show_gate(found: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    gate, out = found["gate"], console.out()
+    for cell in gate["failed"]:
+        out.print(Text(f"below the gate of {gate['ratio']:g}: {cell}", style="bad"), soft_wrap=True)
+    if gate["open"]:
+        text = f"not decided: {len(gate['open'])} cells, whose intervals contain {gate['ratio']:g}: {'; '.join(gate['open'])}"
+        out.print(Text(f"{text}; more blocks would tell"), soft_wrap=True)
+    word = "failed" if gate["failed"] else "passed"
+    counts = (
+        f"{gate['passed']} cells at or above {gate['ratio']:g}, {len(gate['failed'])} below, {len(gate['open'])} open"
+    )
+    out.print(Text(f"gate {word}: {counts}", style="bad" if gate["failed"] else "good"), soft_wrap=True)

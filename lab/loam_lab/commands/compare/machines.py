@@ -1,0 +1,94 @@
+"""The machine as a factor in what `loam compare` says: of one result that several machines measured, or of two results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.base import console
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.compare.sides import Side
+from loam_lab.commands.run import tables
+from loam_lab.judging.across import judge
+from loam_lab.model import words
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+SCHEMA = 1
+
+
+def of_one(side: Side) -> dict[str, Any]:
+    """What the machines of one result say of each other, as a document.
+
+    raises: LoamError if it is of one machine alone
+    """
+    found = judge.of_result(side.raw)
+    if not found:
+        raise LoamError(
+            "compare", side.source, "no case of it was measured on two machines, and no second result is named",
+            "name a second result, or measure on several machines with --engine",
+        )  # fmt: skip
+    return {"schema": SCHEMA, "source": side.source, "across_machines": found}
+
+
+def of_two(first: Side, second: Side) -> list[dict[str, Any]]:
+    """What the machines of two results say of each other; cells match by what was measured, not by group."""
+    machines: dict[str, Any] = {}
+    cells: list[dict[str, Any]] = []
+    names = [
+        {str(cell.raw["factors"].get("machine", "host")) for cell in side.cells.values()} for side in (first, second)
+    ]
+    for side, word, others in ((first, "first", names[1]), (second, "second", names[0])):
+        for cell in side.cells.values():
+            name = str(cell.raw["factors"].get("machine", "host"))
+            # Both results may call their machine "host".
+            shown = f"{name} ({word})" if name in others else name
+            machines[shown] = side.machines.get(name, side.machine)
+            cells.append({**cell.raw, "group": "", "factors": {**cell.raw["factors"], "machine": shown}})
+    merged = {
+        "cells": cells, "machines": machines, "baseline": first.baseline,
+        "primary_metrics": {**second.raw["primary_metrics"], **first.raw["primary_metrics"]},
+    }  # fmt: skip
+    return judge.of_result(merged)
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print the tables of one answer, and the answer."""
+    out = console.out()
+    for case in found["cases"]:
+        columns = ["allocator", *case["ranking"], "machines differ"]
+        ratios = {(one["allocator"], one["machine"]): one for one in case["ratios"]}
+        differing = {one["allocator"]: one for one in case["differing"]}
+        rows = [
+            [
+                _text(name), *(_ratio(ratios.get((name, machine))) for machine in case["ranking"]),
+                _text(_differs(case, differing.get(name))),
+            ]
+            for name in case["allocators"][1:]
+        ]  # fmt: skip
+        title = f"{case['label']} · times as good as {case['baseline']}"
+        out.print(console.table(columns, rows, numeric=columns[1:-1], title=title))
+        for machine, ranking in case["ranking"].items():
+            blocks = case["blocks"][machine]
+            out.print(_text(f"{machine}: {judge.ranked(ranking)}   ({blocks} blocks)"), soft_wrap=True)
+    out.print(_text(f"Does the ranking hold across machines? {found['text']}"), soft_wrap=True)
+
+
+def _text(text: str) -> Text:
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _ratio(one: Mapping[str, Any] | None) -> Text:
+    if one is None:
+        return _text("")
+    span = tables.span(one, 3)
+    return _text(f"{one['estimate']:.3f} {span} {words.verdict_mark(one['verdict'])}".replace("  ", " ").rstrip())
+
+
+def _differs(case: Mapping[str, Any], one: Mapping[str, Any] | None) -> str:
+    if one is None or case["interaction"] == "too few blocks":
+        return "too few blocks"
+    return f"yes, p {max(case['p_holm'], one['p']):.4f}" if one["shown"] else "not shown"

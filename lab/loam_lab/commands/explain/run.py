@@ -1,0 +1,168 @@
+"""The run that is explained: one process under one allocator, with blame, its records and its allocator's proof."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.instruments import RealInstruments, scratch_folder, signal_name
+from loam_lab.campaign.measure.launch import WorkloadLauncher
+from loam_lab.campaign.moves import STATISTICS
+from loam_lab.campaign.process.execute import RECORDS_FD, execute
+from loam_lab.model.records import parse
+from loam_lab.subjects import machines, workloads
+
+if TYPE_CHECKING:
+    from loam_lab.campaign.measure.instruments import Instruments
+    from loam_lab.subjects.workloads import Executable
+
+TIMEOUT_S = 120.0
+# Where the workload takes a duration and none was asked for: long enough for some thousand conflicts.
+DURATION, DURATION_MS, SIMULATED_MS = "duration_ms", 2000, 10
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to run, every name and value checked.
+
+    parameters: as given, not the defaults; every: n of which every n-th abort of a thread is recorded
+    """
+
+    workload: str
+    allocator: str
+    executable: Executable
+    threads: int
+    parameters: dict[str, int | str]
+    seed: int
+    every: int
+    machine: str = machines.HOST
+
+
+def check(
+    workload: str,
+    *,
+    allocator: str,
+    executable: Executable,
+    threads: int | None,
+    parameters: Sequence[tuple[str, Sequence[str]]],
+    seed: int,
+    every: int,
+    oversubscribe: bool,
+    machine: str = machines.HOST,
+) -> Asked:
+    """The run to make.
+
+    threads: None for as many as the machine has; machine: its name
+    raises: LoamError for an unknown name (with the nearest), a bad value, or a run in which nothing could be explained
+    """
+    if not executable.description.workload(workload):
+        _has_transactions(workload)
+    workloads.fitting([executable], workload)
+    if not executable.description.sync.blame:
+        raise LoamError(
+            "--sync", executable.label, "does not report the causes of its aborts, so there is nothing to explain",
+            "choose a transactional memory of loam list syncs, such as etl-wb",
+        )  # fmt: skip
+    if threads == 1:
+        raise LoamError(
+            "--threads", 1, "a single thread has no conflicts and never aborts", "use --threads 2 or more"
+        )  # fmt: skip
+    where = machines.find(machine)
+    count = threads or max(2, where.threads)
+    workloads.check_instrumented([executable], where)
+    workloads.check_threads([count], [executable], where, oversubscribe=oversubscribe)
+    levels: dict[str, list[str]] = {}
+    for name, values in parameters:
+        levels.setdefault(name, []).extend(values)
+    checked = workloads.check_parameters(levels, workload, [executable])
+    for name, found in checked.items():
+        if len(found) > 1:
+            raise LoamError(f"-p {name}", ",".join(map(str, found)), "explain takes one value of each parameter",
+                            "explain each value in a separate run")  # fmt: skip
+    if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
+        checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
+    return Asked(
+        workload,
+        allocator,
+        executable,
+        count,
+        {name: found[0] for name, found in checked.items()},
+        seed,
+        every,
+        machine,
+    )
+
+
+def _has_transactions(workload: str) -> None:
+    """Nothing if the workload runs on any synchronisation that reports aborts, or on none at all.
+
+    raises: LoamError if all that run it have no aborts to report: naming one of them would lead to the next error
+    """
+    blames = [found.sync.blame for found in workloads.built() if found.workload(workload)]
+    if blames and not any(blames):
+        raise LoamError(
+            "WORKLOAD", workload, "has no transactions, so nothing of it can abort",
+            f"explain another one, such as intset; what decides its speed says ./loam explain --factors {workload}",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Performed:
+    """What a run wrote. statistics: of the simulator, "" on a machine that exists."""
+
+    records: list[dict[str, Any]]
+    statistics: str = ""
+
+
+def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
+    """Run it once and return what it wrote.
+
+    instruments: None for those of this checkout
+    raises: LoamError if it fails, if it is not verified, or if another allocator served it
+    """
+    using = instruments or RealInstruments()
+    machine = using.machine(asked.machine)
+    chosen = using.allocator(asked.allocator, machine.preset)
+    argv = [*asked.executable.subject.argv, asked.workload, "--threads", str(asked.threads), "--seed", str(asked.seed)]
+    argv += ["--blame", "--explain", str(asked.every), "--records", str(RECORDS_FD)]
+    for name, value in asked.parameters.items():
+        argv += ["-p", f"{name}={value}"]
+    with tempfile.TemporaryDirectory(prefix="loam-explain-", dir=scratch_folder()) as folder:
+        proof_file = Path(folder) / "proof"
+        launcher = WorkloadLauncher(asked.executable)
+        environment = {
+            **launcher.environment(using.environment(chosen, proof_file)),
+            **machine.environment_of(asked.seed),
+        }
+        statistics_file = Path(folder) / "statistics"
+        if machine.simulated:
+            environment[STATISTICS] = str(statistics_file)
+        duration_s = int(asked.parameters.get(DURATION, 0)) / 1000
+        command = machine.command(argv)
+        timeout_s = TIMEOUT_S + 5 * duration_s * machine.slowdown
+        outcome = execute(command, environment, timeout_s=timeout_s, records=True, keep_stdout=True)
+        proof = using.proof(proof_file, chosen, outcome, argv)
+        statistics = statistics_file.read_text() if statistics_file.exists() else ""
+    said = outcome.stderr_tail.strip().splitlines()
+    tail = f": {said[-1]}" if said else ""
+    if outcome.timed_out:
+        raise LoamError(asked.workload, None, f"did not end within {outcome.wall_s:.0f} s{tail}", exit_code=1)
+    if outcome.signal is not None:
+        raise LoamError(asked.workload, None, f"was ended by {signal_name(outcome.signal)}{tail}", exit_code=1)
+    parsed = parse(outcome.records)
+    if outcome.exit_code != 0 and not parsed.message:
+        raise LoamError(asked.workload, None, f"ended with status {outcome.exit_code}{tail}", exit_code=1)
+    if parsed.problem:
+        raise LoamError(asked.workload, None, f"its records cannot be used: {parsed.problem}", exit_code=1)
+    if not parsed.verified:
+        raise LoamError(asked.workload, None, f"its result is wrong: {parsed.message}", exit_code=1)
+    if proof.status != "proven":
+        raise LoamError(
+            "--allocator", asked.allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
+            f"see loam allocators verify {asked.allocator}", exit_code=1,
+        )  # fmt: skip
+    return Performed(parsed.lines, statistics)

@@ -1,0 +1,217 @@
+"""Does a simulated machine say what the machine itself says?  This host beside sim:host, in direction and rank.
+
+    ./loam selfcheck simulated [--blocks 10] [--json]
+
+Three questions that two cores can answer: counters of two threads in one line and apart; how much faster two threads allocate
+than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on sim:host,
+which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
+do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order.  Values
+are shown and not compared: the times are assumed.  Wants a quiet machine, some two minutes of it.
+
+Exit status 1 if a pair comes out the other way, 3 if the host tells no pair of a question apart, 0 otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loam_lab.base import console, paths, subcommands
+from loam_lab.base.errors import LoamError
+from loam_lab.subjects.machines import HOST
+from loam_lab.subjects.simulated import PREFIX
+
+SIMULATED = PREFIX + HOST
+# Nearer than that two variants count as equal on the host.
+CLEAR = 1.1
+# On the host as long as a run usually is; of the simulated machine's own time, and as many seeds as tell rates of some per cent.
+HOST_MS, SIMULATED_MS, SIMULATED_BLOCKS = 100, 10, 5
+BLOCKS = 10
+NOTHING_TOLD = 3
+
+
+@dataclass(frozen=True)
+class Value:
+    """What was found of one variant on one machine."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+Values = Mapping[str, Value]
+Result = Mapping[str, Any]
+
+
+def _of_metric(cell: Mapping[str, Any], metric: str) -> Value:
+    """raises: LoamError where no run of the cell gave it"""
+    found = cell["metrics"].get(metric)
+    if found is None:
+        factors = cell["factors"]
+        what = f"{factors['workload']} with {factors['allocator']} on {factors['machine']}"
+        raise LoamError("selfcheck simulated", what, f"gave no {metric}: its runs are {cell['state']}", "try again")
+    estimate = found["estimate"]
+    low, high = (found[end] if found[end] is not None else estimate for end in ("low", "high"))
+    return Value(estimate, low, high)
+
+
+def _cells(result: Result) -> Iterator[Mapping[str, Any]]:
+    return (cell for cell in result["cells"] if cell["copy"] == 0)
+
+
+def _rate(result: Result, cell: Mapping[str, Any]) -> Value:
+    """Of the metric that the workload itself calls its primary one."""
+    return _of_metric(cell, result["primary_metrics"][cell["factors"]["workload"]])
+
+
+def patterns(result: Result) -> Values:
+    """Operations per second, by where the counters lie."""
+    return {cell["parameters"]["pattern"]: _rate(result, cell) for cell in _cells(result)}
+
+
+def speed_ups(result: Result) -> Values:
+    """How many times as fast two threads are as one, by allocator. Its interval is the widest that those of both allow."""
+    rates = {(cell["factors"]["allocator"], cell["factors"]["threads"]): _rate(result, cell) for cell in _cells(result)}
+    return {
+        name: Value(two.estimate / one.estimate, two.low / one.high, two.high / one.low)
+        for (name, threads), two in rates.items()
+        if threads != 1
+        for one in (rates[name, 1],)
+    }
+
+
+def abort_rates(result: Result) -> Values:
+    """The share of attempts that abort, by allocator."""
+    return {cell["factors"]["allocator"]: _of_metric(cell, "aborts_per_attempt") for cell in _cells(result)}
+
+
+@dataclass(frozen=True)
+class Question:
+    """what: in words; unit: of its values; run: words of `./loam run`; values: what of the result is compared"""
+
+    what: str
+    unit: str
+    run: tuple[str, ...]
+    values: Callable[[Result], Values]
+
+
+QUESTIONS = (
+    Question(
+        "two counters, in one line and apart", "1/s",
+        ("lines", "-p", "pattern=same,apart", "--threads", "2", "--allocator", "glibc"), patterns,
+    ),
+    Question(
+        "threadtest: two threads against one", "times",
+        ("threadtest", "-p", "size=16", "-p", "batch=64", "--threads", "1,2"), speed_ups,
+    ),
+    Question(
+        "list: attempts that abort", "of 1",
+        ("intset", "-p", "structure=list", "--sync", "etl-wb", "--threads", "2"), abort_rates,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two variants that the host tells apart. ratio: of the first to the second, above 1; simulated: the same on sim:host"""
+
+    first: str
+    second: str
+    ratio: float
+    simulated: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the simulated machine has them in this order."""
+        return self.simulated > 1
+
+
+def pairs(host: Values, simulated: Values) -> list[Pair]:
+    """Every two variants that the host tells apart, the larger first."""
+    found = []
+    for one, other in itertools.combinations(host, 2):
+        first, second = (one, other) if host[one].estimate >= host[other].estimate else (other, one)
+        if host[first].low > host[second].high and _ratio(host[first], host[second]) > CLEAR:
+            found.append(
+                Pair(first, second, _ratio(host[first], host[second]), _ratio(simulated[first], simulated[second]))
+            )
+    return found
+
+
+def _ratio(above: Value, below: Value) -> float:
+    if below.estimate == 0:
+        return float("inf") if above.estimate > 0 else 1.0
+    return above.estimate / below.estimate
+
+
+def ask(question: Question, machine: str, blocks: int) -> Values:
+    """Measure one question on one machine.
+
+    raises: LoamError with what the command said if it failed
+    """
+    duration, count = (HOST_MS, blocks) if machine == HOST else (SIMULATED_MS, min(blocks, SIMULATED_BLOCKS))
+    command = [str(paths.root() / "loam"), "run", *question.run, "-p", f"duration_ms={duration}", "--blocks", str(count),
+               "--machine", machine, "--json"]  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="loam-simulated-") as scratch:
+        out = str(Path(scratch) / "result")
+        done = subprocess.run([*command, "--out", out], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LoamError("selfcheck simulated", question.what, f"{machine}: {done.stderr.strip()[-500:]}")
+    return question.values(json.loads(done.stdout))
+
+
+Ask = Callable[[Question, str, int], Values]
+
+
+def _told(question: Question, host: Values, simulated: Values, found: Sequence[Pair]) -> None:
+    rows = [[name, f"{host[name].estimate:.4g}", f"{simulated[name].estimate:.4g}"] for name in host]
+    print(f"{question.what} ({question.unit})\n\n| | {HOST} | {SIMULATED} |\n| --- | ---: | ---: |")
+    print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    agree = sum(pair.agrees for pair in found)
+    print(f"\n{len(found)} pairs differ on the host, {agree} of them in the same order on {SIMULATED}")
+    for pair in found:
+        if not pair.agrees:
+            print(f"  the other way: {pair.first} to {pair.second} is {pair.ratio:.2f}, simulated {pair.simulated:.2f}")
+    print(flush=True)
+
+
+def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
+    """Print a table for each question, as Markdown or with --json as JSON."""
+    parser = subcommands.Parser("selfcheck", "simulated", __doc__)
+    parser.add_argument(
+        "--blocks",
+        type=subcommands.count,
+        default=BLOCKS,
+        help=f"on the host; at most {SIMULATED_BLOCKS} on the simulated machine",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of the tables")
+    options = parser.parse_args(arguments)
+    told, status = [], 0
+    for question in QUESTIONS:
+        host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
+        found = pairs(host, simulated)
+        if not all(pair.agrees for pair in found):
+            status = 1
+        elif not found:
+            status = status or NOTHING_TOLD
+        if options.json:
+            told.append({
+                "question": question.what, "unit": question.unit,
+                "values": {name: {HOST: asdict(host[name]), SIMULATED: asdict(simulated[name])} for name in host},
+                "pairs": [{**asdict(pair), "agrees": pair.agrees} for pair in found],
+            })  # fmt: skip
+        else:
+            _told(question, host, simulated, found)
+    if options.json:
+        print(json.dumps({"schema": 1, "clear": CLEAR, "questions": told}, indent=1))
+    elif status == NOTHING_TOLD:
+        console.note(
+            "on one question the host tells no two variants apart; try again when the machine is quiet, or with more --blocks"
+        )
+    return status

@@ -1,0 +1,139 @@
+"""Machines that were declared identical: their A/A comparison, and their blocks together where it passes.
+
+Nothing is pooled on a declaration alone.  Processor and number of hardware threads must be the same; the baseline must take
+the same time on each two of them, to within a margin, in every case (an equivalence test: few or noisy blocks do not pass);
+and no allocator's ratio may depend on which of them measured it.  What is pooled then is ratios, block by block: each block
+was measured whole on one machine.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from loam_lab.judging.across import cases as reading
+from loam_lab.judging.across.cases import Case
+from loam_lab.judging.across.judge import interval_json
+from loam_lab.judging.statistics import interaction, intervals, multiplicity, shift, verdicts
+from loam_lab.judging.statistics.intervals import BLOCKS_MIN, Interval
+from loam_lab.judging.statistics.multiplicity import SIGNIFICANCE
+from loam_lab.model.words import listing
+
+# How far the baseline's values on two identical machines may lie apart, with the whole interval.
+APART_MAX = 0.05
+FACTS = ("cpu", "cores", "microcode")
+
+
+def of_result(result: Mapping[str, Any], declared: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """For each set of machines that was declared identical: whether its A/A comparison passed, and the pooled ratios.
+
+    declared: names of machines; those that measured nothing take no part
+    """
+    measured = {str(cell["factors"].get("machine", "host")) for cell in result["cells"] if cell.get("runs")}
+    sets = [[name for name in names if name in measured] for names in declared]
+    return [_judged(result, names) for names in sets if len(names) > 1]
+
+
+def _judged(result: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    known = reading.read(result, names)
+    whole = [case for case in known if len(case.logs) == len(names)]
+    apart = [line for case in whole for line in _apart(case)]
+    reasons = _unlike(result, names)
+    if not whole:
+        reasons.append("no case was measured on all of them")
+    reasons += [
+        f"{case.baseline} on {two[1]} has {_span(ratio)} of what it has on {two[0]} in {case.label}, which may differ by more "
+        f"than {verdicts.percent(APART_MAX)}"
+        for case, two, ratio in apart if not _within(ratio)
+    ]  # fmt: skip
+    reasons += [
+        f"{case.label} has {min(map(len, case.logs.values()))} blocks on one of them, and the comparison needs {BLOCKS_MIN}"
+        for case in whole if min(map(len, case.logs.values())) < BLOCKS_MIN
+    ]  # fmt: skip
+    tests = [(case, two, found) for case in whole for two, found in _tests(case, len(whole) * len(names))]
+    adjusted = multiplicity.holm([found.p for _, _, found in tests])
+    reasons += [
+        f"ratios differ between {two[0]} and {two[1]} in {case.label}"
+        for (case, two, _), p in zip(tests, adjusted, strict=True) if p < SIGNIFICANCE
+    ]  # fmt: skip
+    return {
+        "machines": list(names), "passed": not reasons, "reasons": reasons,
+        "baseline": [
+            {"case": case.label, "between": list(two), **interval_json(ratio), "within": _within(ratio)}
+            for case, two, ratio in apart
+        ],
+        "pooled": [] if reasons else _pooled(whole),
+    }  # fmt: skip
+
+
+def _unlike(result: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Facts that are not the same on machines that were declared identical."""
+    facts = result.get("machines") or {}
+    found = []
+    for key in FACTS:
+        values = {name: (facts.get(name) or {}).get(key) for name in names}
+        if len(set(map(str, values.values()))) > 1:
+            told = listing(f"{value or 'unknown'} on {name}" for name, value in values.items())
+            found.append(f"they are not of one kind: {key} is {told}")
+    return found
+
+
+def _apart(case: Case) -> list[tuple[Case, tuple[str, str], Interval]]:
+    """How many times the baseline is as good on the second of each two machines as on the first."""
+    found = []
+    for two in itertools.combinations(case.logs, 2):
+        first, second = (case.logs[machine][:, 0] for machine in two)
+        found.append((case, two, intervals.exponential(shift.shift(first, second))))
+    return found
+
+
+def _within(ratio: Interval) -> bool:
+    return (
+        ratio.low is not None and ratio.high is not None
+        and ratio.low >= 1 / (1 + APART_MAX) and ratio.high <= 1 + APART_MAX
+    )  # fmt: skip
+
+
+def _tests(case: Case, family: int) -> list[tuple[tuple[str, str], interaction.Interaction]]:
+    shuffles = max(interaction.SHUFFLES, 60 * family)
+    found = []
+    for two in itertools.combinations(case.logs, 2):
+        if (one := interaction.compare(case.relative(two[0]), case.relative(two[1]), shuffles)) is not None:
+            found.append((two, one))
+    return found
+
+
+def _pooled(known: Sequence[Case]) -> list[dict[str, Any]]:
+    """The rivals' ratios over the blocks of all machines."""
+    every = []
+    for case in known:
+        rows = np.concatenate([case.relative(machine) for machine in case.logs])
+        for place, name in enumerate(case.allocators[1:]):
+            every.append((case, name, intervals.exponential(intervals.hodges_lehmann(rows[:, place]))))
+    adjusted = multiplicity.benjamini_hochberg([1.0 if ratio.p is None else ratio.p for _, _, ratio in every])
+    return [
+        {
+            "case": case.label, "allocator": name, "baseline": case.baseline, **interval_json(ratio), "n": ratio.n, "q": q,
+            "verdict": verdicts.decide(ratio, "higher", adjusted=q),
+        }
+        for (case, name, ratio), q in zip(every, adjusted, strict=True)
+    ]  # fmt: skip
+
+
+def _span(ratio: Interval) -> str:
+    if ratio.low is None:
+        return f"{ratio.estimate:.3f} times, with too few blocks for an interval,"
+    return f"{ratio.estimate:.3f} times [{ratio.low:.3f}, {ratio.high:.3f}]"
+
+
+def warnings(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a reader must know of machines that were declared identical and do not pass."""
+    return [
+        f"{listing(one['machines'])} were declared identical and do not pass their A/A comparison: {one['reasons'][0]}"
+        + (f" (and {len(one['reasons']) - 1} more reasons)" if len(one["reasons"]) > 1 else "")
+        + "; their blocks are not pooled; read each machine's own figures, or measure more blocks"
+        for one in found if not one["passed"]
+    ]  # fmt: skip

@@ -1,0 +1,103 @@
+"""From a campaign to the ledger: every claim reproduced, contradicted, or undecided with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.judging.claims import figures, predicates
+from loam_lab.judging.claims.values import Evidence, measured
+
+if TYPE_CHECKING:
+    from loam_lab.judging.statistics.data import Campaign
+    from loam_lab.model.claim import Claim
+
+REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+REASONS_SHOWN = 2
+
+
+def entries(
+    campaign: Campaign,
+    cells: Mapping[str, Mapping[str, Any]],
+    counter_sources: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """What a result says about a study's paper: `claims`, `paper_figures`, `placements`; nothing where it has none.
+
+    cells: by cell key, as the result has them, copy 0; counter_sources: as the result has them
+    """
+    study = campaign.study
+    if not study.claims and not study.paper_figures:
+        return {}
+    counters = {key: entry.get("counters") or () for key, entry in cells.items()}
+    evidence = Evidence(campaign, counters, counter_sources)
+    return {
+        "claims": [_claim(evidence, claim) for claim in study.claims],
+        "paper_figures": figures.paper_figures(evidence, cells),
+        "placements": figures.placements(campaign),
+    }
+
+
+def _claim(evidence: Evidence, claim: Claim) -> dict[str, Any]:
+    verdict, reason, decisions = _decide(evidence, claim)
+    return {
+        "id": claim.id,
+        "section": claim.section,
+        "figure": claim.figure,
+        "sentence": claim.sentence,
+        "predicate": claim.words(),
+        "verdict": verdict,
+        "reason": reason,
+        "note": claim.note,
+        "needs": claim.needs.words(),
+        "paper": [value.model_dump() for value in claim.paper],
+        "ours": [comparison.as_json() for decision in decisions for comparison in decision.comparisons],
+        "machine": " ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
+        "by_preset": verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
+        "self_contradicting": claim.self_contradicting,
+    }
+
+
+def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
+    missing = unmet(evidence, claim)
+    if missing:
+        return UNDECIDED, f"needs {'; '.join(missing)}", []
+    if not claim.predicates:
+        return UNDECIDED, "its needs are met, but the study states no predicate yet", []
+    decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
+    for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
+        found = [decision for decision in decisions if decision.outcome == outcome]
+        if found:
+            return verdict, _together(found), decisions
+    return REPRODUCED, _together(decisions), decisions
+
+
+def _together(decisions: Sequence[predicates.Decision]) -> str:
+    """The reasons of several predicates: two of them, and how many more there are."""
+    reasons = list(dict.fromkeys(decision.reason for decision in decisions))
+    more = len(reasons) - REASONS_SHOWN
+    return "; ".join(reasons[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def unmet(evidence: Evidence, claim: Claim) -> list[str]:
+    """What a claim needs and this campaign had not, each as "8 cores (this machine has 2)"."""
+    needs, campaign = claim.needs, evidence.campaign
+    machines = campaign.manifest["machines"].values()
+    found = []
+    if evidence.cores < needs.cores:
+        found.append(f"{needs.cores} cores (this machine has {evidence.cores})")
+    if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
+        found.append("hardware transactions (this machine has none that commit)")
+    if needs.counters and not any(s["source"] == "perf_event" and s["counts"] for s in evidence.counter_sources):
+        why = next((str(s["why"]) for s in evidence.counter_sources if s["source"] == "perf_event"), "not looked for")
+        found.append(f"hardware counters ({why})")
+    names = measured(campaign)
+    found += [f"allocator {name} (not measured here)" for name in needs.allocators if name not in names]
+    known = {workload.name for description in campaign.descriptions.values() for workload in description.workloads}
+    workloads = [name for name in needs.workloads if name not in known]
+    if workloads:
+        found.append(f"the applications {', '.join(workloads)} (no executable has them)")
+    syncs = {description.sync.name for description in campaign.descriptions.values()}
+    found += [f"synchronisation {name} (not among those measured)" for name in needs.syncs if name not in syncs]
+    if needs.machine and needs.machine not in {cell.machine for cell in campaign.cells}:
+        found.append(f"machine {needs.machine}")
+    return found

@@ -1,0 +1,67 @@
+"""`loam list claims`: the ledger over all studies, with the verdicts of the newest result where it has them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
+
+if TYPE_CHECKING:
+    from loam_lab.model.claim import Claim
+
+SCHEMA = 1
+
+
+def show(*, as_json: bool) -> int:
+    """Print every claim of every study, its needs, how it is decided, and the last verdict."""
+    from rich.markup import escape
+
+    from loam_lab.model import studies
+
+    found: list[tuple[str, Claim]] = []
+    for name, file in studies.registry().items():
+        found += [(name, claim) for claim in studies.load(file).claims]
+    last = {name: _last(name) for name in {study for study, _ in found}}
+    if as_json:
+        console.print_json({"schema": SCHEMA, "claims": [
+            {
+                "id": claim.id, "study": study, "section": claim.section, "figure": claim.figure,
+                "sentence": claim.sentence, "predicate": claim.words(), "needs": claim.needs.words(),
+                "paper": [value.model_dump() for value in claim.paper],
+                "verdict": last[study].get(claim.id, {}).get("verdict"),
+                "reason": last[study].get(claim.id, {}).get("reason"),
+            }
+            for study, claim in found
+        ]})  # fmt: skip
+        return 0
+    if not found:
+        console.out().print("no study states a claim; [command]./loam list studies[/command] shows their questions")
+        return 0
+    for study in dict.fromkeys(name for name, _ in found):
+        rows = []
+        for claim in (claim for name, claim in found if name == study):
+            verdict = str(last[study].get(claim.id, {}).get("verdict", ""))
+            needs = "; ".join(claim.needs.words())
+            lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
+            lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
+            rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
+        title = f"claims of study {study}"
+        console.out().print(
+            console.table(["id", "paper", "last verdict", "claim and how it is decided"], rows, title=title)
+        )
+    return 0
+
+
+def _last(study: str) -> dict[str, dict[str, Any]]:
+    """Claims by id of results/latest, where that is a result of the study; else of none."""
+    from loam_lab.model.store.folder import RESULT
+
+    try:
+        result = json.loads((paths.latest_result() / RESULT).read_text())
+    except (LoamError, OSError, ValueError):
+        return {}
+    if result.get("study") != study:
+        return {}
+    return {claim["id"]: claim for claim in result.get("claims", ())}

@@ -1,0 +1,278 @@
+"""The five predicates, decided by intervals.
+
+A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
+comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
+them may do so by chance, that takes an interval of 95 % for all of them together (Bonferroni).  Else it is open.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
+from loam_lab.judging.statistics import bootstrap, intervals
+
+if TYPE_CHECKING:
+    from loam_lab.judging.statistics.intervals import Interval
+    from loam_lab.model.claim import Predicate, Selection
+
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+# What a comparison of an interval with a limit says: holds, fails, or open.
+Judge = Callable[["Interval", "Interval"], str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One estimate with its interval, and what it says.
+
+    apart: the same at the confidence that several comparisons need together
+    """
+
+    what: str
+    interval: Interval
+    apart: Interval
+    unit: str
+    judge: Judge
+
+    @property
+    def outcome(self) -> str:
+        """holds, fails or open."""
+        return self.judge(self.interval, self.apart)
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as results have it."""
+        i = self.interval
+        return {"what": self.what, "estimate": i.estimate, "low": i.low, "high": i.high, "unit": self.unit}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a predicate came to. by_preset: a look-alike stood in for an absent allocator"""
+
+    outcome: str
+    reason: str
+    comparisons: tuple[Comparison, ...] = ()
+    by_preset: bool = False
+
+
+def decide(evidence: Evidence, predicate: Predicate) -> Decision:
+    """One predicate against what was measured."""
+    absent: list[str] = []
+    stand_ins: list[str] = []
+
+    def present(wanted: tuple[str, ...], group: str) -> list[str]:
+        names = measured(evidence.campaign, group)
+        absent.extend(name for name in wanted if name not in names and name not in absent)
+        found = [names[name] for name in wanted if name in names]
+        stand_ins.extend(name for name in wanted if names.get(name, name) != name)
+        return found
+
+    ran = {cell.group for cell in evidence.campaign.cells}
+    for selection in predicate.selections():
+        if selection.group not in ran:
+            return Decision(OPEN, f"group {selection.group} was not measured")
+    makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
+    try:
+        made = list(makers[predicate.kind](evidence, predicate, present))
+    except Undecided as why:
+        return Decision(OPEN, str(why))
+    if not made:
+        return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
+    confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
+    comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
+    outcome, reason = _all(comparisons)
+    if absent:
+        reason += f"; without {_listed(absent)}"
+    return Decision(outcome, reason, comparisons, bool(stand_ins))
+
+
+# The measured allocators that names stand for, in a group.
+Present = Callable[[tuple[str, ...], str], list[str]]
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A comparison before its confidence is known. at: the interval of a confidence"""
+
+    what: str
+    unit: str
+    at: Callable[[float], Interval]
+    judge: Judge
+
+
+def _ratios(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+    below = predicate.below()
+    assert below is not None
+    judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
+    yield from _pairs(evidence, predicate.of, below, present, judge)
+
+
+def _band(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+    assert predicate.low is not None and predicate.high is not None
+    judge = _within(predicate.low, predicate.high)
+    below = predicate.below()
+    if below is not None:
+        yield from _pairs(evidence, predicate.of, below, present, judge)
+        return
+    for name in present(predicate.of.allocator, predicate.of.group):
+        yield _value(read(evidence, predicate.of, name), judge)
+
+
+def _order(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+    tiers = [present(tier, predicate.of.group) for tier in predicate.tiers]
+    tiers = [tier for tier in tiers if tier]
+    for upper, lower in itertools.pairwise(tiers):
+        for first in upper:
+            for second in lower:
+                yield _ratio(read(evidence, predicate.of, first), read(evidence, predicate.of, second), _above(1.0))
+
+
+def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+    for name in present(predicate.of.allocator, predicate.of.group):
+        seen = [read(evidence, predicate.of.at(predicate.along, level), name) for level in predicate.levels]
+        if predicate.direction == "flat":
+            judge = _within(1 - predicate.margin, 1 + predicate.margin)
+            for later in seen[1:]:
+                yield _ratio(later, seen[0], judge)
+        else:
+            judge = _above(predicate.limit) if predicate.direction == "rises" else _under(1 / predicate.limit)
+            for earlier, later in itertools.pairwise(seen):
+                yield _ratio(later, earlier, judge)
+
+
+def _pairs(evidence: Evidence, of: Selection, to: Selection, present: Present, judge: Judge) -> Iterator[_Made]:
+    """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
+    same = of.allocator == to.allocator
+    below = present(to.allocator, to.group)
+    for first in present(of.allocator, of.group):
+        for second in [first] if same else below:
+            yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
+
+
+def _value(observed: Observed, judge: Judge) -> _Made:
+    values = list(observed.values.values())
+    if observed.exact:
+        return _Made(observed.what, observed.unit, _exactly(values[0]), judge)
+    if observed.counts:
+        above, below = zip(*observed.counts.values(), strict=True)
+
+        def pooled(confidence: float) -> Interval:
+            found = bootstrap.ratio_of_sums(above, below, confidence)
+            return found if found is not None else intervals.median(values, confidence)
+
+        return _Made(observed.what, observed.unit, pooled, judge)
+    return _Made(observed.what, observed.unit, lambda confidence: intervals.median(values, confidence), judge)
+
+
+def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
+    """Ratio of two selections over what pairs them; of rates of counted events the ratio of the pooled rates.
+
+    raises: Undecided if they share nothing
+    """
+    what = f"{above.what} / {_short(below.what, above.what)}"
+    shared = [key for key in above.values if key in below.values]
+    if not shared:
+        raise Undecided(f"{what}: no block has both")
+    if above.exact and below.exact and below.values[shared[0]] > 0:
+        return _Made(what, "1", _exactly(above.values[shared[0]] / below.values[shared[0]]), judge)
+    if all(key in above.counts and key in below.counts for key in shared):
+        return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
+    ratio = paired(above.values, below.values)
+    if ratio is None:
+        raise Undecided(f"{what}: a value is 0 in every block, so that there is no ratio")
+    return _Made(what, "1", ratio, judge)
+
+
+def _exactly(value: float) -> Callable[[float], Interval]:
+    """The interval of what was counted and not sampled: the value itself, at any confidence."""
+    return lambda confidence: intervals.Interval(value, value, value, 1)
+
+
+def paired(above: Mapping[object, float], below: Mapping[object, float]) -> Callable[[float], Interval] | None:
+    """How to get the interval of above / below over the keys where both are positive; None where none are.
+
+    A speed of 0 means that the run never got the processor: it says nothing about the program.
+    """
+    shared = [key for key in above if above[key] > 0 and below.get(key, 0.0) > 0]
+    if not shared:
+        return None
+    tops, bottoms = [above[key] for key in shared], [below[key] for key in shared]
+    return lambda confidence: intervals.paired_ratio(tops, bottoms, confidence)
+
+
+def _ratio_of_rates(above: Observed, below: Observed, shared: list[object]) -> Callable[[float], Interval]:
+    """How to get the interval of a ratio of rates, some or all of whose events may never have happened."""
+    first, second = [above.counts[key] for key in shared], [below.counts[key] for key in shared]
+
+    def at(confidence: float) -> Interval:
+        (a, b), (c, d) = zip(*first, strict=True), zip(*second, strict=True)
+        if min(sum(a), sum(c)) > 0:
+            pooled = bootstrap.ratio_of_rates((a, b), (c, d), confidence)
+            if pooled is not None:
+                return pooled
+        # No event at all on one side: half an event more in every block keeps the ratio finite.
+        tops, bottoms = ([(n + 0.5) / (of + 1) for n, of in side] for side in (first, second))
+        return intervals.paired_ratio(tops, bottoms, confidence)
+
+    return at
+
+
+def _short(what: str, other: str) -> str:
+    metric = other.partition(" of ")[0] + " of "
+    return what.removeprefix(metric)
+
+
+def _above(limit: float) -> Judge:
+    return lambda one, apart: (
+        HOLDS if one.low is not None and one.low > limit
+        else FAILS if apart.high is not None and apart.high <= limit else OPEN
+    )  # fmt: skip
+
+
+def _under(limit: float) -> Judge:
+    return lambda one, apart: (
+        HOLDS if one.high is not None and one.high < limit
+        else FAILS if apart.low is not None and apart.low >= limit else OPEN
+    )  # fmt: skip
+
+
+def _within(low: float, high: float) -> Judge:
+    def judge(one: Interval, apart: Interval) -> str:
+        if one.low is not None and one.high is not None and low <= one.low and one.high <= high:
+            return HOLDS
+        outside = apart.low is not None and apart.high is not None and (apart.high < low or apart.low > high)
+        return FAILS if outside else OPEN
+
+    return judge
+
+
+def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
+    """Whether all hold, and why (not)."""
+    failed = [c for c in comparisons if c.outcome == FAILS]
+    still_open = [c for c in comparisons if c.outcome == OPEN]
+    if failed:
+        return FAILS, "; ".join(said(c) for c in failed[:2]) + (f" and {len(failed) - 2} more" * (len(failed) > 2))
+    if still_open:
+        few = [c for c in still_open if c.interval.low is None]
+        if few:
+            return OPEN, f"{few[0].what}: {few[0].interval.n} blocks are too few for an interval"
+        # On the wrong side by itself, and too short an interval for all comparisons together.
+        against = [c for c in still_open if c.apart.low is None and c.judge(c.interval, c.interval) == FAILS]
+        if against:
+            return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {said(against[0])}"
+        return OPEN, f"the interval does not decide: {said(still_open[0])}"
+    return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
+
+
+def said(comparison: Comparison) -> str:
+    """A comparison with its interval in one line."""
+    i = comparison.interval
+    span = "" if i.low is None or i.high is None else f" [{i.low:.3g}, {i.high:.3g}]"
+    return f"{comparison.what} = {i.estimate:.3g}{span}"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,1 @@
+"""What people look at: reports, pages of docs/performance, the documentation site."""

@@ -1,0 +1,195 @@
+"""docs/performance/stamp.md: what the allocator makes of the applications, as one Markdown page.
+
+    ./loam study run stamp
+    ./loam page stamp RESULT [--page FILE]
+
+RESULT is the folder of that study's result.  Speed-ups are shown twice: over the sequential rate under the same allocator,
+as the paper draws them, and over the best sequential rate of all allocators, because the first rewards an allocator for
+being slow alone.  Then the best and worst allocator of each application, with records shared by stripes and with a record
+for each 16 bytes.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loam_lab.judging.statistics import intervals
+from loam_lab.presenting.pages.parts import paired
+from loam_lab.presenting.pages.parts.cells import by_machine
+from loam_lab.presenting.pages.parts.paired import Case
+from loam_lab.presenting.report import rounding
+from loam_lab.subjects.machines import HOST
+
+METRIC, SEQUENTIAL, SHADOW = "ops_per_s", "sequential", "shadow"
+
+
+@dataclass
+class Application:
+    """The cases of one application.
+
+    alone: rates of one thread without synchronisation; shared, shadow: under transactions, by thread count, with records
+    that stripes share and with a record for each 16 bytes.  Names in a case are allocators
+    """
+
+    name: str
+    alone: Case
+    shared: dict[int, Case] = field(default_factory=dict)
+    shadow: dict[int, Case] = field(default_factory=dict)
+
+
+def applications(cells: Sequence[Mapping[str, Any]]) -> list[Application]:
+    """Those of the cells of one machine, in their order."""
+    found: dict[str, Application] = {}
+    for cell in cells:
+        if METRIC not in cell["metrics"]:
+            continue
+        factors = cell["factors"]
+        name, threads = factors["workload"], int(factors["threads"])
+        application = found.setdefault(name, Application(name, Case(name, 1)))
+        if factors["sync"] == SEQUENTIAL:
+            case = application.alone
+        else:
+            kind = application.shadow if cell["parameters"].get("mapping") == SHADOW else application.shared
+            case = kind.setdefault(threads, Case(name, threads))
+        case.values[factors["allocator"]] = paired.by_block(cell, METRIC)
+    return list(found.values())
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """The page.
+
+    raises: ValueError if the result has no application both alone and under transactions
+    """
+    tables = {name: text for name, cells in by_machine(result).items() if (text := _machine(result, name, cells))}
+    if not tables:
+        raise ValueError("this result has no application with sequential runs; ./loam study run stamp makes them")
+    machine = result["machine"]
+    lines = [
+        "# Allocators and whole applications", "",
+        "```", "./loam study run stamp     measures", "./loam page stamp          writes this page from the result", "```", "",
+        f"{machine['cpu']}, {machine['cores']} cores, kernel {machine['kernel']}, {result['created_utc'][:10]}.",
+        "A ratio has its 95 % interval beside it.", "",
+    ]  # fmt: skip
+    if any(name != HOST for name in tables):
+        lines += [
+            "A title that ends in `sim:NAME` is of a simulated machine: its allocators take a fixed time for each call, so that",
+            "its tables show placement alone.", "",
+        ]  # fmt: skip
+    for text in tables.values():
+        lines += text
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _machine(result: Mapping[str, Any], name: str, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The tables of one machine; none if no application ran both alone and under transactions there."""
+    found = [one for one in applications(cells) if one.alone.values and one.shared]
+    where = "" if name == HOST else f", {name}"
+    allocators = list(dict.fromkeys(allocator for one in found for allocator in one.alone.values))
+    lines = []
+    for threads in sorted({count for one in found for count in one.shared}):
+        shown = [one for one in found if threads in one.shared]
+        title = f"{threads} thread{'s' * (threads > 1)}"
+        lines += [f"## Speed-up with {title}, over the allocator's own sequential rate{where}", ""]
+        lines += _speed_ups(shown, threads, allocators, best=False)
+        lines += [f"## Speed-up with {title}, over the best sequential rate{where}", ""]
+        lines += _speed_ups(shown, threads, allocators, best=True)
+    if found:
+        lines += _extremes(found, where) + _causes(result, cells, [one.name for one in found], where)
+    return lines
+
+
+def _speed_ups(shown: Sequence[Application], threads: int, allocators: Sequence[str], *, best: bool) -> list[str]:
+    lines = ["| | " + " | ".join(one.name for one in shown) + " |", "| --- |" + " ---: |" * len(shown)]
+    for allocator in allocators:
+        cells = []
+        for one in shown:
+            base = one.alone.fastest(list(one.alone.values)) if best else allocator
+            both = Case(one.name, threads, {"alone": one.alone.values.get(base or "", [])})
+            both.values["shared"] = one.shared[threads].values.get(allocator, [])
+            cells.append(paired.text_of(both.ratio("shared", "alone")))
+        lines.append(f"| {allocator} | " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def _slowest(case: Case) -> str | None:
+    """The allocator with the lowest median."""
+    known = [(float(np.median([v for v in values if v])), name) for name, values in case.values.items() if any(values)]
+    return min(known)[1] if known else None
+
+
+def _spread(case: Case | None) -> tuple[str, list[float] | None]:
+    """Best and worst allocator and their ratio, in words; and the logarithms of the ratio by block."""
+    if case is None:
+        return rounding.MISSING, None
+    best, worst = case.fastest(list(case.values)), _slowest(case)
+    if best is None or worst is None or best == worst:
+        return rounding.MISSING, None
+    return f"{best} over {worst} {paired.text_of(case.ratio(best, worst))}", case.logs(best, worst)
+
+
+def _extremes(found: Sequence[Application], where: str) -> list[str]:
+    """Table 5 of the paper, and the same with shadow records."""
+    lines = [
+        f"## Best over worst allocator{where}", "",
+        "Best and worst are chosen by the medians of the same blocks, so a ratio of equals is a little above 1.", "",
+        "| application | threads | records shared by stripes | a record for each 16 bytes |", "| --- | ---: | --- | --- |",
+    ]  # fmt: skip
+    means: dict[str, list[list[float]]] = {"shared": [], "shadow": []}
+    for one in found:
+        for threads in sorted(one.shared):
+            before, logs = _spread(one.shared[threads])
+            after, others = _spread(one.shadow.get(threads))
+            lines.append(f"| {one.name} | {threads} | {before} | {after} |")
+            if logs is not None and others is not None:
+                means["shared"].append(logs)
+                means["shadow"].append(others)
+    texts = [_mean(rows) for rows in means.values()]
+    if any(text != rounding.MISSING for text in texts):
+        lines.append(f"| geometric mean of those with both | | {texts[0]} | {texts[1]} |")
+    return [*lines, ""]
+
+
+def _mean(rows: Sequence[Sequence[float]]) -> str:
+    if not rows or len({len(row) for row in rows}) != 1:
+        return rounding.MISSING
+    return paired.text_of(intervals.geometric_mean([list(row) for row in rows]))
+
+
+def _causes(
+    result: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], names: Sequence[str], where: str
+) -> list[str]:
+    """Of all attempts the share that aborted, by cause; over the allocators, with records shared by stripes."""
+    words = {str(cause["name"]): str(cause["words"]) for cause in result["abort_causes"]}
+    counted: dict[tuple[str, int], dict[str, int]] = {}
+    for cell in cells:
+        blame = cell.get("blame")
+        if not blame or cell["parameters"].get("mapping") == SHADOW:
+            continue
+        sums = counted.setdefault((cell["factors"]["workload"], int(cell["factors"]["threads"])), {})
+        for name in ("attempts", *(f"aborts_{cause}" for cause in words)):
+            sums[name] = sums.get(name, 0) + int(blame.get(name, 0))
+    shown = [cause for cause in words if any(sums[f"aborts_{cause}"] for sums in counted.values())]
+    if not shown:
+        return []
+    lines = [
+        f"## Aborts by cause{where}", "", "Of all attempts, over all allocators, in runs that look for the cause.", "",
+        "| application | threads | " + " | ".join(words[cause] for cause in shown) + " |",
+        "| --- | ---: |" + " ---: |" * len(shown),
+    ]  # fmt: skip
+    for (name, threads), sums in counted.items():
+        if name not in names or threads == 1:
+            continue
+        shares = [sums[f"aborts_{cause}"] / sums["attempts"] if sums["attempts"] else 0.0 for cause in shown]
+        texts = [f"{rounding.significant(100 * share)} %" if share else "0" for share in shares]
+        lines.append(f"| {name} | {threads} | " + " | ".join(texts) + " |")
+    return [*lines, ""]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the page of a result."""
+    options = paired.page_parser("stamp", __doc__).parse_args(arguments)
+    return paired.write_page(options.result, options.page, page)

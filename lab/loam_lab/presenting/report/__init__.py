@@ -1,0 +1,16 @@
+"""The report: from a Result to one HTML page, figures, CSV and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+FORMATS = ("html", "csv", "md", "svg")
+
+
+def build(result: Mapping[str, Any], out: Path, *, formats: Iterable[str] = FORMATS) -> dict[str, Path]:
+    """See builder.build; the drawing libraries are imported only when this is called."""
+    from loam_lab.presenting.report import builder
+
+    return builder.build(result, out, formats=formats)

@@ -1,0 +1,175 @@
+"""The ledger for readers: each claim with its verdict and reason, and the paper's figures beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loam_lab.model import words
+from loam_lab.presenting.report import beside, rounding, svg
+from loam_lab.presenting.report.listing import Column, Table
+from loam_lab.presenting.report.rounding import MISSING
+from loam_lab.presenting.report.view import Study, number
+
+# Verdict -> (mark, word); an unknown one is shown as it is.
+VERDICTS = {
+    "reproduced": ("✓", "reproduced"), "contradicted": ("✗", "contradicted"), "undecided": ("?", "undecided"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim. paper, ours: finished texts, one per figure; notes: what limits the verdict."""
+
+    id: str
+    place: str
+    sentence: str
+    verdict: str
+    mark: str
+    reason: str
+    paper: tuple[str, ...]
+    ours: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def claims(study: Study) -> list[Claim]:
+    """The claims of a Result in its order."""
+    here = {str((study.raw.get("machine") or {}).get("fingerprint") or "")}
+    here |= {str(one.get("fingerprint") or "") for one in (study.raw.get("machines") or {}).values()}
+    return [_claim(item, here) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
+
+
+def _claim(item: Mapping[str, Any], here: Collection[str]) -> Claim:
+    verdict = str(item.get("verdict") or "undecided")
+    mark, word = VERDICTS.get(verdict, ("?", verdict))
+    where = (str(item.get("section") or ""), str(item.get("figure") or ""))
+    notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
+    # The machines of the whole result stand in their own section.
+    if elsewhere := [one for one in str(item.get("machine") or "").split() if one not in here]:
+        notes.append(f"on {words.listing(elsewhere)}")
+    if item.get("by_preset"):
+        notes.append("an absent allocator was replaced by one of the same design")
+    if item.get("self_contradicting"):
+        notes.append("the paper's own figures contradict it")
+    if item.get("note"):
+        notes.append(str(item["note"]))
+    paper = tuple(_pair(one.get("what"), value(one.get("value"))) for one in item.get("paper") or [])
+    ours = tuple(_pair(one.get("what"), _measured(one)) for one in item.get("ours") or [])
+    return Claim(
+        str(item.get("id", "")), ", ".join(part for part in where if part), str(item.get("sentence", "")),
+        word, mark, str(item.get("reason") or ""), paper, ours, tuple(notes),
+    )  # fmt: skip
+
+
+def _pair(what: Any, text: str) -> str:
+    return f"{what}: {text}" if what else text
+
+
+def _measured(item: Mapping[str, Any]) -> str:
+    unit = str(item.get("unit") or "")
+    text = value(item)
+    return f"{text} {unit}" if unit not in ("", "1", "ratio") and text != MISSING else text
+
+
+def value(given: Any) -> str:
+    """A value of the ledger: text as it is, a number with four digits, an estimate with its interval."""
+    if isinstance(given, Mapping):
+        middle, low, high = (number(given.get(key)) for key in ("estimate", "low", "high"))
+        if middle is None:
+            return MISSING
+        if low is None or high is None:
+            return _scaled(middle)
+        if abs(middle) >= _LARGE:
+            scale = rounding.scale_for([middle], "")
+            ends = [rounding.fixed(end / scale.factor, 2) for end in (middle, low, high)]
+            return f"{ends[0]} {scale.unit} [{ends[1]}, {ends[2]}]"
+        decimals = max(rounding.decimals_for(middle), rounding.decimals_for(high - low, 2) if high > low else 0)
+        shown = [rounding.fixed(end, min(decimals, 6)) for end in (middle, low, high)]
+        return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+    if given is None or isinstance(given, bool):
+        return MISSING if given is None else ("yes" if given else "no")
+    found = number(given)
+    return str(given) if found is None else _plain(found)
+
+
+# From here on an estimate is told in thousands, millions and so on; a paper's own numbers are left as they are.
+_LARGE = 1e5
+
+
+def _scaled(found: float) -> str:
+    """A measured number without an interval: four digits, large ones in thousands, millions and so on."""
+    if abs(found) < _LARGE:
+        return _plain(found)
+    scale = rounding.scale_for([found], "")
+    return f"{rounding.significant(found / scale.factor, 4)} {scale.unit}"
+
+
+def _plain(found: float) -> str:
+    """A number of a paper with its own digits: 12.5 stays 12.5, 1/3 gets four digits."""
+    if found == int(found) and abs(found) < 1e15:
+        return rounding.fixed(found, 0)
+    exact = f"{found:.10g}"
+    digits = len(exact.partition(".")[2]) if "e" not in exact else 9
+    return rounding.fixed(found, digits) if digits <= 4 else rounding.significant(found, 4)
+
+
+def tally(found: list[Claim]) -> str:
+    """ "12 of 20 claims reproduced, 3 contradicted, 5 undecided"."""
+    counts = {word: sum(claim.verdict == word for claim in found) for word in dict.fromkeys(c.verdict for c in found)}
+    order = [word for _, word in VERDICTS.values() if word in counts] + [w for w in counts if w not in VERDICTS]
+    parts = [f"{counts[word]} {word}" for word in order]
+    return f"Of {len(found)} claim{'' if len(found) == 1 else 's'} {words.listing(parts)}."
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A figure or table of the paper: the paper's values and ours; note: what to know about the paper's.
+
+    panels: ours as drawings with captions, where the paper draws too
+    """
+
+    id: str
+    title: str
+    note: str
+    paper: Table | None
+    ours: Table | None
+    panels: tuple[tuple[str, svg.Drawing], ...]
+
+
+def pairs(study: Study) -> list[Pair]:
+    """The paper's figures and tables that the Result holds, in its order."""
+    found = []
+    for item in study.raw.get("paper_figures") or []:
+        paper, ours = item.get("paper") or {}, item.get("ours") or {}
+        name = str(item.get("id", ""))
+        found.append(
+            Pair(
+                name, str(item.get("title", "")), str(paper.get("note") or ""),
+                _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
+                beside.draw(study, item),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _cell(given: Any) -> str:
+    """A value of a table: as value() has it; per cent stands behind the estimate, as papers print it."""
+    text = value(given)
+    if not isinstance(given, Mapping) or given.get("unit") != "%" or text == MISSING:
+        return text
+    middle, _, span = text.partition(" [")
+    return f"{middle} %" + (f" [{span}" if span else "")
+
+
+def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
+    columns, rows = given.get("columns") or [], given.get("rows") or []
+    if not columns or not rows:
+        return None
+    shown = tuple(tuple(_cell(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
+    numeric = [
+        i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
+        for i in range(len(columns))
+    ]
+    heads = tuple(Column(str(head).replace("_", " "), numeric=numeric[i]) for i, head in enumerate(columns))
+    return Table(caption, heads, shown, tuple(row[0] for row in shown))

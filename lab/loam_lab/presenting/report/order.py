@@ -1,0 +1,100 @@
+"""Order and drift: every block of a group against the time since the campaign began, disturbance marked.
+
+A drift of the machine moves all allocators together; paired ratios do not see it, single estimates do.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from loam_lab.presenting.report import palette, rounding, svg
+from loam_lab.presenting.report.frame import Axis, Frame, span
+from loam_lab.presenting.report.palette import INK
+from loam_lab.presenting.report.view import Group, Study, number
+
+# Shown per group at most: enough for the eye, and the page stays small.
+_POINTS_MAX = 600
+
+
+def by_group(study: Study) -> list[tuple[Group, list[Mapping[str, Any]]]]:
+    """Groups with their entries of the Result's timeline, in the order of time; groups without any are left out."""
+    owner = {id(cell): group for group in study.every for cell in group.cells}
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for entry in study.raw.get("timeline") or []:
+        index = entry.get("cell")
+        known = isinstance(index, int) and 0 <= index < len(study.cells)
+        if known and number(entry.get("t_s")) is not None and number(entry.get("value")) is not None:
+            found.setdefault(id(owner[id(study.cells[index])]), []).append(entry)
+    return [
+        (group, sorted(found[id(group)], key=lambda entry: float(entry["t_s"])))
+        for group in study.groups
+        if id(group) in found
+    ]
+
+
+def disturbed(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry belongs to a block that was found disturbed, or repeated because of that."""
+    return bool(entry.get("contaminated")) or int(number(entry.get("attempt")) or 0) > 0
+
+
+def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str, title: str) -> svg.Drawing | None:
+    """Each value relative to its allocator's median, against time; rings are of disturbed or repeated blocks.
+
+    returns: None where every median is zero, so that nothing can be related to it
+    """
+    colours = palette.of_allocators(study.allocators)
+    by_cell: dict[int, list[float]] = {}
+    for entry in entries:
+        by_cell.setdefault(entry["cell"], []).append(float(entry["value"]))
+    middle = {cell: statistics.median(values) for cell, values in by_cell.items()}
+    places = [
+        (float(entry["t_s"]), 100 * (float(entry["value"]) / middle[entry["cell"]] - 1), entry)
+        for entry in entries if middle[entry["cell"]]
+    ]  # fmt: skip
+    if not places:
+        return None
+    places = places[:: -(-len(places) // _POINTS_MAX)]
+    reach = max([1.0, *(abs(y) for _, y, _ in places)])
+    times = [x for x, _, _ in places]
+    frame = Frame(
+        Axis("seconds since the campaign began", *span(times, room=0.03)), Axis("", -reach * 1.08, reach * 1.08), 210
+    )
+    frame.line([(frame.across.low, 0), (frame.across.high, 0)], INK, width=0.8)
+    marked = 0
+    quiet: dict[str, list[tuple[float, float]]] = {}
+    for x, y, entry in places:
+        cell = study.cells[entry["cell"]]
+        if not disturbed(entry):
+            quiet.setdefault(colours[cell.allocator], []).append((x, y))
+            continue
+        marked += 1
+        hover = f"{cell.name}, block {int(number(entry.get('block')) or 0) + 1}: {y:+.1f} % after {x:.1f} s"
+        share = number(entry.get("share"))
+        hover += f", disturbed {rounding.percent(share)} of the time" if share else ""
+        frame.point(x, y, colours[cell.allocator], hollow=True, hover=hover)
+    for colour, found in quiet.items():
+        frame.dots(found, colour)
+    told = f"{len(places)} runs, from {min(y for _, y, _ in places):.1f} % to {max(y for _, y, _ in places):.1f} %"
+    return frame.draw(
+        name,
+        f"Order and drift: {title}",
+        f"Difference to the allocator's median, per cent. {told}; {marked} disturbed.",
+    )
+
+
+def remark(entries: list[Mapping[str, Any]]) -> str:
+    """How far the second half of the time lies from the first, over all allocators together."""
+    by_cell: dict[int, list[tuple[float, float]]] = {}
+    for entry in entries:
+        by_cell.setdefault(entry["cell"], []).append((float(entry["t_s"]), float(entry["value"])))
+    moves = []
+    for values in by_cell.values():
+        half = len(values) // 2
+        if half and (base := statistics.median(v for _, v in values[:half])):
+            moves.append(statistics.median(v for _, v in values[-half:]) / base - 1)
+    if not moves:
+        return ""
+    drift = 100 * statistics.median(moves)
+    return f"drift {drift:+.1f}\u00a0%".replace("-", "−")

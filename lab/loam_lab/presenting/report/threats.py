@@ -1,0 +1,155 @@
+"""What limits a result: one row per threat, with its size and its consequence, from what the Result says."""
+
+from __future__ import annotations
+
+import math
+
+from loam_lab.model import words
+from loam_lab.presenting.report import findings, listing, rounding
+from loam_lab.presenting.report.view import Study, number
+
+
+def table(study: Study) -> listing.Table:
+    """Every limit that applies to this result; those that were looked for and not found are said too."""
+    rows = [
+        *_excluded(study), *_disturbed(study), *_waiting(study), *_families(study), *_stopping(study), *_memory(study),
+        *_counters(study), *_threads(study), *_proofs(study), *_noise(study),
+    ]  # fmt: skip
+    columns = (listing.Column("Threat"), listing.Column("Here"), listing.Column("Consequence"))
+    return listing.Table("Threat by threat", columns, tuple(rows))
+
+
+def _excluded(study: Study) -> list[tuple[str, str, str]]:
+    lost = [cell for cell in study.cells if cell.state != "ok"]
+    failed = sum(cell.failed for cell in study.cells if cell.state == "ok")
+    here = f"{len(lost)} of {len(study.cells)} cells without a result"
+    here += f"; {failed} failed runs in other cells" if failed else ""
+    told = "nothing is averaged over them; a failed cell is a result" if lost or failed else "nothing was left out"
+    return [("Excluded and failed cells", here, told)]
+
+
+def _disturbed(study: Study) -> list[tuple[str, str, str]]:
+    given = study.raw.get("disturbed") or {}
+    blocks = number(given.get("blocks"))
+    if not blocks:
+        return []
+    stayed, repeated = number(given.get("contaminated")) or 0, number(given.get("repeated")) or 0
+    by = [f"{int(n)} by {name.replace('_', ' ')}" for name, n in (given.get("by") or {}).items() if number(n)]
+    here = f"{int(repeated)} of {int(blocks)} blocks repeated, {int(stayed)} stayed disturbed"
+    here += f" ({rounding.percent(stayed / blocks, 2)})" + (f": {words.listing(by)}" if by else "")
+    slices, left_out = number(given.get("slices")) or 0, number(given.get("slices_left_out")) or 0
+    here += f"; {rounding.percent(left_out / slices, 2)} of all slices left out" if slices else ""
+    told = (
+        "intervals include them; hatched cells also give the ratio without them"
+        if stayed
+        else "intervals are of quiet blocks"
+    )
+    return [("Disturbance from outside", here, told)]
+
+
+def _waiting(study: Study) -> list[tuple[str, str, str]]:
+    """Of commands that waited for a processor, which time decides."""
+    given = study.raw.get("waiting") or {}
+    if given.get("decides") != "processor_s":
+        return []
+    here = f"threads waited in {given.get('disturbed')} of {given.get('blocks')} blocks"
+    return [
+        ("Waiting for a processor", here, "processor time (user and system) decides the recommendation, not wall time")
+    ]
+
+
+def _families(study: Study) -> list[tuple[str, str, str]]:
+    given = study.raw.get("multiplicity") or {}
+    rows = []
+    for key, what, noun in (("headlines", "Best and worst", "cases"), ("cells", "Heat map", "comparisons")):
+        family = given.get(key) or {}
+        if family.get("size"):
+            here = f"{family['size']} {noun}, adjusted by {family.get('method', 'an unnamed method')}"
+            told = "a difference that chance can explain is not shown as a difference"
+            rows.append((f"Many comparisons: {what.lower()}", here, told))
+    if not rows and (count := sum(cell.ratio is not None for cell in study.cells)) > 1:
+        told = "expect about one in twenty intervals to miss its value"
+        rows.append(("Many comparisons", f"{count} ratios, cells not adjusted", told))
+    return rows
+
+
+def _stopping(study: Study) -> list[tuple[str, str, str]]:
+    given = study.raw.get("stopping") or {}
+    if not given:
+        return []
+    width = rounding.percent(number(given.get("target_width")))
+    reached = bool(given.get("reached"))
+    here = f"intervals of {width} {'reached' if reached else 'not reached'} after {given.get('blocks')} blocks"
+    here += f" (at most {given['cap_blocks']})" if given.get("cap_blocks") else ""
+    told = (
+        "checking after every batch raises the true error rate a little"
+        if reached
+        else "small differences stay undecided"
+    )
+    return [("Stopping rule", here, told)]
+
+
+def _memory(study: Study) -> list[tuple[str, str, str]]:
+    runs = [cell for cell in study.cells if cell.more.get("memory")]
+    unfit = [cell for cell in runs if not (cell.more["memory"]).get("fit", True)]
+    if not runs:
+        return []
+    reasons = dict.fromkeys(str(r) for cell in unfit for r in cell.more["memory"].get("reasons") or [])
+    here = f"{len(unfit)} of {len(runs)} memory runs unfit" + (f": {'; '.join(reasons)}" if reasons else "")
+    return [("Memory figures", here, "no verdict on memory from those" if unfit else "verdicts on memory may be drawn")]
+
+
+def _counters(study: Study) -> list[tuple[str, str, str]]:
+    given = study.raw.get("counter_sources") or []
+    if not given:
+        return []
+    silent = [f"{one.get('source')}: {one.get('why') or 'does not count'}" for one in given if not one.get("counts")]
+    counting = [str(one.get("source")) for one in given if one.get("counts")]
+    here = f"counting: {words.listing(counting) or 'none'}" + (
+        f"; not available: {'; '.join(silent)}" if silent else ""
+    )
+    told = (
+        "simulated counts are of one core, without sharing" if "perf_event" not in counting else "measured on the cores"
+    )
+    return [("Counter sources", here, told)]
+
+
+def _threads(study: Study) -> list[tuple[str, str, str]]:
+    machines = study.raw.get("machines") or {}
+    cores = {name: number(facts.get("cores")) or math.inf for name, facts in machines.items()}
+    over: dict[str, set[int]] = {}
+    for group in study.groups:
+        if group.threads > cores.get(group.machine, math.inf):
+            over.setdefault(group.machine, set()).add(group.threads)
+    if not over:
+        return []
+    here = "; ".join(
+        f"{words.listing(map(str, sorted(counts)))} threads on {cores[name]:.0f} cores" for name, counts in over.items()
+    )
+    return [("More threads than cores", here, "those cells show scheduling too and decide nothing")]
+
+
+def _proofs(study: Study) -> list[tuple[str, str, str]]:
+    given = study.raw.get("allocators") or []
+    proven = sum(str(one.get("proof")) == "proven" for one in given)
+    if not given:
+        return []
+    told = "every figure is of the allocator it names" if proven == len(given) else "unproven ones have no figures"
+    return [("Wrong allocator measured", f"interposition proven for {proven} of {len(given)}", told)]
+
+
+def _noise(study: Study) -> list[tuple[str, str, str]]:
+    fit = findings.fitness(study)
+    if fit is None:
+        if any(cell.copy for cell in study.cells):
+            here = f"the second copy of {study.baseline} has too few blocks for an interval"
+            return [("Noise of the instrument", here, "the smallest visible difference is unknown")]
+        return [
+            (
+                "Noise of the instrument",
+                "no second copy of the baseline ran",
+                "the smallest visible difference is unknown",
+            )
+        ]
+    here = f"two copies of {study.baseline} agree within {rounding.percent(fit.limit, 2)}"
+    return [("Noise of the instrument", here, "smaller differences mean nothing here")]

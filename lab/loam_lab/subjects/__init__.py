@@ -1,0 +1,1 @@
+"""What is measured, and where: allocators, workloads, programs, machines."""
