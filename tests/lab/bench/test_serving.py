@@ -18,7 +18,7 @@ import pytest
 from campaigns import FAKES, FakeInstruments
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, bench, percentiles, serving
+from loam_lab.commands.bench import asked, bench, children, percentiles, serving
 from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
@@ -105,8 +105,10 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
     [
         ({"mode": "fails"}, r"the server ended with status 1 before it was ready: no such configuration"),
         ({"mode": "dies"}, r"the server ended under load, with SIGSEGV"),
+        ({"mode": "dies-after-hanging-up"}, r"the server ended under load, with SIGKILL"),
         ({"mode": "daemon"}, r"went into the background.*start it in the foreground"),
         ({"mode": "open"}, r"listens on 0\.0\.0\.0:\d+, which other machines can reach; bind it to 127"),
+        ({"mode": "open-to-ipv6"}, r"listens on \[::\]:\d+, which other machines can reach; bind it to 127"),
         ({"load": "fails"}, r"the load ended with status 1: cannot load"),
         ({"load": "hangs", "timeout_s": 0.3}, r"the load did not end within 0\.3 s"),
         ({"metric": r"([\d.]+) answers per second"}, r"matches nothing that the load prints; its last line:   99%  1\.5ms"),
@@ -116,7 +118,30 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_said(tmp_path: Path, port: int, changed: dict[str, Any], said: str) -> None:
+    if changed.get("mode") == "open-to-ipv6" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
     assert re.search(said, refused(job(port, **changed), tmp_path / "o"))
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize(("address", "said"), [("::", r"\[::\]:\d+"), ("::1", ""), ("::ffff:127.0.0.1", "")])
+def test_addresses_of_ipv6_are_seen(address: str, said: str) -> None:
+    with socket.socket(socket.AF_INET6) as opened:
+        opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        opened.bind((address, 0))
+        opened.listen()
+        assert re.fullmatch(said, serving.elsewhere({os.getpid()}))
+
+
+def test_a_load_that_ends_before_its_server_is_not_blamed(port: int) -> None:
+    """The server hangs up, and so ends the load; it takes a little longer to end itself."""
+    log = subprocess.DEVNULL
+    server = children.start(["sh", "-c", "sleep 0.1; kill -9 $$"], os.environ, log, {})
+    try:
+        with pytest.raises(children.Failed, match="the server ended under load, with SIGKILL"):
+            serving.load(replace(job(port), load=["false"]), os.environ, server)
+    finally:
+        children.reap(server, children.Used())
 
 
 def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path, port: int) -> None:

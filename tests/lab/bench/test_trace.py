@@ -211,6 +211,89 @@ def test_damaged_traces_are_refused(known: Path, tmp_path: Path, damage: Any, sa
         trace.read(bad)
 
 
+def test_a_trace_that_ended_for_lack_of_room_is_read(known: Path, tmp_path: Path) -> None:
+    """A chunk that the disk had no room for was counted, and is not in the file."""
+    trace.record([str(known)], out=tmp_path / "t")
+    whole = trace.read(tmp_path / "t")
+    raw = bytearray((tmp_path / "t").read_bytes())
+    *before, chunks, unknown, refused, ended = trace.HEAD.unpack_from(raw)
+    trace.HEAD.pack_into(raw, 0, *before, chunks + 2, unknown, refused + 2, ended)
+    (tmp_path / "short").write_bytes(raw)
+    found = trace.read(tmp_path / "short")
+    assert (found.refused, found.bytes) == (2, whole.bytes)
+    trace.HEAD.pack_into(raw, 0, *before, chunks + 2, unknown, refused + 1, ended)
+    (tmp_path / "cut").write_bytes(raw)
+    with pytest.raises(LoamError, match="was cut"):
+        trace.read(tmp_path / "cut")
+
+
+def compiled(folder: Path, source: str) -> Path:
+    (folder / "own.c").write_text(source)
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", folder / "own", folder / "own.c"], check=True)
+    return folder / "own"
+
+
+def events_of(file: Path) -> int:
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, file], capture_output=True, text=True, check=True)
+    (events,) = re.findall(r"(\d+) events", done.stdout)
+    return int(events)
+
+
+FORKS = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  void* blocks[100];
+  for (int i = 0; i < 100; ++i) blocks[i] = malloc(100);
+  if (fork() == 0) {
+    for (int i = 0; i < 100; ++i) free(blocks[i]);
+    for (int i = 0; i < 5000; ++i) {
+      void* volatile own = malloc(40);
+      free(own);
+    }
+    _exit(0);
+  }
+  wait(0);
+  for (int i = 0; i < 100; ++i) free(blocks[i]);
+  return 0;
+}
+"""
+
+# Events of two to five bytes in an order that does not repeat: at the ends of chunks each length meets each rest.
+LONG_EVENTS = """
+#include <stdlib.h>
+int main(void) {
+  unsigned random = 1;
+  for (int i = 0; i < 400000; ++i) {
+    random = random * 1664525 + 1013904223;
+    static const size_t sizes[] = {100, 100, 3000, 3000, 90000, 90000, 90000, (size_t)128 << 20};
+    void* volatile block = malloc(sizes[random >> 29]);
+    free(block);
+  }
+  return 0;
+}
+"""
+
+
+def test_a_forked_child_writes_nothing_into_its_parents_trace(known: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t"
+    assert trace.record([str(compiled(tmp_path, FORKS))], out=file) == 0
+    head = trace.read(file)
+    assert (head.ended, head.unknown, head.threads) == (True, 0, 1)
+    assert 200 <= events_of(file) < 300
+
+
+def test_no_event_passes_the_end_of_its_chunk(known: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t"
+    assert trace.record([str(compiled(tmp_path, LONG_EVENTS))], out=file) == 0
+    head = trace.read(file)
+    assert (head.ended, head.unknown, head.threads) == (True, 0, 1)
+    assert head.chunks > 20
+    assert 800_000 <= events_of(file) < 800_100
+
+
 def test_a_changed_byte_is_seen_by_the_player(known: Path, tmp_path: Path) -> None:
     trace.record([str(known)], out=tmp_path / "t")
     raw = bytearray((tmp_path / "t").read_bytes())

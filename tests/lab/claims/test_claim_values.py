@@ -104,6 +104,12 @@ def test_a_run_that_failed_has_no_counts() -> None:
     campaign = claimed.campaign(claimed.study([]), lambda c, b: None if b == 4 else speed(c, b), blocks=20)
     found = read(campaign, metric="aborts_per_attempt")
     assert 4 not in found.counts and 4 not in found.values and len(found.counts) == 19
+    # It may have counted much before it failed.
+    late = claimed.campaign(claimed.study([]), speed, blocks=20)
+    late.runs(late.cells[0])[4].state = "failed"
+    found = read(late, metric="aborts_per_attempt")
+    assert late.runs(late.cells[0])[4].sums["attempts"] > 0
+    assert 4 not in found.counts and 4 not in found.values and len(found.counts) == 19
 
 
 def test_the_labs_own_figures_are_metrics_too() -> None:

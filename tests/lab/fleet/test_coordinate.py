@@ -159,6 +159,22 @@ def test_a_host_that_brings_nothing_is_given_up_and_the_other_goes_on(tmp_path: 
     assert set(counted(tmp_path).values()) == {1}
 
 
+def test_lost_jobs_count_in_a_row_only(tmp_path: Path) -> None:
+    class Shaky(FakeEngine):
+        """Of the jobs of beta each third brings a run; the others bring none."""
+
+        def submit(self, job: Job) -> None:
+            before = sum(other.host == "beta" for other in self.submitted)
+            if job.host == "beta":
+                self.dying[len(self.submitted)] = 1 if before % LOST_MAX == LOST_MAX - 1 else 0
+            super().submit(job)
+
+    engine = Shaky()
+    ended = carried(tmp_path, engine)
+    assert (ended.done, ended.skipped, ended.changed) == (24, 0, [])
+    assert sum(job.host == "beta" for job in engine.submitted) > 2 * LOST_MAX
+
+
 def test_a_host_whose_jobs_are_killed_for_memory_is_given_up_with_what_to_do(tmp_path: Path) -> None:
     class Small(FakeEngine):
         def submit(self, job: Job) -> None:

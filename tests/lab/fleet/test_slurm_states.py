@@ -49,7 +49,10 @@ def status(folder: Path, end: End | None = None) -> Status:
 @pytest.mark.parametrize(
     ("row", "state", "reason"),
     [(f"{NUMBER}|PENDING|Resources", "waiting", "Resources"), (f"{NUMBER}|RUNNING|None", "running", ""),
-     (f"{NUMBER}|COMPLETING|None", "running", ""), ("18|RUNNING|None", "lost", "")],
+     (f"{NUMBER}|COMPLETING|None", "running", ""), ("18|RUNNING|None", "lost", ""),
+     # Others took its place for a while; it goes on, or is started again, by itself.
+     (f"{NUMBER}|SUSPENDED|Priority", "waiting", "Priority"), (f"{NUMBER}|REQUEUED|BeginTime", "waiting", "BeginTime"),
+     (f"{NUMBER}|CONFIGURING|None", "waiting", "None"), (f"{NUMBER}|STAGE_OUT|None", "running", "")],
 )  # fmt: skip
 def test_a_queued_job_waits_or_runs(said: Path, row: str, state: str, reason: str) -> None:
     (said / "squeue.said").write_text(row + "\n")

@@ -335,6 +335,27 @@ def test_panels_beside_each_other() -> None:
     assert view.read(synthetic_results.ad_hoc()).cases[0].labels == ("1\u00a0thread", "2\u00a0threads")
 
 
+def test_panels_of_the_same_work_have_one_axis_and_others_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    domains: dict[str, list[tuple[float, float]]] = {}
+    draw = charts.throughput
+
+    def noted(study: Any, case: Any, group: Any, name: str, domain: tuple[float, float], scale: Any) -> svg.Drawing:
+        domains.setdefault(case.title, []).append(domain)
+        return draw(study, case, group, name, domain, scale)
+
+    monkeypatch.setattr(charts, "throughput", noted)
+    tour = view.read(synthetic_results.tour())
+    figures.draw(tour)
+    several = [case for case in tour.cases if len(case.groups) > 1]
+    assert {case.same_work for case in several} == {True, False}
+    for case in several:
+        used = domains[case.title]
+        assert len(used) == len(case.groups)
+        assert (len(set(used)) == 1) == case.same_work, case.title
+        own = [charts.throughput_domain((group,)) for group in case.groups]
+        assert len(set(own)) > 1, "with axes of their own they would differ"
+
+
 def test_a_size_is_of_blocks_only_where_its_unit_says_so() -> None:
     result = synthetic_results.tour()
     for cell in result["cells"]:

@@ -213,18 +213,21 @@ TEST(HeapThreads, BlocksFreedByOthersComeBackToTheirOwner) {
 
 TEST(HeapThreads, AFewBlocksFreedByAThreadThatEndsComeBackToo) {
   constexpr int kBlocks = 5;  // fewer than a batch
-  std::vector<std::byte*> blocks(kBlocks);
-  TestHeap::trim();
-  for (auto& block : blocks) block = filled(1900, 5);
-  const std::set<std::byte*> mine(blocks.begin(), blocks.end());
-  in_a_thread([&] {
-    for (auto* const block : blocks) TestHeap::deallocate(block);
-  });
-  std::vector<std::byte*> later(50);
-  int again = 0;
-  for (auto& block : later) again += mine.contains(block = filled(1900, 6)) ? 1 : 0;
-  EXPECT_EQ(again, kBlocks);
-  for (auto* const block : later) TestHeap::deallocate(block);
+  for (const bool has_heap : {false, true}) {
+    std::vector<std::byte*> blocks(kBlocks);
+    TestHeap::trim();
+    for (auto& block : blocks) block = filled(1900, 5);
+    const std::set<std::byte*> mine(blocks.begin(), blocks.end());
+    in_a_thread([&] {
+      if (has_heap) TestHeap::deallocate(TestHeap::allocate(4000));
+      for (auto* const block : blocks) TestHeap::deallocate(block);
+    });
+    std::vector<std::byte*> later(50);
+    int again = 0;
+    for (auto& block : later) again += mine.contains(block = filled(1900, 6)) ? 1 : 0;
+    EXPECT_EQ(again, kBlocks) << has_heap;
+    for (auto* const block : later) TestHeap::deallocate(block);
+  }
 }
 
 TEST(HeapThreads, TheHeapOfAThreadThatEndedServesTheNext) {
@@ -358,27 +361,31 @@ TEST(HeapDeathTest, MisusesAreNamed) {
 
 // Blocks of another thread's heap, with a batch begun that they would join.
 TEST(HeapDeathTest, MisusesOfOthersBlocksAreNamed) {
-  std::byte* const first = filled(100, 1);
-  std::byte* const second = filled(100, 1);
-  const auto free_there = [&](std::initializer_list<void*> blocks) {
-    in_a_thread([&] {
-      for (void* const block : blocks) TestHeap::deallocate(block);
-    });
-  };
-  int local = 0;
-  EXPECT_DEATH(free_there({first, second, first}), "double free in a block of 112 bytes");
-  EXPECT_DEATH(free_there({first, second, second}), "double free");
-  EXPECT_DEATH(free_there({first, second + 8}), "interior in a block of 112 bytes");
-  EXPECT_DEATH(free_there({first, &local}), "foreign");
-  // The owner frees the first block of a sent batch once more.
-  EXPECT_DEATH(
-      {
-        free_there({first, second});
-        TestHeap::deallocate(second);
-      },
-      "double free");
-  free_there({first, second, nullptr});
-  EXPECT_EQ(verified(), "");
+  // A thread that has no heap sends each block at once, one that has collects a batch of them.
+  for (const bool has_heap : {false, true}) {
+    std::byte* const first = filled(100, 1);
+    std::byte* const second = filled(100, 1);
+    const auto free_there = [&](std::initializer_list<void*> blocks) {
+      in_a_thread([&] {
+        if (has_heap) TestHeap::deallocate(TestHeap::allocate(4000));
+        for (void* const block : blocks) TestHeap::deallocate(block);
+      });
+    };
+    int local = 0;
+    EXPECT_DEATH(free_there({first, second, first}), "double free in a block of 112 bytes");
+    EXPECT_DEATH(free_there({first, second, second}), "double free");
+    EXPECT_DEATH(free_there({first, second + 8}), "interior in a block of 112 bytes");
+    EXPECT_DEATH(free_there({first, &local}), "foreign");
+    // The owner frees the first block of a sent batch once more.
+    EXPECT_DEATH(
+        {
+          free_there({first, second});
+          TestHeap::deallocate(second);
+        },
+        "double free");
+    free_there({first, second, nullptr});
+    EXPECT_EQ(verified(), "");
+  }
 }
 
 TEST(Heap, AMarkThatTheUserWroteByAccidentIsNoDoubleFree) {

@@ -173,6 +173,23 @@ TEST(Sharing, WritesOfAThirdCoreCountWhoeverTheLineComesFrom) {
   EXPECT_EQ(trace.model.counts(0).true_sharing, 1u);
 }
 
+// A line may be lost to another core first, and for lack of room afterwards: each miss is of its own kind.
+TEST(Sharing, ALossIsForgottenWithTheMissThatItCaused) {
+  for (const unsigned read_at : {0u, 8u}) {  // the byte that core 1 wrote, and another
+    Trace trace(kSmall);
+    trace.read(0, kBase);
+    trace.meet();
+    trace.write(1, kBase);
+    trace.meet();
+    trace.read(0, kBase + read_at);
+    for (unsigned line = 1; line < 9; ++line) trace.read(0, kBase + line * 4096);  // its set is full
+    trace.read(0, kBase + read_at);
+    EXPECT_EQ(trace.model.counts(0).capacity, 1u) << read_at;
+    EXPECT_EQ(trace.model.counts(0).true_sharing, read_at == 0 ? 1u : 0u);
+    EXPECT_EQ(trace.model.counts(0).false_sharing, read_at == 0 ? 0u : 1u);
+  }
+}
+
 TEST(Sharing, AMissForLackOfRoomIsNoSharing) {
   Trace trace(kSmall);
   for (unsigned line = 0; line < 9; ++line) trace.read(0, kBase + line * 4096);

@@ -82,6 +82,21 @@ TEST(StoreBuffer, AWriteDoesNotWaitForItsLineUntilTheBufferIsFull) {
   EXPECT_EQ(trace.model.fence(0, 1000), 5u);
 }
 
+TEST(Translations, ThePageThatWasNotUsedForLongestLeaves) {
+  Trace trace(std::string(kSmall) + "tlb.entries=4;tlb.ways=4;tlb.walk_cycles=30");
+  const auto walks = [&](unsigned page) {
+    const std::uint64_t before = trace.model.counts(0).walks;
+    trace.read(0, kBase + page * 4096);
+    return trace.model.counts(0).walks - before;
+  };
+  for (const unsigned page : {0u, 1u, 2u, 3u}) EXPECT_EQ(walks(page), 1u);
+  for (const unsigned page : {0u, 1u, 0u}) EXPECT_EQ(walks(page), 0u);  // used again
+  EXPECT_EQ(walks(4), 1u);                                              // page 2 leaves
+  for (const unsigned page : {0u, 1u, 3u}) EXPECT_EQ(walks(page), 0u) << page;
+  EXPECT_EQ(walks(2), 1u);  // in place of page 4
+  for (const unsigned page : {0u, 1u, 3u}) EXPECT_EQ(walks(page), 0u) << page;
+}
+
 TEST(Translations, TwoLevelsAndAWalk) {
   Trace trace(std::string(kSmall) +
               "tlb.entries=4;tlb.ways=4;tlb2.entries=16;tlb2.ways=4;tlb2.cycles=7;tlb.walk_cycles=30");

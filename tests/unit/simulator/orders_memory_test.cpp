@@ -158,6 +158,21 @@ TEST_F(Orders, WhatAFlagOrdersDoesNotRace) {
   EXPECT_TRUE(memory.plain(2, 0x4000, 4, false).found);
 }
 
+TEST_F(Orders, AReleaseFencePublishesWhatCameBeforeItAlone) {
+  memory.plain(1, 0x3000, 4, true);
+  memory.fence(1, Order::release);
+  memory.plain(1, 0x4000, 4, true);
+  store(1, kFlag, Order::relaxed, 1);
+  EXPECT_EQ(load(2, kFlag, Order::acquire), 1u);
+  EXPECT_FALSE(memory.plain(2, 0x3000, 4, true).found);
+  EXPECT_TRUE(memory.plain(2, 0x4000, 4, false).found);
+  // A second fence publishes it.
+  memory.fence(1, Order::release);
+  store(1, kFlag, Order::relaxed, 2);
+  EXPECT_EQ(load(3, kFlag, Order::acquire), 2u);
+  EXPECT_FALSE(memory.plain(3, 0x4000, 4, false).found);
+}
+
 TEST_F(Orders, AThreadComesAfterItsMakerAndBeforeWhoJoinsIt) {
   memory.plain(0, 0x3000, 4, true);
   memory.spawned(5, 0);

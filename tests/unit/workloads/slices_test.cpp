@@ -4,6 +4,7 @@
 #include "workloads/harness/team.hpp"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -159,6 +160,21 @@ TEST(Slices, NothingIsKnownOfAThreadWithoutSegments) {
   EXPECT_FALSE(rate({steady(40), {}}).is_enough());
   EXPECT_FALSE(rate({steady(40), {}}).is_enough_by_own());
   EXPECT_FALSE(rate({}).is_enough());
+}
+
+// Each operation of one thread reaches into a slice in which it waited, so that none counts, although slices are kept.
+TEST(Slices, NothingIsKnownOfAThreadOfWhichNoOperationCounts) {
+  std::vector<Thread> threads{steady(80), {}};
+  for (std::uint64_t begin = kStart, i = 0; begin < kStart + 78 * kSlice; begin += 3 * kSlice, ++i) {
+    const std::uint64_t end = begin + 3 * kSlice;
+    threads[1].push_back({begin, begin + kSlice / 2, 1, kSlice / 4});
+    threads[1].push_back({begin + kSlice / 2 + kMicro, end - kMicro, 1, 0});
+  }
+  std::vector<SliceRow> rows(128);
+  const auto found = rate(threads, rows);
+  EXPECT_GT(std::count_if(rows.begin(), rows.end(), [](const SliceRow& row) { return row.kept; }), 16);
+  EXPECT_EQ(found.kept, 0u);
+  EXPECT_FALSE(found.is_enough());
 }
 
 TEST(Slices, LengthFollowsTheRunsOnlyWhereItIsVeryLong) {

@@ -115,7 +115,7 @@ def elsewhere(pids: set[int]) -> str:
                 if fields[3] == _LISTENS and fields[9] in own:
                     host, port = _address(fields[1], family)
                     if not (host.startswith(("127.", "::ffff:127.")) or host == "::1"):
-                        return f"{host}:{port}"
+                        return f"[{host}]:{port}" if family is socket.AF_INET6 else f"{host}:{port}"
     return ""
 
 

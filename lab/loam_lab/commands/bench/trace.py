@@ -18,7 +18,7 @@ from loam_lab.commands.bench import profiling, target
 
 TIMEOUT_S = 3600.0
 # The head of a trace, as lab/interposer/trace.hpp has it.
-_HEAD = struct.Struct("<QIIQQQQQ")
+HEAD = struct.Struct("<QIIQQQQQ")
 _MAGIC, _VERSION, _PAGE, _CHUNK = 0x313043454D414F4C, 1, 4096, 64 * 1024
 _CHUNK_HEAD = struct.Struct("<QQII")
 
@@ -90,11 +90,11 @@ def read(file: Path) -> Head:
     hint = "record it with ./loam trace record"
     try:
         with file.open("rb") as stream:
-            raw = stream.read(_HEAD.size)
+            raw = stream.read(HEAD.size)
             size = os.fstat(stream.fileno()).st_size
-            if len(raw) < _HEAD.size:
+            if len(raw) < HEAD.size:
                 raise LoamError("trace", file, "is too short for a trace", hint)
-            magic, version, chunk, threads, chunks, unknown, refused, ended = _HEAD.unpack(raw)
+            magic, version, chunk, threads, chunks, unknown, refused, ended = HEAD.unpack(raw)
             if magic != _MAGIC:
                 raise LoamError("trace", file, "is no trace of loam", hint)
             if version != _VERSION or chunk != _CHUNK:
