@@ -82,6 +82,7 @@ class FlatCombining {
     explicit Turn(FlatCombining& scheme) noexcept : scheme_(scheme), executing_(&scheme) {}
     ~Turn() {
       scheme_.serve();
+      LOAM_POINT("flat-combining: served");
       scheme_.unlock();
     }
     FlatCombining& scheme_;
@@ -145,8 +146,11 @@ class FlatCombining {
     sleepers_.fetch_add(1, std::memory_order_relaxed);  // relaxed: ordered by fc.C
     platform::announce_heavy();                         // fc.C, waiting.B
     // relaxed: decide only whether to sleep.
-    if (lock_.load(std::memory_order_relaxed) != 0 && cell.state.load(std::memory_order_relaxed) == kPosted)
+    if (lock_.load(std::memory_order_relaxed) != 0 && cell.state.load(std::memory_order_relaxed) == kPosted) {
+      LOAM_POINT("flat-combining: goes to sleep");
       platform::futex_wait(cell.state, kPosted);
+      LOAM_POINT("flat-combining: slept");
+    }
     sleepers_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a look too many costs time only
     cell.sleeping.store(0, std::memory_order_relaxed);  // relaxed: whoever still sees the mark wakes in vain
   }

@@ -183,34 +183,38 @@ TYPED_TEST(SampledDeathTest, AnAccessBeyondItsPageOrAfterItsFreeEndsTheProcess) 
   TestHeap::deallocate(block);
 }
 
-// Runs work(n) in a thread of its own that has allocated n blocks of 16 KiB and freed them: for some n the n-th made a
-// sample due.
-template <class TestHeap, class Work>
-void after_each_number_of_blocks(Work work) {
-  for (std::size_t n = 1; n <= 300; ++n)
+// Runs work() in a thread of its own that has allocated n blocks of 16 KiB and freed them, for each n; then, when it has
+// ended, behind(). For some n the n-th block made a sample due.
+template <class TestHeap, class Work, class Behind>
+void after_each_number_of_blocks(Work work, Behind behind) {
+  for (std::size_t n = 1; n <= 300; ++n) {
     tests::in_a_thread<TestHeap>([n, &work] {
       std::vector<std::byte*> blocks(n);
       for (auto& block : blocks) block = static_cast<std::byte*>(TestHeap::allocate(16'000));
       tests::free_all<TestHeap>(blocks);
       work();
     });
+    behind();
+  }
 }
 
 using OpenSampledTest = SampledTest<OpenMode>;
 
 TEST_F(OpenSampledTest, AThreadThatEndsWhileASampleIsDueHandsItsHeapOver) {
   const auto before = TestHeap::statistics().heaps_in_use;
-  after_each_number_of_blocks<TestHeap>([] {});
-  EXPECT_EQ(TestHeap::statistics().heaps_in_use, before);
+  // Before the next thread, which would find a heap that was left behind.
+  after_each_number_of_blocks<TestHeap>([] {}, [before] { ASSERT_EQ(TestHeap::statistics().heaps_in_use, before); });
 }
 
 TEST_F(OpenSampledTest, AFreeWhileASampleIsDueDoesNotTakeIt) {
   int samples = 0;
-  after_each_number_of_blocks<TestHeap>([&samples] {
-    void* const block = TestHeap::allocate(64);
-    samples += Samples::covers(block) ? 1 : 0;
-    TestHeap::deallocate(block);
-  });
+  after_each_number_of_blocks<TestHeap>(
+      [&samples] {
+        void* const block = TestHeap::allocate(64);
+        samples += Samples::covers(block) ? 1 : 0;
+        TestHeap::deallocate(block);
+      },
+      [] {});
   EXPECT_GT(samples, 0);
 }
 
