@@ -129,7 +129,7 @@ def wanted(states: Mapping[str, str], digits: str, only: Sequence[str], again: b
     if again:
         left = [name for name, state in states.items() if state != "killed"]
         return [name for name in left if _is_of(name, only) and (not digits or name[-1] in digits)]
-    modules = [f"loam_lab.{module}." for module in only] or [""]
+    modules = [f"loam_lab.judging.{module}." for module in only] or [""]
     ends = [f"*__mutmut_*{digit}" for digit in digits] or ["*"]
     return [module + end for module in modules for end in ends] if digits or only else []
 

@@ -17,6 +17,7 @@ from loam_lab.campaign.memory import fitness
 from loam_lab.campaign.memory.observer import MemoryObserver
 from loam_lab.campaign.memory.sampler import FIRST_S, PERIOD_MIN_S, Sample, Sampler, thinned
 from loam_lab.campaign.process.execute import execute
+from loam_lab.judging.result import memory
 
 MIB = 2**20
 # The made-up workload ends within a millisecond, a look on a loaded machine may come later.
@@ -222,10 +223,10 @@ def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     _, result = measure(made, tmp_path / "out", LINGERING)
     assert result["blocks"] == made.blocks
     for cell in cells(result, copy=0):
-        memory = cell["memory"]
-        assert 0 < len(memory["samples"]) <= 200
-        assert {len(sample) for sample in memory["samples"]} == {4}
-        assert memory["peak_rss_bytes"] >= memory["peak_pss_bytes"] > 0
+        found = cell["memory"]
+        assert 0 < len(found["samples"]) <= 200
+        assert {len(sample) for sample in found["samples"]} == {4}
+        assert found["peak_rss_bytes"] >= found["peak_pss_bytes"] > 0
         assert cell["runs"] == made.blocks
     assert all(cell["memory"] is None for cell in cells(result, copy=1))
     active = fitness.damon()

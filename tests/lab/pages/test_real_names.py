@@ -68,7 +68,7 @@ def strange(file: Path, known: set[str]) -> list[str]:
     return sorted(literals(file) - known - OF_THE_LAB)
 
 
-READERS = [*sorted((LAB / "pages").rglob("*.py")), LAB / "selfcheck" / "simulated.py"]
+READERS = [*sorted((LAB / "presenting" / "pages").rglob("*.py")), LAB / "dev" / "selfcheck" / "simulated.py"]
 
 
 @pytest.mark.parametrize("file", READERS, ids=lambda file: file.stem)
