@@ -8,8 +8,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <initializer_list>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #ifdef LOAM_CHECKED
 namespace loam {
@@ -18,31 +20,48 @@ namespace {
 using delegation::Settings;
 using namespace std::chrono_literals;
 
-// The next thread that comes to the point waits there until it is let go.
-struct Hold {
-  explicit Hold(std::string_view point) {
-    at = point;
-    state = kArmed;
+// A point that holds one of the threads that come to it.
+struct Gate {
+  std::string_view point;
+  int held = 0;  // the number of that visitor, from 1
+  std::atomic<int> visitors{0};
+  std::atomic<bool> open{false};
+};
+
+// Up to three gates, for as long as the object lives.
+class Gates {
+ public:
+  Gates(std::initializer_list<std::pair<std::string_view, int>> held) {
+    auto gate = all.begin();
+    for (const auto& [point, visitor] : held) {
+      gate->point = point;
+      gate->held = visitor;
+      gate->visitors = 0;
+      gate->open = false;
+      ++gate;
+    }
     base::point_hook.store(&hook);
   }
-  ~Hold() {
-    let_go();
+  ~Gates() {
+    for (Gate& gate : all) gate.open = true;
     base::point_hook.store(nullptr);
+    for (Gate& gate : all) gate.point = {};
   }
-  static void wait_until_held() {
-    while (state != kHeld) std::this_thread::yield();
+  static void let_go(std::string_view point) { at(point).open = true; }
+  static void wait_for(std::string_view point, int visitors) {
+    while (at(point).visitors < visitors) std::this_thread::yield();
   }
-  static void let_go() { state = kGone; }
 
  private:
-  enum State { kArmed, kHeld, kGone };
-  static void hook(const char* name) {
-    int armed = kArmed;
-    if (std::string_view(name) != at || !state.compare_exchange_strong(armed, kHeld)) return;
-    while (state == kHeld) std::this_thread::yield();
+  static Gate& at(std::string_view point) {
+    return *std::find_if(all.begin(), all.end(), [&](const Gate& gate) { return gate.point == point; });
   }
-  inline static std::string_view at;
-  inline static std::atomic<int> state{kGone};
+  static void hook(const char* name) {
+    for (Gate& gate : all)
+      if (gate.point == name && ++gate.visitors == gate.held)
+        while (!gate.open) std::this_thread::yield();
+  }
+  inline static std::array<Gate, 3> all;
 };
 
 Settings sleepy() {
@@ -57,62 +76,30 @@ using Servers = testing::Types<delegation::Server<>, delegation::Mp<>, delegatio
 TYPED_TEST_SUITE(LostWakeups, Servers);
 
 TYPED_TEST(LostWakeups, AServerThatGoesToSleepIsStopped) {
-  Hold hold("server: goes to sleep");
+  Gates gates{{"server: goes to sleep", 1}};
   TypeParam server{sleepy()};
-  Hold::wait_until_held();
+  Gates::wait_for("server: goes to sleep", 1);
   std::thread stopper([&] { server.stop(); });
   std::this_thread::sleep_for(10ms);  // it has looked whether the server sleeps; if not, this test shows nothing
-  Hold::let_go();
+  Gates::let_go("server: goes to sleep");
   stopper.join();
 }
 
 TYPED_TEST(LostWakeups, AServerThatGoesToSleepSeesARequest) {
-  Hold hold("server: goes to sleep");
+  Gates gates{{"server: goes to sleep", 1}};
   TypeParam server{sleepy()};
   delegated<long, TypeParam> number(server, 0);
-  Hold::wait_until_held();
+  Gates::wait_for("server: goes to sleep", 1);
   auto ticket = number.submit([](long& n) { return ++n; });
-  Hold::let_go();
+  Gates::let_go("server: goes to sleep");
   EXPECT_EQ(ticket.get(), 1);
 }
-
-// A point that holds one of the threads that come to it.
-struct Gate {
-  std::string_view point;
-  int held;  // the number of that visitor, from 1
-  std::atomic<int> visitors{0};
-  std::atomic<bool> open{false};
-};
-
-class Gates {
- public:
-  Gates() { base::point_hook.store(&hook); }
-  ~Gates() {
-    for (Gate& gate : gates) gate.open = true;
-    base::point_hook.store(nullptr);
-  }
-  static Gate& at(std::string_view point) {
-    return *std::find_if(gates.begin(), gates.end(), [&](const Gate& gate) { return gate.point == point; });
-  }
-  static void wait_for(std::string_view point, int visitors) {
-    while (at(point).visitors < visitors) std::this_thread::yield();
-  }
-
- private:
-  static void hook(const char* name) {
-    for (Gate& gate : gates)
-      if (gate.point == name && ++gate.visitors == gate.held)
-        while (!gate.open) std::this_thread::yield();
-  }
-  inline static std::array<Gate, 3> gates{
-      {{"flat-combining: served", 1}, {"flat-combining: slept", 1}, {"flat-combining: goes to sleep", 2}}};
-};
 
 // Who unlocks wakes one that sleeps. The first that it sees may be answered already, and not have taken its mark away.
 TEST(LostWakeupsOfFlatCombining, WhoeverUnlocksPassesOverAnAnsweredSleeper) {
   delegated<long, delegation::FlatCombining<>> number(sleepy(), 0);
   std::atomic<bool> works{false}, may_end{false};
-  Gates gates;
+  Gates gates{{"flat-combining: served", 1}, {"flat-combining: slept", 1}, {"flat-combining: goes to sleep", 2}};
   const auto add = [](long& n) { return ++n; };
   std::thread holder([&] {
     number.apply([&](long& n) {
@@ -129,11 +116,11 @@ TEST(LostWakeupsOfFlatCombining, WhoeverUnlocksPassesOverAnAnsweredSleeper) {
   Gates::wait_for("flat-combining: slept", 1);   // answered, with its mark
   std::thread last([&] { number.apply(add); });
   Gates::wait_for("flat-combining: goes to sleep", 2);
-  Gates::at("flat-combining: served").open = true;
+  Gates::let_go("flat-combining: served");
   holder.join();
-  Gates::at("flat-combining: goes to sleep").open = true;
+  Gates::let_go("flat-combining: goes to sleep");
   last.join();  // for ever, if nobody wakes it
-  Gates::at("flat-combining: slept").open = true;
+  Gates::let_go("flat-combining: slept");
   answered.join();
   EXPECT_EQ(number.apply(add), 4);
 }
