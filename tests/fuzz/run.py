@@ -73,7 +73,8 @@ def plant(name: str) -> tuple[Path, str]:
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
     try:
-        touched = find(name).apply(overlay)
+        (mutant,) = find([name])
+        touched = mutant.apply(overlay)
     except Broken as problem:
         sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
     return overlay, "guarded" if "runtime/heap/guarded.hpp" in touched else "open"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -288,6 +289,16 @@ def test_mypy() -> None:
     # Its cache misses a submodule that appeared after a failing run: only a run without cache is believed to fail.
     if subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, check=False).returncode != 0:
         run_tool(sys.executable, "-m", "mypy", "--cache-dir", "/dev/null")
+
+
+@pytest.mark.parametrize("folder", ["mutants", "fuzz"])
+def test_mypy_of_the_tools_among_the_tests(folder: str) -> None:
+    sources = [str(path.relative_to(ROOT)) for path in files(f"tests/{folder}") if path.suffix == ".py"]
+    found = {**os.environ, "MYPYPATH": os.pathsep.join(["lab", "tests/mutants"])}
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *sources], cwd=ROOT, env=found, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_bootstrap_is_a_posix_shell_script() -> None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,6 +155,17 @@ def mutants() -> list[Mutant]:
                 f"two mutants have the name {one.name}: of {one.edits[0]['file']} and {other.edits[0]['file']}"
             )
     return found
+
+
+def find(names: Sequence[str]) -> list[Mutant]:
+    """Those of these names, in the order of the names.
+
+    raises: Broken
+    """
+    of_name = {one.name: one for one in mutants()}
+    if unknown := [name for name in names if name not in of_name]:
+        raise Broken(f"no such mutant: {unknown[0]} (tests/mutants/**/*.toml)")
+    return [of_name[name] for name in names]
 
 
 def source_of_test(test: str) -> Path:

@@ -34,7 +34,7 @@ from pathlib import Path
 
 import in_python
 import in_simulator
-from mutant import ROOT, Broken, Mutant, class_of, mutants, source_of_test
+from mutant import ROOT, Broken, Mutant, class_of, find, mutants, source_of_test
 
 # The layer that serves the whole process: linked with its own tests alone, in tests/unit/malloc.
 MALLOC = "malloc"
@@ -108,12 +108,9 @@ class Base:
 
 def read_mutants(names: list[str]) -> list[Mutant]:
     try:
-        found = mutants()
         if names:
-            of_name = {one.name: one for one in found}
-            if unknown := [name for name in names if name not in of_name]:
-                raise Broken(f"no such mutant: {unknown[0]} (tests/mutants/**/*.toml)")
-            return [of_name[name] for name in names]
+            return find(names)
+        found = mutants()
     except Broken as problem:
         sys.exit(f"error: {problem}\n0 passed, 1 failed")
     share = int(os.environ.get("LOAM_MUTANTS_SHARE", "1"))
@@ -336,15 +333,19 @@ def main() -> int:
         def guarded(work: str, mutant: Mutant) -> str | None:
             turns = 4 * options.repeat if options.repeat > 1 else 1
             try:
-                if mutant.in_python or mutant.in_simulator:
-                    elsewhere = in_python if mutant.in_python else in_simulator
-                    if work == "unmutated":
-                        return elsewhere.unmutated_passes(mutant, turns)
-                    return elsewhere.examine(mutant, top / f"mutant-{mutant.name}", options.repeat)
+                folder = top / f"mutant-{mutant.name}"
                 if work == "unmutated":
+                    if mutant.in_python:
+                        return in_python.unmutated_passes(mutant, turns)
+                    if mutant.in_simulator:
+                        return in_simulator.unmutated_passes(mutant, turns)
                     program = bases[mutant.preset].test(mutant.test, defines_of(mutant))
                     return unmutated_passes(program, mutant.filter, turns)
-                return examine(bases[mutant.preset], mutant, top / f"mutant-{mutant.name}", options.repeat)
+                if mutant.in_python:
+                    return in_python.examine(mutant, folder, options.repeat)
+                if mutant.in_simulator:
+                    return in_simulator.examine(mutant, folder, options.repeat)
+                return examine(bases[mutant.preset], mutant, folder, options.repeat)
             except Broken as problem:
                 return str(problem)
             except Skipped:

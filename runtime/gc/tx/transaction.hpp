@@ -277,7 +277,6 @@ class Transaction : private LogVisitor {
   Level levels_[kDepthMax];
   DuplicateFilter table_;
   std::uint32_t young_places_ = 0;  // short reads of young objects have places below this one
-  unsigned number_;
   unsigned aborts_ = 0, inner_tries_ = 0;  // of the transaction that runs
   unsigned polls_ = 0, spared_compactions_ = 0;
   bool waits_ = false;
@@ -285,6 +284,7 @@ class Transaction : private LogVisitor {
   std::uint64_t random_;
   std::atomic<std::uint64_t> announced_{~std::uint64_t{0}};  // epoch of the attempt that runs; ~0: none
   TxStatistics statistics_;
+  unsigned number_;  // last: all_ leads other threads to this object once it has given the number
 };
 
 }  // namespace loam::gc

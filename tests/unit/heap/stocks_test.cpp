@@ -309,7 +309,7 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
     tests::RefusingPages::serve_all();
     ASSERT_TRUE(RefusingLending::lend(&stocks));
     // Each request for pages of an attempt that takes more and more is refused once.
-    platform::Stock& stock = stocks->all[platform::stock_of(48)];
+    platform::Stock& stock = stocks->all[platform::stock_of(1000)];
     std::set<void*> taken;
     for (int served = 0; served < 40; ++served) {
       tests::RefusingPages::refuse(served, tests::RefusingPages::kAllThatFollow);
