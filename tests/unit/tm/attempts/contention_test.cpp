@@ -69,11 +69,12 @@ TEST(ContentionTest, DelayTriesAgainOnceTheRecordIsFreeWhoeverHasItMeanwhile) {
         [] {
           Holder a(tests::Kind::update), c(tests::Kind::update);
           hold(a, x);
+          c.begin();  // so that it does not get the descriptor of the thread of `a`, which ends
           const Trace trace([&](std::string_view point, unsigned nth) {
             if (point != "tm.waiting") return;
             if (nth == 1) {
               a.commit();
-              hold(c, x);
+              c.write(x, 1);
             }
             if (nth == 4) c.commit();
           });
