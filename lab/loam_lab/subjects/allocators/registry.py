@@ -148,12 +148,6 @@ class Definition:
         return [name.removeprefix(_BUILD) for name in self.candidates if name.startswith(_BUILD)]
 
 
-def folders() -> tuple[Path, ...]:
-    """Folders with allocator files, the tree's own first, then LOAM_ALLOCATOR_PATH, then the user's."""
-    extra = tuple(Path(part) for part in os.environ.get("LOAM_ALLOCATOR_PATH", "").split(":") if part)
-    return (paths.root() / "allocators", *extra, user_folder())
-
-
 def user_folder() -> Path:
     """Where `loam allocators add` keeps its files: ~/.config/loam/allocators, or below XDG_CONFIG_HOME."""
     return paths.user_config() / "allocators"
@@ -165,7 +159,7 @@ def definitions() -> dict[str, Definition]:
     raises: LoamError if a file is damaged, naming file and key
     """
     found: dict[str, Definition] = {}
-    for folder in folders():
+    for folder in paths.allocator_folders():
         for file in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
             if file.stem not in found:  # the tree's own cannot be replaced under the same name
                 found[file.stem] = _read(file, file.stat().st_mtime_ns)
