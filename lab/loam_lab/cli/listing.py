@@ -41,15 +41,21 @@ def _print_unbuilt(sources: Iterable[Source], kind: str) -> None:
 
     def print_those(those: list[Source], told: str) -> None:
         if those:
-            rows = [(f"[command]{escape(one.name)}[/command]", escape(one.summary or f"see {one.file}")) for one in those]
+            rows = [
+                (f"[command]{escape(one.name)}[/command]", escape(one.summary or f"see {one.file}")) for one in those
+            ]
             console.out().print(console.table(["name", "what it is"], rows, title=escape(told)))
 
     listed = sorted(sources, key=lambda source: source.name)
     java = [source for source in listed if source.name.startswith(jvm.PREFIX)]
     rest = [source for source in listed if source not in java]
-    print_those(rest, f"{kind} that are not built yet: ./loam setup builds all of them, ./loam run what it is asked for")
+    print_those(
+        rest, f"{kind} that are not built yet: ./loam setup builds all of them, ./loam run what it is asked for"
+    )
     if java:
-        print_those(java, f"{kind} on the JVM, not set up yet: ./loam run gcbench --sync {java[0].name} sets all of them up")
+        print_those(
+            java, f"{kind} on the JVM, not set up yet: ./loam run gcbench --sync {java[0].name} sets all of them up"
+        )
 
 
 def _unbuilt_json(sources: Iterable[Source]) -> list[dict[str, str]]:
@@ -61,7 +67,9 @@ def _note_changes() -> None:
     from loam_lab.setup import build
 
     if build.sources_changed():
-        console.note("sources changed since they were built: what is built is described as it was; ./loam setup builds anew")
+        console.note(
+            "sources changed since they were built: what is built is described as it was; ./loam setup builds anew"
+        )
 
 
 def _range(parameter: Parameter) -> str:

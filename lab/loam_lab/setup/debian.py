@@ -242,9 +242,7 @@ def _install(lacking: Sequence[Package]) -> None:
         failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
         absent = [package for package in group if failed or not present(package)]
         if absent and group[0].optional:
-            note(
-                f"warning: {_names(absent)} could not be installed; what needs it is left out; {_command(absent)}"
-            )
+            note(f"warning: {_names(absent)} could not be installed; what needs it is left out; {_command(absent)}")
         elif absent:
             raise LoamError("apt-get install", None, f"{_names(absent)} could not be installed, see above",
                             f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
@@ -272,9 +270,7 @@ def _unpack(lacking: Sequence[Package]) -> None:
     wanted = [package for package in lacking if package.unpacks]
     for package in lacking:
         if not package.unpacks:
-            note(
-                f"warning: {package.name} is missing; what needs it is left out; as root: {_command([package])}"
-            )
+            note(f"warning: {package.name} is missing; what needs it is left out; as root: {_command([package])}")
     if not wanted:
         return
     _print_list(wanted, f"unpacking Debian packages into {paths.unpacked_root()} (no root, nothing is installed):")

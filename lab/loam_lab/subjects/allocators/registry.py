@@ -8,7 +8,6 @@ goes. Loading an allocator finds its object file and identifies it, so what cann
 from __future__ import annotations
 
 import functools
-import os
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from loam_lab.subjects.allocators import identify, recipe
 
 _BUILD = "build:"  # begins a candidate that is an entry of loam-paths.json
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._+-]*")
+NAME_ALLOWED = "small letters, digits and . _ + - only, a letter or digit first"
 _KEYS = {
     "summary", "libc", "package", "candidates", "companions", "soname", "symbols", "order", "default", "variants",
     "forwards", "version", "settings", "source", "prefixes",
@@ -365,8 +365,7 @@ def _read(file: Path, changed_ns: int) -> Definition:
         content = tomllib.loads(file.read_text())
     except (OSError, ValueError) as problem:
         raise LoamError(str(file), None, f"cannot be read: {problem}", "correct or remove it") from None
-    if not NAME_PATTERN.fullmatch(file.stem):
-        raise LoamError(str(file), None, "its name is not an allocator name", "small letters, digits, . _ + - only")
+    _check_name(file, "an allocator")
     wrong = sorted(set(content) - _KEYS)
     if wrong:
         raise unknown(str(file), wrong[0], _KEYS, "key of an allocator file")
@@ -383,11 +382,17 @@ def _read(file: Path, changed_ns: int) -> Definition:
     return definition
 
 
+def _check_name(file: Path, what: str) -> None:
+    if not NAME_PATTERN.fullmatch(file.stem):
+        raise LoamError(str(file), None, f'"{file.stem}" is not the name of {what}: {NAME_ALLOWED}', "rename the file")
+
+
 def _preset(of: Definition, file: Path) -> Definition:
     """A file with a summary, what it stands for, and the settings that make it.
 
     raises: LoamError if the file is damaged or a setting is none of the allocator's
     """
+    _check_name(file, "a preset")
     try:
         content = tomllib.loads(file.read_text())
         preset = {str(key): str(value) for key, value in content["settings"].items()}
@@ -422,7 +427,7 @@ def _definition(file: Path, content: dict[str, Any]) -> Definition:
         variants=_strings(content, "variants"),
         forwards=content.get("forwards"),
         version=identify.VersionProbe(
-            pattern=str(version.get("pattern", "")),
+            pattern=recipe.expression(str(version.get("pattern", "")), "[version] pattern"),
             call=str(version.get("call", "")),
             object=str(version.get("object", "")),
         ),
