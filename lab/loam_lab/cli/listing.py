@@ -76,6 +76,10 @@ def _range(parameter: Parameter) -> str:
     """The allowed values in a few words; powers of two as such."""
     if parameter.type == "file":
         return "the path of a file"
+    if parameter.labels:
+        return ", ".join(
+            f"{choice} ({label})" for choice, label in zip(parameter.choices, parameter.labels, strict=True)
+        )
     if parameter.choices:
         return ", ".join(parameter.choices)
     low, high = parameter.min, parameter.max
