@@ -175,7 +175,7 @@ def build_base(
     folder.mkdir()
     copy_sources(folder / "copy")
     generated = f"-DLOAM_GENERATED={folder / 'generated'}"
-    call(["cmake", f"-DLOAM_SOURCE={ROOT}", generated, "-P", str(ROOT / "cmake" / "LoamSchemes.cmake")])
+    call(["cmake", f"-DLOAM_SOURCE={ROOT}", generated, "-P", str(ROOT / "cmake" / "LoamSets.cmake")])
     header = folder / "gtest_first.hpp"
     header.write_text("#include <gtest/gtest.h>\n#include <thread>\n#include <vector>\n#include <functional>\n")
     call([COMPILER, *FLAGS[preset], "-x", "c++-header", str(header), "-o", f"{header}.gch"])
