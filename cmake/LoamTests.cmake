@@ -100,14 +100,10 @@ endfunction()
 
 # Those of the library behind -fgnu-tm are compiled with that, with and without optimisation, and run for each algorithm.
 # In a build with a sanitizer only the library is instrumented, which makes all accesses of their transactions: GCC 12
-# refuses -fgnu-tm beside -fsanitize=address. So the programs' own optimisation changes little there, and one is enough.
-set(loam_itm_optimisations -O0 -O2)
-if(LOAM_SANITIZE AND "$ENV{LOAM_TEST_ALL}" STREQUAL "")
-  set(loam_itm_optimisations -O2)
-endif()
+# refuses -fgnu-tm beside -fsanitize=address.
 function(loam_itm_test source)
   get_filename_component(stem "${source}" NAME_WE)
-  foreach(optimisation IN LISTS loam_itm_optimisations)
+  foreach(optimisation -O0 -O2)
     set(name itm_${stem}${optimisation})
     add_executable(${name} "${source}" $<TARGET_OBJECTS:loam-itm-counted-new>)
     target_link_libraries(${name} PRIVATE loam-itm loam-test-main)
