@@ -99,8 +99,6 @@ function(loam_malloc_test source)
 endfunction()
 
 # Those of the library behind -fgnu-tm are compiled with that, with and without optimisation, and run for each algorithm.
-# In a build with a sanitizer only the library is instrumented, which makes all accesses of their transactions: GCC 12
-# refuses -fgnu-tm beside -fsanitize=address.
 function(loam_itm_test source)
   get_filename_component(stem "${source}" NAME_WE)
   foreach(optimisation -O0 -O2)
@@ -109,7 +107,6 @@ function(loam_itm_test source)
     target_link_libraries(${name} PRIVATE loam-itm loam-test-main)
     # As workloads/peers/executables.cmake has it.
     target_compile_options(${name} PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting -Wno-clobbered ${optimisation})
-    set_target_properties(${name} PROPERTIES LOAM_UNINSTRUMENTED ON LOAM_OPTIMISATION ${optimisation})
     add_dependencies(loam-tests ${name})
     foreach(algorithm norec etl-wb hybrid-norec)
       add_test(NAME ${name}_${algorithm} COMMAND $<TARGET_FILE:${name}>)
