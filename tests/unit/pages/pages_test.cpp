@@ -6,7 +6,6 @@
 
 #include <cstring>
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 namespace loam::platform {
