@@ -24,14 +24,14 @@ target_compile_definitions(loam-workload-harness PRIVATE LOAM_PRESET="${LOAM_PRE
 
 # The headers that are nobody's own, once for all workloads: they take a third of the time to compile one. Not where all
 # is asked for: a source that forgets to include what it uses is found there.
-add_executable(loam-workload-headers EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
-target_link_libraries(loam-workload-headers PRIVATE loam-workload-harness)
-target_precompile_headers(loam-workload-headers PRIVATE <algorithm> <atomic> <charconv> <cmath> <cstdlib> <cstring>
+add_executable(loam-common-headers EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
+target_link_libraries(loam-common-headers PRIVATE loam-workload-harness)
+target_precompile_headers(loam-common-headers PRIVATE <algorithm> <atomic> <charconv> <cmath> <cstdlib> <cstring>
                           <functional> <numeric> <optional> <span> <string> <thread> <utility> <vector>)
 
 function(loam_precompile_workload target)
   if("$ENV{LOAM_TEST_ALL}" STREQUAL "")
-    target_precompile_headers(${target} REUSE_FROM loam-workload-headers)
+    target_precompile_headers(${target} REUSE_FROM loam-common-headers)
   endif()
 endfunction()
 
