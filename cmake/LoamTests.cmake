@@ -44,16 +44,17 @@ add_custom_target(loam-tests)
 add_library(loam-test-main STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/main.cpp")
 target_link_libraries(loam-test-main PUBLIC loam-flags GTest::gtest)
 
-# The headers that are nobody's own, once for all tests of one optimisation. Not where all is asked for: a test that
-# forgets to include what it uses is found there.
+# The headers that are nobody's own, once for all tests of one optimisation that are linked with the same libraries
+# (LIBRARIES...: others than loam-tm). Not where all is asked for: a test that forgets to include what it uses is found
+# there.
 function(loam_precompile name optimisation)
   if(NOT "$ENV{LOAM_TEST_ALL}" STREQUAL "")
     return()
   endif()
-  set(donor loam-test-headers${optimisation})
+  string(JOIN "" donor loam-test-headers ${optimisation} ${ARGN})
   if(NOT TARGET ${donor})
     add_executable(${donor} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
-    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest)
+    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest ${ARGN})
     loam_test_options(${donor} ${optimisation})
     target_precompile_headers(${donor} PRIVATE <gtest/gtest.h> <algorithm> <atomic> <functional> <string> <thread> <vector>)
   endif()
@@ -153,6 +154,7 @@ foreach(source IN LISTS loam_test_sources)
     list(APPEND label program)
     target_link_libraries(${name} PRIVATE loam-workload-harness)
     target_compile_definitions(${name} PRIVATE LOAM_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
+    loam_precompile(${name} ${optimisation} loam-workload-harness)
   else()
     loam_precompile(${name} ${optimisation})
     add_dependencies(loam-tests ${name})
