@@ -159,7 +159,7 @@ foreach(source IN LISTS loam_test_sources)
     loam_precompile(${name} ${optimisation})
     add_dependencies(loam-tests ${name})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600)
 endforeach()
 
 target_compile_definitions(signature_test PRIVATE LOAM_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")

@@ -140,3 +140,18 @@ endforeach()
 foreach(file IN LISTS loam_workload_own)
   include("${file}")
 endforeach()
+
+# Tests of the harness in builds that are not measured need one synchronisation of each kind, not all of them: the suite
+# smoke runs every one as it is measured. The others are built when they are asked for by name.
+if(LOAM_CHECKED AND "$ENV{LOAM_TEST_ALL}" STREQUAL "")
+  foreach(header IN LISTS LOAM_ALGORITHM_HEADERS LOAM_SCHEME_HEADERS loam_sync_headers)
+    get_filename_component(stem "${header}" NAME_WE)
+    if(stem MATCHES "^(etl_wb|norec|two_phase|cc_synch|h_synch|server|mutex|none|sequential|global_lock|loam_c.*)$")
+      continue()
+    endif()
+    string(REPLACE "_" "-" name "${stem}")
+    if(TARGET loam-workload-${name})
+      set_target_properties(loam-workload-${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+  endforeach()
+endif()

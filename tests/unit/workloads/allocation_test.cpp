@@ -119,12 +119,14 @@ TEST(Allocation, LarsonMakesAThreadForEachRound) {
 
 // A round that begins as the timed phase ends replaces nothing; the run has to end all the same.
 TEST(Allocation, LarsonEndsAlthoughItsLastRoundsReplaceNothing) {
+  double operations = 0;  // of all runs: one may be over before its threads get a processor
   for (int seed = 1; seed <= 5; ++seed) {
     const auto finished =
         run_small("larson --threads 2 --warmup-ms 1 -p duration_ms=5 -p round=1 --seed " + std::to_string(seed));
     EXPECT_EQ(finished.status, 0) << finished.err;
-    EXPECT_GT(record(finished, "iteration")["operations"].number(), 0);
+    operations += record(finished, "iteration")["operations"].number();
   }
+  EXPECT_GT(operations, 0);
 }
 
 TEST(Allocation, LarsonTellsItsOwnHandoversFromWaitingForOthers) {

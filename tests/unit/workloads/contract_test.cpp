@@ -14,8 +14,8 @@ std::string contract() { return (build_folder() / "loam-contract").string(); }
 // Two processors that this process may use; fewer where there are fewer.
 std::vector<double> usable_cpus() {
   std::vector<double> all;
-  for (const auto& cpu : record(run(executable("none") + " threadtest -p operations=1"), "begin")["cpus"].array())
-    all.push_back(cpu.number());
+  const Json begin = record(run(executable("none") + " threadtest -p operations=1"), "begin");
+  for (const auto& cpu : begin["cpus"].array()) all.push_back(cpu.number());
   return all;
 }
 
