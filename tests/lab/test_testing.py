@@ -148,3 +148,18 @@ def test_each_test_is_in_one_lot_and_the_lots_change_with_the_sources() -> None:
     assert max(map(len, lots)) - min(map(len, lots)) <= 1
     assert lot(names, 3, 7) == lots[1]
     assert lot(names, 1, 7) == names
+
+
+def test_tests_are_found_by_their_programs_before_these_are_built() -> None:
+    listing = """
+add_test([=[heap_test]=] "/build/heap_test")
+set_tests_properties([=[heap_test]=] PROPERTIES  LABELS "unit" TIMEOUT "300")
+add_test([=[itm_test_norec]=] "/usr/bin/setarch" "-R" "/build/itm_test")
+add_test([=[itm_test_etl-wb]=] "/usr/bin/setarch" "-R" "/build/itm_test")
+add_test([=[team_test]=] "/build/team_test")
+add_test([=[elsewhere]=] "/usr/bin/true")
+"""
+    wanted = {"heap_test", "itm_test_norec", "itm_test_etl-wb", "elsewhere"}
+    assert suites.added_tests(listing, Path("/build"), wanted) == {
+        "heap_test": ["heap_test"], "itm_test": ["itm_test_norec", "itm_test_etl-wb"],
+    }  # fmt: skip

@@ -9,16 +9,20 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
 from loam_lab.dev.testing.lots import lot, sources_hash
 from loam_lab.dev.testing.outcome import Outcome
 from loam_lab.setup import build
 
 _TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 _PYTHON = ".venv/bin/python"  # the tree's own, for the commands that are shown
+# A line of CTestTestfile.cmake that adds a test, and the words of its command.
+_ADDED_TEST = re.compile(r"^add_test\(\[=\[(.+?)\]=\] (.*)\)$", re.MULTILINE)
+_QUOTED = re.compile(r'"([^"]*)"')
 # What GoogleTest says of tests that pass, and around all of them.
 _NO_COMPLAINT = re.compile(r"\[( RUN  *|  *OK |-+|=+|  PASSED  )\]|Running main\(\) from|Note: |\s*$")
 _COMPLAINT_LINES = 25
@@ -77,6 +81,19 @@ def _fixed_layout() -> list[str]:
     return prefix if allowed else []
 
 
+def added_tests(file: str, folder: Path, wanted: Collection[str]) -> dict[str, list[str]]:
+    """The wanted tests by the program in `folder` that runs them: several where a program is tested with settings.
+
+    file: the text of CTestTestfile.cmake (ctest's own listing names no program that is not built yet)
+    """
+    tests: dict[str, list[str]] = {}
+    for name, command in _ADDED_TEST.findall(file):
+        programs = [word for word in _QUOTED.findall(command) if Path(word).is_relative_to(folder)]
+        if name in wanted and programs:
+            tests.setdefault(Path(programs[0]).name, []).append(name)
+    return tests
+
+
 def _lot_of_tests(preset: str, labels: Sequence[str], share: int) -> tuple[list[str], list[str]]:
     """This tree's lot of the test programs that loam-tests names: targets of the build, and tests of ctest."""
     folder = paths.build_folder(preset)
@@ -84,12 +101,12 @@ def _lot_of_tests(preset: str, labels: Sequence[str], share: int) -> tuple[list[
         ["ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$", "-LE", "^program$", "--show-only=json-v1"],
         cwd=paths.root(), env=build.tool_environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    tests: dict[str, list[str]] = {}  # a program may be several tests: one with each of its settings
-    for test in json.loads(listed.stdout)["tests"]:
-        for word in test.get("command", ()):
-            if Path(word).is_relative_to(folder):
-                tests.setdefault(Path(word).name, []).append(test["name"])
-                break
+    wanted = {test["name"] for test in json.loads(listed.stdout)["tests"]}
+    tests = added_tests((folder / "CTestTestfile.cmake").read_text(), folder, wanted)
+    if not tests:
+        raise LoamError(
+            f"tests of {preset}", None, "CMake wrote none that can be built", f"see {folder}/CTestTestfile.cmake"
+        )
     targets = lot(list(tests), share, sources_hash())
     return targets, [name for target in targets for name in tests[target]]
 
