@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterator
 
+from msgspec.structs import asdict
+
 from loam_lab.presenting.report.view import Cell, Study
 from loam_lab.presenting.report.view import number as as_number
 
@@ -29,7 +31,7 @@ def to_csv(study: Study) -> str:
     writer.writerow([*_HEAD, *(f"parameter.{key}" for key in keys), *_TAIL])  # no head begins as a formula does
     for cell in study.cells:
         head = [
-            study.raw.get("study", ""), study.raw.get("created_utc", ""), cell.workload, cell.sync, cell.allocator,
+            study.raw.study, study.raw.created_utc, cell.workload, cell.sync, cell.allocator,
             cell.machine, cell.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
         ]  # fmt: skip
         for row in _rows(cell):
@@ -64,10 +66,9 @@ def _rows(cell: Cell) -> Iterator[tuple[object, ...]]:
 
 def _beside(cell: Cell) -> Iterator[tuple[str, float]]:
     """Figures of the memory run ("memory.peak_pss_bytes") and of the counters ("callgrind.instructions")."""
-    given = {"memory": cell.more.get("memory") or {}}
-    given |= {str(entry.get("source", "counters")): entry for entry in cell.more.get("counters") or []}
-    for source, entry in given.items():
-        for key, item in entry.items():
+    given = [("memory", cell.memory)] if cell.memory else []
+    for source, entry in (*given, *((one.source, one) for one in cell.counters)):
+        for key, item in asdict(entry).items():
             if (value := as_number(item)) is not None:
                 yield f"{source}.{key}", value
 

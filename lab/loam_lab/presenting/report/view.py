@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loam_lab.base import console
-from loam_lab.base.errors import LoamError
-from loam_lab.model import collector, schema, shape, words
+from loam_lab.model import collector, result, schema, words
+from loam_lab.model.result import Result
 
 # Single blocks that figures and tables show of a cell: as many as a reader can tell apart.
 VALUES_MAX = 200
@@ -48,7 +48,7 @@ class Cell:
     """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel.
 
     rough: its interval is wide; q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed;
-    undisturbed: the ratio without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
+    undisturbed: the ratio without them; the last four: as the Result has them
     """
 
     group: str
@@ -57,7 +57,7 @@ class Cell:
     sync: str
     machine: str
     threads: int
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, result.Level]
     copy: int
     runs: int
     failed: int
@@ -72,7 +72,10 @@ class Cell:
     q: float | None
     contaminated: int
     undisturbed: Interval | None
-    more: Mapping[str, Any]
+    memory: result.Memory | None
+    counters: Sequence[result.Counts]
+    aborts_per_commit: result.Histogram | None
+    moves: result.Moves | None
 
     @property
     def name(self) -> str:
@@ -166,11 +169,11 @@ class Case:
 class Study:
     """The whole Result.
 
-    raw: the dictionary it came from, cleaned of control characters; counted: groups of which the study reads places or
+    raw: the Result it came from, cleaned of control characters; counted: groups of which the study reads places or
     counts and no speed, which are not among groups
     """
 
-    raw: Mapping[str, Any]
+    raw: Result
     baseline: str
     allocators: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -186,9 +189,9 @@ class Study:
             name.removeprefix(_COUNTER): None for cell in self.cells for name, number in (cell.blame or {}).items()
             if number and name.startswith(_COUNTER) and name != "aborts_per_attempt"
         }  # fmt: skip
-        known = {str(item["name"]): item for item in self.raw.get("abort_causes") or []}
+        known = {item.name: item.words for item in self.raw.abort_causes}
         return tuple(
-            Cause(name, str(known.get(name, {}).get("words") or name.replace("_", " ")))
+            Cause(name, known.get(name) or name.replace("_", " "))
             for name in (*known, *(name for name in counted if name not in known)) if name in counted
         )  # fmt: skip
 
@@ -204,6 +207,8 @@ def clean(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return console.plain(value)
+    if isinstance(value, result.Part):
+        return type(value)(**{name: clean(getattr(value, name)) for name in value.__struct_fields__})
     if isinstance(value, Mapping):
         return {str(clean(key)): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -219,73 +224,47 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
-def read(result: Mapping[str, Any], source: str = "result") -> Study:
-    """A Study from a Result.
+def read(given: Result, source: str = "result") -> Study:
+    """A Study from a Result. source: its name for error messages
 
-    result: the dictionary of result.json; source: its name for error messages
-    raises: LoamError if it is of another schema version or not a result
+    raises: LoamError if it is of another schema version
     """
-    if not isinstance(result, Mapping) or "cells" not in result:
-        raise LoamError(source, None, "not a result of loam: it has no cells", "name a folder that holds result.json")
-    schema.check(source, result.get("schema"))
-    shape.check(result, source)
-    raw: dict[str, Any] = clean(result)
-    primary: dict[str, str] = raw.get("primary_metrics") or {}
-    units: dict[str, dict[str, str]] = raw.get("units") or {}
-    try:
-        cells = tuple(_cell(item) for item in raw["cells"])
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise LoamError(
-            source, None, f"a cell is not whole: {problem!r}", "measure again, or restore the file"
-        ) from problem
-    listed = [str(item.get("name")) for item in raw.get("allocators") or []]
-    allocators = tuple(dict.fromkeys(listed + [cell.allocator for cell in cells]))
-    names = {str(item.get("name")) for item in raw.get("groups") or [] if item.get("role") == "counted"}
-    counted = _groups([cell for cell in cells if cell.group in names], allocators, primary, units)
-    groups = _groups([cell for cell in cells if cell.group not in names], allocators, primary, units)
-    kinds = {str(item.get("name")): str(item.get("kind", "")) for item in raw.get("syncs") or []}
+    schema.check(source, given.schema)
+    raw: Result = clean(given)
+    cells = tuple(map(_cell, raw.cells))
+    allocators = tuple(dict.fromkeys([item.name for item in raw.allocators] + [cell.allocator for cell in cells]))
+    names = {item.name for item in raw.groups if item.role == "counted"}
+    counted = _groups([cell for cell in cells if cell.group in names], allocators, raw.primary_metrics, raw.units)
+    groups = _groups([cell for cell in cells if cell.group not in names], allocators, raw.primary_metrics, raw.units)
+    kinds = {item.name: item.kind for item in raw.syncs}
     references = tuple(group for group in groups if _is_reference(group, groups, kinds))
     cases = _cases([group for group in groups if group not in references])
-    return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references, counted)
+    return Study(raw, raw.baseline, allocators, cells, groups, cases, references, counted)
 
 
-# What single figures read of a cell, in the Result's own form.
-_MORE = ("memory", "counters", "aborts_per_commit", "moves")
-
-
-def _cell(item: Mapping[str, Any]) -> Cell:
-    factors = item["factors"]
-    ratio = item.get("ratio_to_baseline")
-    blame = item.get("blame")
-    without = item.get("ratio_without_contaminated")
+def _cell(item: result.Cell) -> Cell:
+    factors, ratio, without = item.factors, item.ratio_to_baseline, item.ratio_without_contaminated
     return Cell(
-        group=str(item.get("group", "")),
-        workload=str(factors["workload"]), allocator=str(factors["allocator"]), sync=str(factors.get("sync", "")),
-        machine=str(factors.get("machine", "host")), threads=int(factors.get("threads") or 1),
-        parameters=dict(item.get("parameters") or {}), copy=int(item.get("copy") or 0), runs=int(item.get("runs") or 0),
-        failed=int(item.get("failed") or 0), state=str(item.get("state", "ok")), verdict=str(item.get("verdict", "")),
-        rough=bool(item.get("rough")),
-        metrics={str(name): _metric(value) for name, value in (item.get("metrics") or {}).items()},
-        ratio=_interval(ratio) if ratio else None, ratio_metric=str(ratio.get("metric", "")) if ratio else "",
-        blame={k: float(v) for k, v in blame.items() if number(v) is not None} if blame else None,
-        warnings=tuple(str(text) for text in item.get("warnings") or []),
-        q=number(ratio.get("q")) if ratio else None, contaminated=int(number(item.get("contaminated")) or 0),
-        undisturbed=_interval(without) if without else None,
-        more={name: item[name] for name in _MORE if item.get(name)},
+        group=item.group, workload=factors.workload, allocator=factors.allocator, sync=factors.sync,
+        machine=factors.machine, threads=factors.threads, parameters=item.parameters, copy=item.copy, runs=item.runs,
+        failed=item.failed, state=item.state, verdict=item.verdict, rough=item.rough,
+        metrics={name: _metric(value) for name, value in item.metrics.items()},
+        ratio=interval(ratio) if ratio else None, ratio_metric=ratio.metric if ratio else "",
+        blame={name: count for name, count in item.blame.items() if count is not None} if item.blame else None,
+        warnings=tuple(item.warnings), q=ratio.q if ratio else None, contaminated=item.contaminated,
+        undisturbed=interval(without) if without else None, memory=item.memory, counters=item.counters,
+        aborts_per_commit=item.aborts_per_commit, moves=item.moves,
     )  # fmt: skip
 
 
-def _interval(item: Mapping[str, Any]) -> Interval:
-    return Interval(number(item.get("estimate")), number(item.get("low")), number(item.get("high")))
+def interval(given: result.Interval) -> Interval:
+    """An interval of the Result as the report has them."""
+    return Interval(given.estimate, given.low, given.high)
 
 
-def _metric(item: Mapping[str, Any]) -> Metric:
-    single = itertools.islice(item.get("values") or [], VALUES_MAX)
-    values = tuple(value for value in map(number, single) if value is not None)
-    ends = _interval(item)
-    return Metric(
-        ends.estimate, ends.low, ends.high, str(item.get("unit", "")), str(item.get("better", "neither")), values
-    )
+def _metric(item: result.Metric) -> Metric:
+    values = tuple(itertools.islice(item.values, VALUES_MAX))
+    return Metric(item.estimate, item.low, item.high, item.unit, item.better, values)
 
 
 def _groups(
