@@ -10,7 +10,7 @@ import claimed
 import pytest
 from test_paper_figures import FIVE, made, speed, table
 
-from loam_lab.judging.claims import evaluate, figures, listing, tables
+from loam_lab.judging.claims import figures, listing, tables
 from loam_lab.judging.claims.values import Evidence
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
@@ -198,7 +198,7 @@ def test_of_a_metric_that_is_better_low_the_lowest_is_best() -> None:
     )
     campaign = made({"kind": "extremes", "select": FIVE, "rows": "threads"}, values=aborts)
     campaign.descriptions = {"stm": description}
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert [row[:3] for row in shown["ours"]["rows"]] == [[1, "a", "b"], [2, "a", "b"]]
     assert [row[3]["estimate"] for row in shown["ours"]["rows"]] == pytest.approx([4.0, 4.0])
 
@@ -240,7 +240,7 @@ def test_counters_are_shown_as_values_and_gaps() -> None:
     campaign = made({"select": select, "metrics": ["cycles"]})
     first = campaign.cells[0]
     cells = {first.key: {"counters": [{"source": "cachegrind", "cycles": 7}]}}
-    (shown,) = evaluate.entries(campaign, cells)["paper_figures"]
+    (shown,) = claimed.ledger(campaign, cells)["paper_figures"]
     assert shown["ours"] == {
         "columns": ["allocator", "cycles"], "rows": [["a", {"estimate": 7.0, "low": None, "high": None}], ["b", None]],
     }  # fmt: skip
@@ -254,12 +254,12 @@ def test_what_failed_or_is_not_in_the_result_is_a_gap() -> None:
         for n in "ab"
     )
     cells[a.key]["state"] = "failed"
-    assert evaluate.entries(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
+    assert claimed.ledger(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
         ["a", None, None],
         ["b", 100.0, None],
     ]
     del cells[b.key]
-    assert evaluate.entries(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
+    assert claimed.ledger(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
         ["a", None, None],
         ["b", None, None],
     ]
@@ -284,7 +284,7 @@ def test_pictures_are_left_out_where_a_run_has_no_whole_series() -> None:
             }
             allocator = next(cell.allocator for cell in campaign.cells if cell.key == key)
             runs[0].others = ({**series, **(ours.get("changed", {}) if allocator == "a" else {})},)
-        found = evaluate.entries(campaign, {})["placements"]
+        found = claimed.ledger(campaign, {})["placements"]
         return [(one["allocator"], one["shift"], len(one["blocks"])) for one in found]
 
     assert shown() == [("a", 5, 1), ("b", 5, 1)], "without a begin record the usual stripe"
@@ -294,4 +294,4 @@ def test_pictures_are_left_out_where_a_run_has_no_whole_series() -> None:
         assert shown(changed={"columns": [c for c in columns if c != column]}) == [("b", 5, 1)]
     assert shown(rows=64) == [("a", 5, 64), ("b", 5, 64)] and shown(rows=65) == shown(rows=64)
     campaign = made({"kind": "neighbours", "select": FIVE}, values=lambda cell, block: None, kind="placement")
-    assert evaluate.entries(campaign, {})["placements"] == []
+    assert claimed.ledger(campaign, {})["placements"] == []

@@ -42,7 +42,7 @@ def speeds(**by_allocator: float) -> claimed.Values:
 
 
 def verdict(made: Campaign, **options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = evaluate.entries(made, options.pop("cells", {}), **options)["claims"][0]
+    found: dict[str, Any] = claimed.ledger(made, options.pop("cells", {}), **options)["claims"][0]
     return found
 
 
@@ -240,7 +240,7 @@ def test_a_look_alike_stands_for_an_allocator_only_in_groups_that_measure_it() -
     claims = [claim(against), claim(there, id="t-02")]
     made = claimed.study(claims, groups=groups, lookalikes={"hoard": "c"})
     measured = claimed.campaign(made, speeds(a=100, b=50, c=70))
-    first, second = (evaluate._claim(Evidence(measured), one) for one in made.claims)
+    first, second = (evaluate._claim(Evidence(measured), one).as_json() for one in made.claims)
     assert (first["verdict"], first["by_preset"]) == ("reproduced", False) and first["reason"].endswith(
         "; without hoard"
     )
@@ -285,7 +285,7 @@ def test_what_a_profile_counted_decides_by_one_value() -> None:
 
     def found(predicate: dict[str, Any], a: float, b: float) -> dict[str, Any]:
         counted = {cell.key: [{"source": "profile", "calls": a if cell.allocator == "a" else b}] for cell in made.cells}
-        return evaluate._claim(Evidence(made, counted), Claim.model_validate(claim(predicate)))
+        return evaluate._claim(Evidence(made, counted), Claim.model_validate(claim(predicate))).as_json()
 
     assert [found(same, 1000, b)["verdict"] for b in (1000, 1010)] == ["reproduced", "contradicted"]
     assert [found(twice, a, 1000)["verdict"] for a in (1600, 1400)] == ["reproduced", "contradicted"]

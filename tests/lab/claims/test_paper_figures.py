@@ -10,7 +10,7 @@ import claimed
 import pytest
 
 from loam_lab.base.errors import LoamError
-from loam_lab.judging.claims import evaluate, listing
+from loam_lab.judging.claims import listing
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
@@ -40,7 +40,7 @@ def made(*ours: dict[str, Any], values: claimed.Values = speed, kind: str = "tab
 
 def table(*ours: dict[str, Any], **options: Any) -> tuple[list[str], list[list[Any]]]:
     campaign = made(*ours, **options)
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert shown["paper"] == {"columns": ["a"], "rows": [[1]], "note": "n"}
     rows = [[cell["estimate"] if isinstance(cell, dict) else cell for cell in row] for row in shown["ours"]["rows"]]
     return shown["ours"]["columns"], rows
@@ -87,7 +87,7 @@ def test_what_never_varies_has_no_interval() -> None:
         return {"operations": 100 + block, "room_bytes": 32}
 
     campaign = made({"select": {**FIVE, "threads": 1}, "metrics": ["ops_per_s", "room_bytes"]}, values=values)
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert shown["ours"]["rows"][0] == ["a", {"estimate": 104.5, "low": 100, "high": 109}, 32]
 
 
@@ -145,7 +145,7 @@ def test_pictures_show_the_blocks_of_the_first_good_run() -> None:
         runs[0].state = "failed"
         runs[1].begin = {"kind": "begin", "parameters": {"stripe_log2": 4}}
         runs[1].others = ({"kind": "series", "name": "blocks", "columns": columns, "rows": rows},)
-    found = evaluate.entries(campaign, {})["placements"]
+    found = claimed.ledger(campaign, {})["placements"]
     assert [(one["allocator"], one["kind"], one["threads"], one["shift"]) for one in found] == [
         ("a", "records", 2, 4), ("b", "records", 2, 4),
     ]  # fmt: skip
@@ -229,5 +229,5 @@ def test_a_figure_of_one_of_several_synchronisations_shows_that_one() -> None:
         shown = figure({"select": {**FIVE, "sync": sync}})
         campaign = claimed.campaign(claimed.study([], groups=groups, paper_figures=[shown]), values)
         campaign.descriptions["other"] = claimed.DESCRIPTION
-        (table,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+        (table,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
         assert table["ours"]["rows"] == [["a", rate], ["b", rate]]

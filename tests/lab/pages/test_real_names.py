@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed import typed
 
 from loam_lab.base import paths
 from loam_lab.campaign.measure import plan
@@ -103,7 +104,7 @@ def metrics_of(one: Description, workload: str, random: np.random.Generator) -> 
     described = one.workload(workload)
     assert described is not None
     names = [metric.name for metric in (*described.metrics, *PROCESS_METRICS)]
-    return {name: {"values": (1e6 * random.uniform(1, 2, BLOCKS)).tolist()} for name in names}
+    return {name: {"estimate": 0.0, "values": (1e6 * random.uniform(1, 2, BLOCKS)).tolist()} for name in names}
 
 
 def blame_of(one: Description) -> dict[str, int] | None:
@@ -205,12 +206,12 @@ def test_the_page_of_privatization_has_all_parts_of_the_committed_one() -> None:
     memories = ("etl-wb", "norec")
     sets = of_a_run("intset", memories, structure=["list", "hash", "tree"], update_percent=[0, 20, 60])
     applications = of_a_run("bayes,genome,intruder,kmeans,labyrinth,ssca2,vacation,yada", memories, size=["small"])
-    assert lost("privatization", privatization.page([sets, applications])) == []
+    assert lost("privatization", privatization.page([typed(sets), typed(applications)])) == []
 
 
 def test_the_page_of_transactional_memories_compares_ours_with_the_published_ones() -> None:
     build.ensure_built()
     sets = of_a_run("intset", ("etl-wb", "norec", "libitm", "sequential"), structure=["list", "hash"])
-    found = set(parts(tm.page(sets, ["libitm"])))
+    found = set(parts(tm.page(typed(sets), ["libitm"])))
     assert {"## 2 threads", "intset hash", "norec (commit)", "libitm", "## One against one"} <= found
     assert "## Safe for privatization" in found

@@ -103,7 +103,7 @@ def test_the_result_is_json_with_every_field_of_the_contract(result: dict[str, A
 
 
 def test_summarising_again_gives_the_same(result: dict[str, Any]) -> None:
-    again = summarise.summarise(Path(result["folder"]))
+    again = summarise.summarise(Path(result["folder"])).as_json()
     same = {key for key in result if key not in ("created_utc", "elapsed_s", "commands")}
     assert {key: again[key] for key in same} == {key: result[key] for key in same}
 
@@ -195,7 +195,7 @@ def test_a_damaged_line_is_counted_and_told(tmp_path: Path) -> None:
     file = tmp_path / "journal" / "local.jsonl"
     rows = file.read_text().splitlines()
     file.write_text("\n".join(['{"broken"', *rows[1:]]) + "\n")
-    result = summarise.summarise(tmp_path)
+    result = summarise.summarise(tmp_path).as_json()
     assert any("1 lines of the journal cannot be read" in warning for warning in result["warnings"])
 
 

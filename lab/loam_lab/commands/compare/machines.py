@@ -12,7 +12,7 @@ from loam_lab.commands.compare.sides import Side
 from loam_lab.commands.run import tables
 from loam_lab.judging.across import judge
 from loam_lab.model import words
-from loam_lab.model.result import AcrossMachines, Cell, Differing, Facts, MachineRatio, MachinesCase, Result
+from loam_lab.model.result import AcrossMachines, Cell, Differing, Facts, MachineRatio, MachinesCase
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -47,7 +47,8 @@ def of_two(first: Side, second: Side) -> list[AcrossMachines]:
             machines[shown] = side.machines.get(name, side.machine)
             cells.append(replace(cell.raw, group="", factors=replace(cell.raw.factors, machine=shown)))
     primary = {**second.raw.primary_metrics, **first.raw.primary_metrics}
-    return judge.of_result(Result(cells=cells, machines=machines, baseline=first.baseline, primary_metrics=primary))
+    merged = replace(first.raw, cells=cells, machines=machines, primary_metrics=primary, groups=[], units={})
+    return judge.of_result(merged)
 
 
 def show(found: AcrossMachines) -> None:

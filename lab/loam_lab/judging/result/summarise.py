@@ -21,6 +21,7 @@ from loam_lab.judging.statistics.data import PROCESS_METRICS, Campaign, Run, loa
 from loam_lab.model import collector, result
 from loam_lab.model.records import totals
 from loam_lab.model.result import Family, Result
+from loam_lab.model.schema import SCHEMA
 from loam_lab.model.store import journal
 from loam_lab.model.store.folder import RESULT
 
@@ -81,6 +82,7 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
     sources = counters.of_result(campaign)
     found = Result(
+        schema=SCHEMA,
         study=study.name,
         title=study.title,
         question=study.question,

@@ -7,6 +7,7 @@ names.  schema/result.schema.json is made from these classes: `python -m loam_la
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -90,8 +91,9 @@ from loam_lab.model.result.parts import (
     Parameters,
     Part,
 )  # fmt: skip
-from loam_lab.model.schema import SCHEMA, check
+from loam_lab.model.schema import check
 
+AGAIN = "measure again, or restore the file"
 __all__ = [
     "AcrossMachines", "Allocator", "BaselineApart", "Best", "Better", "Block", "Build", "Candidate", "Cause",
     "Cell", "ChangedLevel", "Choice", "Claim", "Compared", "Contrast", "CounterSource", "Counts", "Differing",
@@ -116,7 +118,7 @@ class Result(Part, frozen=True, kw_only=True):
         "factors", "claims", "paper_figures", "placements", "before_own", "recommendation", "profiles", "flames", "search",
     })  # fmt: skip
 
-    schema: int = SCHEMA
+    schema: int
     study: str = ""
     title: str = ""
     question: str = ""
@@ -164,31 +166,44 @@ class Result(Part, frozen=True, kw_only=True):
     search: Search | None = None
 
 
-class _Head(msgspec.Struct):
-    schema: Any = None
-
-
-def of_json(content: Mapping[str, Any], source: str = "result") -> Result:
-    """A result from the dictionary of its JSON; see read()."""
-    return read(msgspec.json.encode(content), source)
-
-
 def read(text: bytes | str, source: str) -> Result:
-    """A result from the text of its file. source: its name for messages
+    """A result from the text of its file; see of_json.
 
-    raises: LoamError that names what is damaged, the place of a part that is of the wrong type, or the other schema version
+    raises: LoamError if the text is damaged, too
     """
-    again = "measure again, or restore the file"
     try:
-        head = msgspec.json.decode(text, type=_Head)
-        check(source, head.schema)
-        return msgspec.json.decode(text, type=Result)
+        found = msgspec.json.decode(text, type=Result)
+        check(source, found.schema)
+        return found
+    except (msgspec.MsgspecError, UnicodeError):
+        # Rare, and worth a second look: what is wrong, or only strange, as half a character is.
+        try:
+            content = json.loads(text)
+        except ValueError as problem:
+            raise LoamError("result", source, f"is damaged: {problem}", AGAIN) from None
+        return of_json(content, source)
+
+
+def of_json(content: object, source: str = "result") -> Result:
+    """A result from the value of its JSON. source: its name for messages
+
+    raises: LoamError if it is no result, of another schema version, or a part is of the wrong type: with its place
+    """
+    if not isinstance(content, Mapping):
+        raise LoamError("result", source, "is not a JSON object", AGAIN)
+    check(source, content.get("schema"))
+    if "cells" not in content:
+        raise LoamError(source, None, "not a result of loam: it has no cells", "name a folder that holds result.json")
+    try:
+        return msgspec.convert(_known(content), Result)
     except msgspec.ValidationError as problem:
         what, _, where = str(problem).rpartition(" - at `$")
-        if not where:
-            raise LoamError(
-                source, None, f"not a result of loam: {problem}", "name a folder that holds result.json"
-            ) from None
-        raise LoamError(f"{source}: {where.strip('.`')}", None, what, again) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise LoamError("result", source, f"is damaged: {problem}", again) from None
+        place = f"{source}: {where.strip('.`')}" if where else source
+        raise LoamError(place, None, what or str(problem), AGAIN) from None
+
+
+def _known(value: Any) -> Any:
+    """The value without what is null: a part that is unknown is as one that is missing."""
+    if isinstance(value, Mapping):
+        return {key: _known(item) for key, item in value.items() if item is not None}
+    return [_known(item) for item in value] if isinstance(value, list) else value
