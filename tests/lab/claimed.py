@@ -100,3 +100,8 @@ def ledger(
     known = {key: cell if isinstance(cell, results.Cell) else typed_cell(cell) for key, cell in cells.items()}
     found = evaluate.entries(made, known, [results.CounterSource(**source) for source in counter_sources])
     return {name: [one.as_json() for one in part] for name, part in found.items()}
+
+
+def counts(made: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[results.Counts]]:
+    """What was counted of cells, from the dictionaries of their JSON."""
+    return {key: [results.Counts(**one) for one in found] for key, found in made.items()}

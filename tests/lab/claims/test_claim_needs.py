@@ -190,7 +190,7 @@ def test_all_of_many_comparisons_in_a_line() -> None:
 
 def test_a_comparison_is_written_with_its_own_interval() -> None:
     one = Comparison("w", Interval(2.0, 1.0, 3.0, 9), Interval(2.0, 0.5, 4.0, 9), "s", lambda one, apart: HOLDS)
-    assert one.as_json() == {"what": "w", "estimate": 2.0, "low": 1.0, "high": 3.0, "unit": "s"}
+    assert one.of_result().as_json() == {"what": "w", "estimate": 2.0, "low": 1.0, "high": 3.0, "unit": "s"}
 
 
 def test_pairs_are_the_keys_at_which_both_are_positive() -> None:

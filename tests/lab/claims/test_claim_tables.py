@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import claimed
+import msgspec
 import pytest
 from test_paper_figures import FIVE, made, speed, table
 
 from loam_lab.judging.claims import figures, listing, tables
 from loam_lab.judging.claims.values import Evidence
+from loam_lab.model import result as results
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours
@@ -19,15 +21,16 @@ from loam_lab.model.claim import Ours
 # ---- the ledger
 
 
-def value(estimate: float, **changed: Any) -> dict[str, Any]:
-    return {"what": "rate", "estimate": estimate, "low": 1.0, "high": 2.5, "unit": "1", **changed}
+def value(estimate: float, **changed: Any) -> results.Compared:
+    return results.Compared(**{"what": "rate", "estimate": estimate, "low": 1.0, "high": 2.5, "unit": "1", **changed})
 
 
-def entry(**changed: Any) -> dict[str, Any]:
-    return {
+def entry(**changed: Any) -> results.Claim:
+    made = {
         "id": "000-01", "verdict": "reproduced", "by_preset": False, "self_contradicting": False, "sentence": "It is so.",
         "figure": "", "paper": [], "ours": [], "reason": "because", "note": "", **changed,
     }  # fmt: skip
+    return msgspec.convert(msgspec.to_builtins(made), results.Claim)
 
 
 def test_a_value_has_its_interval_and_its_unit_where_it_has_them() -> None:
@@ -69,7 +72,7 @@ def test_a_verdict_says_who_stood_in_and_what_the_paper_says_elsewhere() -> None
 
 def test_the_title_counts_each_verdict_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     claims = [entry(), entry(id="000-02", verdict="undecided"), entry(id="000-03")]
-    tables.show({"study": "tiny", "claims": claims})
+    tables.show(results.Result(schema=2, cells=[], study="tiny", claims=claims))
     shown = capsys.readouterr().out
     assert "claims of study tiny: 2 reproduced, 1 undecided" in shown and "contradicted" not in shown
     assert all(f"000-0{n}" in shown for n in (1, 2, 3))
@@ -253,7 +256,7 @@ def test_what_failed_or_is_not_in_the_result_is_a_gap() -> None:
         next(c for c in campaign.cells if c.allocator == n and c.threads == 1 and ("shift", 5) in c.parameters)
         for n in "ab"
     )
-    cells[a.key]["state"] = "failed"
+    cells[a.key] = msgspec.structs.replace(cells[a.key], state="failed")
     assert claimed.ledger(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
         ["a", None, None],
         ["b", 100.0, None],

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import claimed
+import msgspec
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.judging.claims import listing
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
+from loam_lab.model.result import PaperTable
 from loam_lab.model.study import Study
 from loam_lab.presenting.report import ledger
 
@@ -65,7 +68,7 @@ def test_shares_are_shown_as_per_cent_where_the_paper_does() -> None:
     assert (columns, rows) == (["threads", "a", "b"], [[1, 20_000, 10_000], [2, 40_000, 20_000]])
     share = {"columns": ["threads", "a", "b", "c"], "rows": [[8, {"estimate": 10.5, "low": 9.4, "high": 11.9, "unit": "%"},
              {"estimate": 0, "low": None, "high": None, "unit": "%"}, None]]}  # fmt: skip
-    shown = ledger._table("Here", share)
+    shown = ledger._table("Here", msgspec.convert(share, PaperTable))
     assert shown is not None and shown.rows == (("8", "10.5 % [9.4, 11.9]", "0 %", "–"),)
     with pytest.raises(ValueError, match="percent is for a grid"):
         made({"kind": "reach", "select": FIVE, "rows": "threads", "percent": True})
@@ -209,7 +212,7 @@ def test_the_report_compares_no_speed_of_a_counted_group(tmp_path: Path) -> None
     counted = {**group, "name": "two", "role": "counted", "parameters": {"structure": "hash"}}
     made = campaigns.study(blocks=6).model_dump(by_alias=True, mode="json")
     _, result = campaigns.measure(Study.model_validate({**made, "groups": [group, counted]}), tmp_path)
-    study = view.read(result)
+    study = view.read(typed(result))
     assert [one.plain["structure"] for one in study.groups] == ["list"]
     assert [one.plain["structure"] for case in study.cases for one in case.groups] == ["list"]
     (other,) = study.counted
