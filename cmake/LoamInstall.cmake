@@ -29,7 +29,8 @@ set(loam_version_script "${CMAKE_BINARY_DIR}/package/loam-tm.map")
 configure_file("${CMAKE_SOURCE_DIR}/cmake/loam-tm.map.in" "${loam_version_script}" @ONLY)
 add_library(loam-package-static STATIC ${objects})
 add_library(loam-package-shared SHARED ${objects})
-target_link_options(loam-package-shared PRIVATE "LINKER:--version-script=${loam_version_script}" "LINKER:-z,defs")
+target_link_options(loam-package-shared PRIVATE "LINKER:--version-script=${loam_version_script}" "LINKER:-z,defs"
+                    "LINKER:-z,now")
 set_target_properties(loam-package-shared PROPERTIES LINK_DEPENDS "${loam_version_script}" VERSION ${PROJECT_VERSION}
                       SOVERSION ${PROJECT_VERSION_MAJOR})
 foreach(kind static shared)

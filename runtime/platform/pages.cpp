@@ -70,14 +70,6 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) n
 
 void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + kGuardBytes); }
 
-void shrink(void* start, std::size_t bytes, std::size_t kept) noexcept {
-  const std::size_t had = round_to_pages(bytes), has = round_to_pages(kept);
-  if (has == had) return;
-  auto* const end = static_cast<char*>(start) + has;
-  mprotect(end, kGuardBytes, PROT_NONE);
-  munmap(end + kGuardBytes, had - has);
-}
-
 bool move_pages(void* from, std::size_t bytes, void* to) noexcept {
   // The old addresses are kept, since another thread might map something there before they are unmapped together with
   // what lies beside them.

@@ -47,9 +47,6 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options = 
 
 void unmap(void* start, std::size_t bytes) noexcept;
 
-// Unmaps the end of a mapping, from `kept` bytes (rounded up to pages) on.
-void shrink(void* start, std::size_t bytes, std::size_t kept) noexcept;
-
 // Advises the kernel for or against huge pages within the whole huge pages, 2 MiB, of a mapped range.
 void advise_huge_pages(void* start, std::size_t bytes, bool wanted) noexcept;
 

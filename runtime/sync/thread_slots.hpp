@@ -37,6 +37,9 @@ class ThreadSlots {
     words_[slot / 64].fetch_and(~(1ULL << (slot % 64)), std::memory_order_release);  // slots.A
   }
 
+  // Backs the memory that the first acquire() writes.
+  void touch() noexcept { words_[0].fetch_or(0, std::memory_order_relaxed); }  // relaxed: changes nothing
+
   // One more than the highest slot ever taken. A scan that must not miss a thread loads it after an announce_heavy().
   unsigned high_water() const noexcept { return high_water_.load(std::memory_order_acquire); }  // slots.B
 

@@ -58,7 +58,10 @@ void at_exit() noexcept {
 
 // Runs when the program is loaded. If the handlers were installed later, a fork that began before that could not wait
 // for a thread that attaches during it.
-[[gnu::constructor]] void watch_early() noexcept { watch_forks(); }
+[[gnu::constructor]] void prepare() noexcept {
+  watch_forks();
+  prepare_setup();
+}
 
 }  // namespace
 
@@ -69,7 +72,7 @@ void watch_forks() noexcept {
 }
 
 void watch() noexcept {
-  watch_forks();  // the constructor of a static object may run a transaction before watch_early() runs
+  watch_forks();  // the constructor of a static object may run a transaction before prepare() runs
   LOAM_CHECK(std::atexit(at_exit) == 0, "tm: no memory for the handler of exit()");
 }
 

@@ -53,7 +53,7 @@ constexpr std::size_t kReadsMax = std::size_t{1} << 27;
 constexpr std::size_t kWritesMax = std::size_t{1} << 24;
 constexpr std::size_t kAllocatedMax = std::size_t{1} << 24;
 constexpr std::size_t kHandlersMax = std::size_t{1} << 16;
-// Room for these logs and those of any algorithm. What one does not need goes back.
+// Room for the descriptor, these logs and those of any algorithm.
 constexpr std::size_t kLogSpaceBytes = std::size_t{5} << 30;
 // Logs of different threads start at different cache sets: five lines apart, modulo a page. The logs of one thread
 // start a quarter of a page apart, because a load waits for an earlier store to the same offset of another page (4 KiB
@@ -80,9 +80,10 @@ void configure_locked(const Config& config) noexcept {
 }
 
 Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
-  void* const page = platform::map_lazy_or_die(sizeof(Descriptor), "tm: thread descriptor", {.huge_pages = false});
-  auto* const d = new (page) Descriptor(Mode::idle);
   const LogSpace space(kLogSpaceBytes);
+  void* const page = LogSpace::map(sizeof(Descriptor));
+  LOAM_CHECK(page != nullptr, "tm: no address space for the descriptor of a thread; raise `ulimit -v`");
+  auto* const d = new (page) Descriptor(Mode::idle);
   const auto offset = [slot](std::size_t log) {
     return (slot * kStaggerBytes + log * kLogApartBytes) % platform::kPageBytes;
   };
@@ -104,9 +105,17 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
 }
 
 // A key with a destructor instead of a thread_local object: its destructor runs after those of C++ objects, and again
-// if one of them has started a transaction after it. agree_on() makes it with the process's algorithm. Guarded by
-// setup_lock.
+// if one of them has started a transaction after it. Guarded by setup_lock.
 constinit pthread_key_t exit_key{};
+constinit bool has_exit_key = false;
+
+// Makes the key, unless it is made. Call with setup_lock.
+void make_exit_key() noexcept {
+  if (has_exit_key) return;
+  LOAM_CHECK(pthread_key_create(&exit_key, [](void*) { thread_exit(); }) == 0,
+             "tm: no pthread key left for thread exit");
+  has_exit_key = true;
+}
 
 // The process's transactions all follow one algorithm: two would not see each other's metadata. Call with setup_lock.
 void agree_on(const Hooks& algorithm) noexcept {
@@ -121,8 +130,7 @@ void agree_on(const Hooks& algorithm) noexcept {
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
     if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
-    LOAM_CHECK(pthread_key_create(&exit_key, [](void*) { thread_exit(); }) == 0,
-               "tm: no pthread key left for thread exit");
+    make_exit_key();
     process::watch();
     memory::watch_attempts();
     if (shared.config.adaptive && has_records && !shared.map.is_sparse()) tuning::start();
@@ -208,6 +216,12 @@ void Descriptor::forget_other_threads() noexcept {
     descriptors[slot].store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
     domain.forget_slot(slot);
   });
+}
+
+void prepare_setup() noexcept {
+  const std::lock_guard guard(setup_lock);
+  make_exit_key();
+  domain.touch();
 }
 
 void lock_setup() noexcept { setup_lock.lock(); }

@@ -46,6 +46,10 @@ void configure_once() noexcept;
 // page faults would count. Otherwise they are mapped by the first transaction, and backed as they are used.
 void touch_records() noexcept;
 
+// What the first transaction needs whatever its algorithm, made when the program is loaded: each page that it touches
+// first costs two or three microseconds. May be called again, and after transactions of static objects' constructors.
+void prepare_setup() noexcept;
+
 // Lock out configure() and forks. A fork must not happen during a configure().
 void lock_setup() noexcept;
 void unlock_setup() noexcept;

@@ -172,6 +172,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
+        "units": {"intset": {"structure=list": "sorted list", "structure=hash": "hash set", "structure=tree": "red-black tree"}},
         "schema": SCHEMA, "study": "tour", "title": "A tour of six allocators under transactions",
         "question": "Does the choice of allocator change the speed and the abort rate of transactional data structures?",
         "created_utc": "2026-11-21T10:12:13Z", "folder": "results/tour-20261121T101213Z-5f3a", "baseline": "glibc",

@@ -76,9 +76,7 @@ def compile(source: str, language: str, folder: Path) -> str:
     schemes = folder / "generated"
     if cxx and not schemes.exists():
         options = [f"-DLOAM_SOURCE={ROOT}", f"-DLOAM_GENERATED={schemes}"]
-        subprocess.run(
-            ["cmake", *options, "-P", str(ROOT / "cmake/LoamSchemes.cmake")], check=True, capture_output=True
-        )
+        subprocess.run(["cmake", *options, "-P", str(ROOT / "cmake/LoamSets.cmake")], check=True, capture_output=True)
     compiler = os.environ.get("CXX" if cxx else "CC") or ("g++" if cxx else "gcc")
     command = [compiler, "-fsyntax-only", "-w", f"-x{language}", f"-std={'c++20' if cxx else 'gnu11'}"]
     command += [f"-I{part}" for part in (ROOT / "include", ROOT, schemes, folder)]

@@ -1,4 +1,7 @@
-"""Mutants of memory orders: x86 keeps stores and loads in order, so a weak one fails nowhere but under the schedule checker.
+"""Mutants that need the simulator: of memory orders, and of attempts in hardware, which most processors lack.
+
+x86 keeps stores and loads in order, so a weak order fails nowhere but under the schedule checker. Attempts in hardware run on
+a simulated machine with hardware transactions instead, in its own order.
 
 What a mutant touches is compiled again with the commands of the preset sim; the rest is what that preset has built. A piece of
 a program of tests/simulator runs in the order of one seed after the other, with the values that C++20 allows, until one fails.
@@ -27,6 +30,12 @@ MODES = ("random", "pct")
 SEEDS, SEEDS_UNMUTATED = 200, 3
 TIMEOUT_S = 60
 MACHINE = "name=check\ncores=8\nl1.bytes=32768\nl1.ways=8\nl1.cycles=3\nmemory.cycles=200"
+# The program whose pieces are about attempts in hardware, and what its machine has beside the above.
+HARDWARE = "simulated-hybrid"
+TRANSACTIONS = "\n".join(
+    f"transactions.{key}"
+    for key in ("policy=requester-wins", "reads=l1", "begin_cycles=40", "commit_cycles=40", "abort_cycles=100")
+)
 COMPILES = re.compile(r"-MD -MT \S+ -MF \S+ -o (\S+\.o) -c (\S+)$")
 
 
@@ -115,10 +124,12 @@ def make(target: str, copy: Path, touched: set[str], folder: Path, defines: str)
 
 def failures(program: Path, malloc: Path, words: str, seeds: int) -> Iterator[str]:
     """How the runs of a piece ended that did not end well, seed by seed."""
+    in_hardware = program.name == HARDWARE
+    machine = f"{MACHINE}\n{TRANSACTIONS}" if in_hardware else MACHINE
     for seed in range(1, seeds + 1):
-        for mode in MODES:
-            environment = {"PATH": os.environ["PATH"], "LOAM_SIM_MACHINE": MACHINE, "LOAM_SIM_SEED": str(seed),
-                           "LOAM_SIM_CHECK": mode, "LD_LIBRARY_PATH": str(FOLDER)}  # fmt: skip
+        for mode in ("",) if in_hardware else MODES:
+            environment = {"PATH": os.environ["PATH"], "LOAM_SIM_MACHINE": machine, "LOAM_SIM_SEED": str(seed),
+                           "LD_LIBRARY_PATH": str(FOLDER), **({"LOAM_SIM_CHECK": mode} if mode else {})}  # fmt: skip
             if "remote-frees" in words:
                 environment["LD_PRELOAD"] = str(malloc)
             try:
@@ -126,10 +137,10 @@ def failures(program: Path, malloc: Path, words: str, seeds: int) -> Iterator[st
                     [program, *words.split()], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
-                yield f"seed {seed}, {mode}: did not end"
+                yield f"seed {seed} {mode}: did not end"
                 continue
             if done.returncode != 0 or done.stdout != "done\n":
-                yield f"seed {seed}, {mode}: status {done.returncode}\n{done.stdout}{done.stderr[:2000]}"
+                yield f"seed {seed} {mode}: status {done.returncode}\n{done.stdout}{done.stderr[:2000]}"
 
 
 def examine(mutant: Mutant, folder: Path, repeat: int) -> str:

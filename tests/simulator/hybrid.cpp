@@ -5,6 +5,9 @@
 //                                       sequence word, a fault that must show.
 //       prints histories= torn= (attempts that saw another sum) lost= (histories with a wrong end) hardware= software=
 //   disjoint THREADS TIMES              critical sections that share nothing, elided; prints commits= hardware=
+//   alone|turns                         hardware beside transactions that run alone, in place; threads that take turns, of
+//                                       which one waits for a change (retry) that the other makes in hardware. Each prints
+//                                       "done" if all was right and hardware took part. Mutants run them as well.
 #include "runtime/tm/hardware/hybrid.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/platform/affinity.hpp"
@@ -181,6 +184,99 @@ void histories(std::uint64_t count, std::uint64_t seed) {
               shown(lost), shown(all.hardware), shown(all.software));
 }
 
+constexpr unsigned kRounds = 200;
+
+// Ends the program if what must hold does not.
+void must(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("failed: %s\n", what);
+  std::exit(1);
+}
+
+// Of two threads. The second does its part in transactions that each have a try in hardware; how many committed there.
+template <class First, class Second>
+std::uint64_t beside(First first, Second second) {
+  std::uint64_t hardware = 0;
+  std::thread one([&] {
+    platform::pin_this_thread(0);
+    first();
+    tm::thread_exit();
+  });
+  std::thread other([&] {
+    platform::pin_this_thread(1);
+    second();
+    hardware = tm::statistics().hardware;
+    tm::thread_exit();
+  });
+  one.join();
+  other.join();
+  return hardware;
+}
+
+// What runs alone writes in place, and nobody may see the first of its writes without the second. It ends after some
+// rounds of hardware commits beside it, so that both have run.
+void alone() {
+  std::atomic<bool> over{false};
+  std::uint64_t torn = 0, rounds = 0;
+  long &first = memory[0], &second = memory[kWordsPerLine];
+  const auto changes = [&](auto tx) {
+    tx.write(first, tx.read(first) + 1);
+    spend(20);
+    tx.write(second, tx.read(second) + 1);
+    return 0;
+  };
+  const std::uint64_t hardware = beside(
+      [&] {
+        for (; rounds < kRounds; ++rounds) {
+          tm::Driver<tm::Norec<false>>::irrevocable(changes);
+          spend(static_cast<unsigned>(rounds % 32));
+        }
+        over = true;
+      },
+      [&] {
+        while (!over)
+          Hybrid::update([&](auto tx) {
+            const long sees = tx.read(first);
+            if (sees != tx.read(second)) ++torn;
+            return 0;
+          });
+      });
+  must(torn == 0, "a hardware attempt ran beside a transaction that runs alone");
+  must(first == static_cast<long>(kRounds) && second == first, "an update was lost");
+  must(hardware > 0, "hardware took part");
+  std::puts("done");
+}
+
+// The first one waits in software until it is its turn. A commit in hardware that wakes nobody is a deadlock, which the
+// simulator names.
+void turns() {
+  long& turn = memory[0];
+  const auto waits = [&](auto tx) {
+    const long now = tx.read(turn);
+    if (now % 2 == 0) tm::Driver<tm::Norec<false>>::wait_for_change();
+    tx.write(turn, now + 1);
+    return 0;
+  };
+  const std::uint64_t hardware = beside(
+      [&] {
+        for (unsigned round = 0; round < kRounds; ++round) Hybrid::in_software<true>(waits);
+      },
+      [&] {
+        for (unsigned round = 0; round < kRounds;) {
+          spend(200 + round % 32);
+          const bool mine = Hybrid::update([&](auto tx) {
+            const long now = tx.read(turn);
+            if (now % 2 == 0) tx.write(turn, now + 1);
+            return now % 2 == 0;
+          });
+          if (mine) ++round;
+        }
+      });
+  must(turn == 2 * static_cast<long>(kRounds), "a turn was lost");
+  must(hardware >= kRounds / 2, "hardware took part");
+  std::puts("done");
+}
+
 void disjoint(unsigned count, std::uint64_t times) {
   static tm::hardware::FallbackLock lock;
   struct alignas(128) Own {
@@ -217,6 +313,10 @@ int main(int argc, char** argv) {
     histories<Untold>(number(3), number(4));
   } else if (word(1) == "disjoint") {
     disjoint(static_cast<unsigned>(number(2)), number(3));
+  } else if (word(1) == "alone") {
+    alone();
+  } else if (word(1) == "turns") {
+    turns();
   } else {
     return 2;
   }

@@ -22,7 +22,13 @@ void put_parameters(JsonLine& line, std::span<const ParameterSpec> specs) {
     } else {
       line.field("type", "integer").field("min", spec.min).field("max", spec.max).field("default", spec.fallback);
     }
-    line.field("unit", spec.unit).field("help", spec.help).end();
+    line.field("unit", spec.unit).field("help", spec.help);
+    if (!spec.labels.empty()) {
+      line.array("labels");
+      for (const auto label : spec.labels) line.value(label);
+      line.end();
+    }
+    line.end();
   }
   line.end();
 }

@@ -26,6 +26,7 @@ struct ParameterSpec {
   std::span<const std::string_view> choices;  // choice: the permitted words
   std::int64_t fallback;                      // default: the integer, or the index of the choice
   std::string_view unit, help;
+  std::span<const std::string_view> labels = {};  // choice: what reports call each, in the same order; may be left out
 
   static constexpr ParameterSpec integer(std::string_view name, std::int64_t fallback, std::int64_t min,
                                          std::int64_t max, std::string_view unit, std::string_view help) {
@@ -39,6 +40,18 @@ struct ParameterSpec {
   static constexpr ParameterSpec choice(std::string_view name, std::span<const std::string_view> choices,
                                         std::string_view help) {
     return {name, Type::choice, 0, static_cast<std::int64_t>(choices.size()) - 1, choices, 0, "", help};
+  }
+
+  constexpr ParameterSpec called(std::span<const std::string_view> words) const {
+    ParameterSpec copy = *this;
+    copy.labels = words;
+    return copy;
+  }
+  // Another choice than the first as the default.
+  constexpr ParameterSpec with_default(std::size_t choice) const {
+    ParameterSpec copy = *this;
+    copy.fallback = static_cast<std::int64_t>(choice);
+    return copy;
   }
 };
 

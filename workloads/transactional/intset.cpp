@@ -6,9 +6,7 @@
 // Dispatch is by type once per run; the loop holds no indirect call.
 #include "workloads/transactional/shared/intset.hpp"
 
-#include "structures/hash_set.hpp"
-#include "structures/red_black_tree.hpp"
-#include "structures/sorted_list.hpp"
+#include "structures/sets.hpp"
 
 #include LOAM_SYNC_HEADER
 
@@ -119,10 +117,11 @@ template <class SyncType>
 bool run_with_structure(const Options& options, Recorder& recorder) {
   using namespace structures;
   const Settings settings(options);
-  if (settings.structure == "list") return run_with_keys<SyncType, SortedList>(options, recorder, settings);
-  if (settings.structure == "tree") return run_with_keys<SyncType, RedBlackTree>(options, recorder, settings);
-  if (settings.multiplicative) return run_with_keys<SyncType, HashSet<Multiplicative>>(options, recorder, settings);
-  return run_with_keys<SyncType, HashSet<Identity>>(options, recorder, settings);
+  return Sets::visit(settings.structure, [&]<class Named>() {
+    if (settings.multiplicative)
+      return run_with_keys<SyncType, typename Named::template Set<Multiplicative>>(options, recorder, settings);
+    return run_with_keys<SyncType, typename Named::template Set<Identity>>(options, recorder, settings);
+  });
 }
 
 bool run_intset(const Options& options, Recorder& recorder) {

@@ -135,6 +135,12 @@ def user_config() -> Path:
     return (Path(base) if base else Path.home() / ".config") / "loam"
 
 
+def allocator_folders() -> tuple[Path, ...]:
+    """Folders with allocator files, the tree's own first, then LOAM_ALLOCATOR_PATH, then the user's."""
+    extra = tuple(Path(part) for part in os.environ.get("LOAM_ALLOCATOR_PATH", "").split(":") if part)
+    return (root() / "allocators", *extra, user_config() / "allocators")
+
+
 def results_root(cwd: Path | None = None) -> Path:
     """The folder "results" of the current folder (or of cwd); not necessarily there yet."""
     return (cwd or Path.cwd()) / "results"

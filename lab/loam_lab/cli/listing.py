@@ -1,4 +1,7 @@
-"""`loam list KIND`: the registries, read from the code, as tables or as JSON."""
+"""`loam list KIND`: the registries, read from the code, as tables or as JSON.
+
+Nothing is built: what is built describes itself, and the names of the rest come from the folders.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from loam_lab.subjects import machines
 if TYPE_CHECKING:
     from loam_lab.model.description import Description, Parameter
     from loam_lab.subjects.machines import Machine
+    from loam_lab.subjects.sources import Source
 
 
 def show(kind: str, *, as_json: bool) -> int:
@@ -26,27 +30,56 @@ def show(kind: str, *, as_json: bool) -> int:
     return KINDS[kind](as_json)
 
 
-def _descriptions() -> list[Description]:
-    """What every executable of this checkout says about itself; builds those that are missing.
+def _print_unbuilt(sources: Iterable[Source], kind: str) -> None:
+    """What the folders have and no executable describes, with the command that builds it.
 
-    Those that set-up makes when they are first asked for (Java) are left out until then, with a note.
+    kind: what they are, in the plural
     """
-    from loam_lab.setup import build, debian
-    from loam_lab.subjects import workloads
+    from rich.markup import escape
 
-    debian.ensure("measure")
-    build.ensure_built()
-    found = sorted(workloads.subjects_of().items())
-    if later := [name for name, subject in found if subject.missing()]:
-        console.warn(f"{', '.join(later)} are not set up yet, so nothing below tells of them; name one once to set all "
-                     f"of them up, as in ./loam run gcbench --sync {later[0]}")  # fmt: skip
-    return [workloads.describe(subject) for _, subject in found if not subject.missing()]
+    from loam_lab.setup import jvm
+
+    def print_those(those: list[Source], told: str) -> None:
+        if those:
+            rows = [
+                (f"[command]{escape(one.name)}[/command]", escape(one.summary or f"see {one.file}")) for one in those
+            ]
+            console.out().print(console.table(["name", "what it is"], rows, title=escape(told)))
+
+    listed = sorted(sources, key=lambda source: source.name)
+    java = [source for source in listed if source.name.startswith(jvm.PREFIX)]
+    rest = [source for source in listed if source not in java]
+    print_those(
+        rest, f"{kind} that are not built yet: ./loam setup builds all of them, ./loam run what it is asked for"
+    )
+    if java:
+        print_those(
+            java, f"{kind} on the JVM, not set up yet: ./loam run gcbench --sync {java[0].name} sets all of them up"
+        )
+
+
+def _unbuilt_json(sources: Iterable[Source]) -> list[dict[str, str]]:
+    return [asdict(source) for source in sorted(sources, key=lambda source: source.name)]
+
+
+def _note_changes() -> None:
+    """Say so where an executable may describe an older state of its source."""
+    from loam_lab.setup import build
+
+    if build.sources_changed():
+        console.note(
+            "sources changed since they were built: what is built is described as it was; ./loam setup builds anew"
+        )
 
 
 def _range(parameter: Parameter) -> str:
     """The allowed values in a few words; powers of two as such."""
     if parameter.type == "file":
         return "the path of a file"
+    if parameter.labels:
+        return ", ".join(
+            f"{choice} ({label})" for choice, label in zip(parameter.choices, parameter.labels, strict=True)
+        )
     if parameter.choices:
         return ", ".join(parameter.choices)
     low, high = parameter.min, parameter.max
@@ -81,17 +114,21 @@ def _print_parameters(title: str, parameters: Iterable[Parameter]) -> None:
 
 
 def _workloads(as_json: bool) -> int:
-    descriptions = _descriptions()
+    from loam_lab.subjects import sources, workloads
+
+    descriptions = workloads.built()
     syncs: dict[str, list[str]] = {}
     found: dict[str, Any] = {}
     for description in descriptions:
         for workload in description.workloads:
             found.setdefault(workload.name, workload)
             syncs.setdefault(workload.name, []).append(description.sync.name)
+    unbuilt = [source for name, source in sources.workloads().items() if name not in found]
+    _note_changes()
     if as_json:
         console.print_json({"schema": 1, "workloads": [
             {**workload.model_dump(mode="json"), "syncs": syncs[name]} for name, workload in sorted(found.items())
-        ]})  # fmt: skip
+        ], "not_built": _unbuilt_json(unbuilt)})  # fmt: skip
         return 0
     for name, workload in sorted(found.items()):
         console.out().print(f"[command]{name}[/command]  {workload.summary}", soft_wrap=False)
@@ -99,16 +136,29 @@ def _workloads(as_json: bool) -> int:
         console.out().print(f"  measures {metrics}", style="aside")
         console.out().print(f"  on {', '.join(syncs[name])}", style="aside")
         _print_parameters("", workload.parameters)
+    _print_unbuilt(unbuilt, "workloads")
     return 0
 
 
 def _syncs(as_json: bool) -> int:
-    descriptions = _descriptions()
+    from loam_lab.subjects import sources, workloads
+
+    descriptions = workloads.built()
+    described = {d.sync.name for d in descriptions}
+    unbuilt = [source for name, source in sources.syncs().items() if name not in described]
+    _note_changes()
     if as_json:
         console.print_json({"schema": 1, "syncs": [
             {**d.sync.model_dump(mode="json"), "workloads": [w.name for w in d.workloads]} for d in descriptions
-        ]})  # fmt: skip
+        ], "not_built": _unbuilt_json(unbuilt)})  # fmt: skip
         return 0
+    if descriptions:
+        _print_syncs(descriptions)
+    _print_unbuilt(unbuilt, "synchronisations")
+    return 0
+
+
+def _print_syncs(descriptions: Iterable[Description]) -> None:
     from rich.markup import escape
 
     rows = [
@@ -127,7 +177,6 @@ def _syncs(as_json: bool) -> int:
             shared.setdefault(d.sync.parameters, []).append(d.sync.name)
     for parameters, names in shared.items():
         _print_parameters(f"parameters of {', '.join(names)}", parameters)
-    return 0
 
 
 def _machines(as_json: bool) -> int:

@@ -170,7 +170,7 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
 
 
 # One in so many mutants, another lot with each change of the runtime; all of them by ./loam test --all.
-_MUTANTS_SHARE = "5"
+_MUTANTS_SHARE = "10"
 _LABELS = ("unit", "model", "stress", "fuzz")
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from loam_lab.model import collector
+from loam_lab.model.spelling import ClaimId
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
@@ -227,7 +228,7 @@ class Claim(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: str = Field(pattern=r"^[a-z0-9]+-[0-9]{2,}$")
+    id: ClaimId
     section: str
     figure: str = ""
     sentence: str = Field(min_length=1)

@@ -15,7 +15,10 @@ Kind = Literal["transactional", "lock", "delegation", "structure", "managed", "n
 
 
 class Parameter(BaseModel):
-    """One `-p name=value`: an integer in [min, max], one of `choices`, or the path of a file that the workload reads."""
+    """One `-p name=value`: an integer in [min, max], one of `choices`, or the path of a file that the workload reads.
+
+    labels: what reports call each of the choices, in their order; none where the choices say it themselves
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -27,11 +30,20 @@ class Parameter(BaseModel):
     default: int | str
     unit: str = ""
     help: str = ""
+    labels: tuple[str, ...] = ()
+
+    @property
+    def wording(self) -> dict[str, str]:
+        """What words.parameter() has to know of it: its unit by its name, the label of a choice by "name=choice"."""
+        labels = zip(self.choices, self.labels, strict=False)  # there may be none
+        return {self.name: self.unit, **{f"{self.name}={choice}": label for choice, label in labels}}
 
     @model_validator(mode="after")
     def _whole(self) -> Parameter:
         if self.type == "choice" and not self.choices:
             raise ValueError(f"parameter {self.name}: a choice without choices")
+        if self.labels and len(self.labels) != len(self.choices):
+            raise ValueError(f"parameter {self.name}: {len(self.choices)} choices and {len(self.labels)} labels")
         return self
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from loam_lab.model import cache, collector
 from loam_lab.model.cell import SPECIAL, Purpose
 from loam_lab.model.claim import Claim, PaperFigure
+from loam_lab.model.spelling import Name
 
 SCHEMA = 2
 
@@ -60,7 +61,7 @@ class Group(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Name
     title: str = ""
     role: Literal["main", "sequential", "counted"] = "main"
     workload: str
@@ -138,7 +139,7 @@ class Study(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     version: int = Field(alias="schema")
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: Name
     title: str
     question: str
     aliases: tuple[str, ...] = ()

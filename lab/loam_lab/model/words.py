@@ -28,7 +28,6 @@ _METRICS = {
 }
 
 BYTES = "B"
-_STRUCTURES = {"list": "sorted list", "hash": "hash set", "tree": "red-black tree"}
 MAPPINGS = {"table": "record table", "hash": "hashed records", "shadow": "shadow records"}
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -59,13 +58,14 @@ def noun(name: str) -> str:
     return _METRICS.get(name, ("", ""))[1] or "1"
 
 
-def parameter(key: str, value: Any, unit: str = BYTES) -> str:
+def parameter(key: str, value: Any, wording: Mapping[str, str] = MappingProxyType({})) -> str:
     """One parameter in words: "sorted list", "16 B blocks", "60 % updates", else "key = value".
 
-    unit: of the parameter in its workload: a size in bytes is of blocks, any other is the workload's own
+    wording: how its workload words it (Parameter.wording): its unit by its name, the label of a choice by "name=choice". A size
+    in bytes is of blocks, any other is the workload's own.
     """
-    if key == "structure":
-        return _STRUCTURES.get(str(value), str(value))
+    if label := wording.get(f"{key}={value}"):
+        return label
     if key == "mapping":
         return MAPPINGS.get(str(value), str(value))
     if key == collector.NAME:
@@ -75,7 +75,7 @@ def parameter(key: str, value: Any, unit: str = BYTES) -> str:
     if key == "heap_mib":
         return f"heap of {value}\u00a0MiB"
     if key == "size":
-        return f"{value}\u00a0B blocks" if unit == BYTES else f"size\u00a0{value}"
+        return f"{value}\u00a0B blocks" if wording.get(key, BYTES) == BYTES else f"size\u00a0{value}"
     if key == "update_percent":
         return f"{value}\u00a0% updates"
     if key == "duration_ms":
@@ -88,8 +88,8 @@ def parameter(key: str, value: Any, unit: str = BYTES) -> str:
 
 
 def parameters(values: Mapping[str, Any], units: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Parameters in words, joined by commas. units: by name, as parameter() reads them"""
-    return ", ".join(parameter(key, value, units.get(key, BYTES)) for key, value in values.items())
+    """Parameters in words, joined by commas. units: as parameter() takes it"""
+    return ", ".join(parameter(key, value, units) for key, value in values.items())
 
 
 def threads(number: int) -> str:

@@ -141,6 +141,12 @@ def is_built(targets: Sequence[str] | None = None, preset: str = "release") -> b
     return all(name in stamp.get("targets", []) and file.exists() for name, file in files.items())
 
 
+def sources_changed(preset: str = "release") -> bool:
+    """Whether something is built of sources that are no longer as they were then. Starts no process."""
+    stamp = _read_stamp(preset)
+    return bool(stamp) and stamp.get("fingerprint") != sources_fingerprint()
+
+
 def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") -> dict[str, Any]:
     """Build what is missing or out of date, and nothing else.
 

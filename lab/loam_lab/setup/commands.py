@@ -9,13 +9,13 @@ from loam_lab.setup import build, debian
 
 
 def setup(*, tests: bool, programs: bool, as_json: bool) -> int:
-    """Install or unpack missing packages, then build everything that is measured.
+    """Install or unpack missing packages, those of all allocator files among them, then build everything that is measured.
 
     tests: what only the tests need, too; programs: the real programs that run under allocators, too
     raises: LoamError as debian.ensure and build.ensure_built do
     """
     started = time.monotonic()
-    needs = ("measure", *(["test"] if tests else []), *(["programs"] if programs else []))
+    needs = ("measure", "allocators", *(["test"] if tests else []), *(["programs"] if programs else []))
     brought = [package.name for package in debian.missing(*needs)]
     debian.ensure(*needs)
     was_built = build.is_built()

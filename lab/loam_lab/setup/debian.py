@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ class Package:
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
     needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
         "flame" (call stacks), "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
-        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators)
+        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators),
+        "allocators" (those that are measured only when they are named)
     unpacks: whether it works when unpacked into a folder, without root
     optional: whether work goes on without it, with a warning
     """
@@ -46,6 +48,10 @@ def _program(name: str, check: str, what: str) -> Package:
     return Package(name, check, ("programs",), f"run under allocators: {what}", optional=True)
 
 
+# Of a Debian package, as its policy has it.
+_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+
+# Those of allocators stand in their own files: allocators().
 PACKAGES = (
     Package("python3-venv", "module:ensurepip", ("venv",), "the lab's own Python environment"),
     Package("g++", "command:g++", ("measure", "test"), "compiles the workloads"),
@@ -53,16 +59,6 @@ PACKAGES = (
     Package("cmake", "command:cmake", ("measure", "test"), "builds the workloads", unpacks=True),
     Package("ninja-build", "command:ninja", ("measure", "test"), "builds the workloads", unpacks=True),
     Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),
-    Package("libjemalloc2", "library:libjemalloc.so.2", ("measure", "test"), "allocator jemalloc", unpacks=True),
-    Package(
-        "libtcmalloc-minimal4",
-        "library:libtcmalloc_minimal.so.4",
-        ("measure", "test"),
-        "allocator tcmalloc",
-        unpacks=True,
-    ),
-    Package("libtbbmalloc2", "library:libtbbmalloc_proxy.so.2", ("measure", "test"), "allocator tbb", unpacks=True),
-    Package("libmimalloc2.0", "library:libmimalloc.so.2.0", ("measure", "test"), "allocator mimalloc", unpacks=True),
     Package("libgc1", "library:libgc.so.1", ("measure", "test"), "the collector of gc-boehm", unpacks=True),
     Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
     Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
@@ -121,22 +117,71 @@ PACKAGES = (
 )
 
 
+def allocators() -> list[Package]:
+    """The packages that allocator files name.
+
+    One that is measured where none is named is needed for measuring. Any other is brought by ./loam setup alone, and its
+    absence stops nothing: the command that names it says what is missing.
+    """
+    found: dict[str, Package] = {}
+    for folder in paths.allocator_folders():
+        for file in sorted(folder.glob("*.toml")):
+            package = _of_allocator(file)
+            if package is not None and (package.name not in found or found[package.name].optional):
+                found[package.name] = package
+    return list(found.values())
+
+
+def _of_allocator(file: Path) -> Package | None:
+    """None for one without a package, and for a damaged file: who reads it for its allocator says what is wrong."""
+    try:
+        text = file.read_text()
+        content = tomllib.loads(text) if "package" in text else {}  # most have none, and each start reads all
+    except (OSError, ValueError):
+        return None
+    name, candidates = content.get("package"), content.get("candidates")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(candidates, list):
+        return None
+    checks = [_check_of(text) for text in candidates if isinstance(text, str)]
+    if not checks:
+        return None
+    default = content.get("default") is True
+    check = next((check for check in checks if _there(check)), checks[0])
+    needs = ("measure", "test") if default else ("allocators",)
+    return Package(name, check, needs, f"allocator {file.stem}", unpacks=True, optional=not default)
+
+
+def _check_of(candidate: str) -> str:
+    """How to see that an object is there, from a candidate of an allocator file."""
+    return f"file:{candidate.lstrip('/')}" if candidate.startswith("/") else f"library:{candidate}"
+
+
+def _there(check: str) -> bool:
+    kind, _, what = check.partition(":")
+    if kind == "library":
+        return paths.find_library(what) is not None
+    return any((top / what).exists() for top in (Path("/"), paths.unpacked_root()))
+
+
+def packages() -> list[Package]:
+    """Every package that some kind of work needs."""
+    return [*PACKAGES, *allocators()]
+
+
 def present(package: Package) -> bool:
     """Whether what the package brings is on this machine or unpacked in .loam/root. Starts no process."""
     kind, _, what = package.check.partition(":")
     if kind == "command":
         unpacked = paths.unpacked_root() / "usr/bin" / what
         return shutil.which(what) is not None or (package.unpacks and unpacked.exists())
-    if kind == "library":
-        return paths.find_library(what) is not None
     if kind == "module":
         return importlib.util.find_spec(what) is not None
-    return any((top / what).exists() for top in (Path("/"), paths.unpacked_root()))
+    return _there(package.check)
 
 
 def missing(*needs: str) -> list[Package]:
-    """The packages of these kinds of work that are not there, in the table's order."""
-    return [package for package in PACKAGES if set(package.needs) & set(needs) and not present(package)]
+    """The packages of these kinds of work that are not there, in the table's order, then those of allocators."""
+    return [package for package in packages() if set(package.needs) & set(needs) and not present(package)]
 
 
 def ensure(*needs: str) -> None:
@@ -197,9 +242,7 @@ def _install(lacking: Sequence[Package]) -> None:
         failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
         absent = [package for package in group if failed or not present(package)]
         if absent and group[0].optional:
-            note(
-                f"warning: {_names(absent)} could not be installed; the tests that need it are skipped; {_command(absent)}"
-            )
+            note(f"warning: {_names(absent)} could not be installed; what needs it is left out; {_command(absent)}")
         elif absent:
             raise LoamError("apt-get install", None, f"{_names(absent)} could not be installed, see above",
                             f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
@@ -227,9 +270,7 @@ def _unpack(lacking: Sequence[Package]) -> None:
     wanted = [package for package in lacking if package.unpacks]
     for package in lacking:
         if not package.unpacks:
-            note(
-                f"warning: {package.name} is missing; the tests that need it are skipped; as root: {_command([package])}"
-            )
+            note(f"warning: {package.name} is missing; what needs it is left out; as root: {_command([package])}")
     if not wanted:
         return
     _print_list(wanted, f"unpacking Debian packages into {paths.unpacked_root()} (no root, nothing is installed):")
@@ -237,15 +278,27 @@ def _unpack(lacking: Sequence[Package]) -> None:
     debs = folder / "debs"
     options = _own_index(folder, f"as root: {_command(wanted)}")
     debs.mkdir(exist_ok=True)
-    names = _closure(options, wanted)
-    fetched = _apt([*options, "download", "-q", *names], folder=debs)
+    required = [package for package in wanted if not package.optional]
+    try:
+        for group in ([required] if required else []) + [[package] for package in wanted if package.optional]:
+            absent = _fetch(options, group, debs)
+            if absent and group[0].optional:
+                note(f"warning: {_names(absent)} could not be unpacked; what needs it is left out; {_command(absent)}")
+            elif absent:
+                raise LoamError("apt-get download", None, f"{_names(absent)} could not be unpacked, see above",
+                                f"as root: {_command(absent)}")  # fmt: skip
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fetch(options: Sequence[str], group: Sequence[Package], debs: Path) -> list[Package]:
+    """Download packages with what they depend on into a folder, and unpack them; returns those that are still missing."""
+    fetched = _apt([*options, "download", "-q", *_closure(options, group)], folder=debs)
     for deb in sorted(debs.glob("*.deb")):
         subprocess.run(["dpkg", "-x", deb, paths.unpacked_root()], check=True, stdout=sys.stderr)
-    shutil.rmtree(folder, ignore_errors=True)
-    absent = [package for package in wanted if not present(package)]
-    if fetched != 0 or absent:
-        raise LoamError("apt-get download", None, f"{_names(absent or wanted)} could not be unpacked, see above",
-                        f"as root: {_command(absent or wanted)}")  # fmt: skip
+        deb.unlink()
+    absent = [package for package in group if not present(package)]
+    return absent or (list(group) if fetched != 0 else [])
 
 
 def _own_index(folder: Path, by_hand: str) -> list[str]:

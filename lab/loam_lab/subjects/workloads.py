@@ -6,12 +6,12 @@ command line.  Everything known about it is its answer to --describe.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import os
 import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from loam_lab.subjects.machines import Machine
 from loam_lab.subjects.subject import Subject
 
 DESCRIBE_TIMEOUT_S = 20
+_ASKED_AT_ONCE = 8
 # What a program is linked to whose accesses a simulated machine sees.
 SIMULATOR = "libloam-simulator.so"
 # As a synchronisation's name: every one that this checkout builds; what cannot run is skipped and told.
@@ -228,13 +229,23 @@ def check_parameters(
 
 
 def built(preset: str = "release") -> list[Description]:
-    """What the executables of this checkout that are there say about themselves; those that cannot say are left out."""
-    found = []
-    with contextlib.suppress(LoamError):  # never configured: none is there
-        for subject in subjects_of(preset).values():
-            with contextlib.suppress(LoamError):
-                found.append(describe(subject))
-    return found
+    """What the executables of this checkout that are there say about themselves, in the order of their names.
+
+    Those that cannot say, as those of an older revision, are left out. All are asked at the same time.
+    """
+    try:
+        subjects = sorted(subjects_of(preset).items())
+    except LoamError:  # never configured: none is there
+        return []
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        return [found for found in pool.map(_said, (subject for _, subject in subjects)) if found is not None]
+
+
+def _said(subject: Subject) -> Description | None:
+    try:
+        return None if subject.missing() else describe(subject)
+    except LoamError:
+        return None
 
 
 def default_sync(workload: str, preset: str = "release") -> str | None:

@@ -276,7 +276,7 @@ class Transaction : private LogVisitor {
   unsigned depth_ = 0;
   Level levels_[kDepthMax];
   DuplicateFilter table_;
-  std::uint32_t young_places_ = 0;  // short reads of young objects have places below this one
+  std::uint32_t young_places_ = 0;         // short reads of young objects have places below this one
   unsigned aborts_ = 0, inner_tries_ = 0;  // of the transaction that runs
   unsigned polls_ = 0, spared_compactions_ = 0;
   bool waits_ = false;

@@ -19,10 +19,7 @@ LogSpace::LogSpace(std::size_t bytes) noexcept
   current = this;
 }
 
-LogSpace::~LogSpace() {
-  current = nullptr;
-  if (start_ != nullptr) platform::shrink(start_, bytes_, used_);
-}
+LogSpace::~LogSpace() { current = nullptr; }
 
 void* LogSpace::map(std::size_t bytes) noexcept {
   const std::size_t rounded = (bytes + platform::kPageBytes - 1) & ~(platform::kPageBytes - 1);

@@ -127,6 +127,13 @@ def test_files_of_the_user_and_of_a_search_path(tmp_path: Path, monkeypatch: pyt
         ('summary = "nothing"', "names no candidates"),
         ('candidates = ["x.so"]\nforwards = "musl"', "forwards can only name glibc"),
         ('candidates = ["x.so"]\n[settings.a]\ntype = "float"', "must be integer or choice"),
+        ('candidates = ["x.so"]\n[version]\npattern = "("', "[version] pattern is no regular expression: missing )"),
+        ('[source]\ncrate = "x"', "source.object is missing"),
+        ('candidates = ["x.so"]\n[version]\npattern = "x"', "[version] pattern has no group"),
+        (
+            '[source]\nobject = "x.so"\nlicense = "l"\ncrate = "x"\nversion = "1"\nfiles_from = "b"\npattern = "["',
+            "source.pattern is no regular expression: unterminated",
+        ),
         ('candidates = ["x.so"]\n[settings.a]\ntype = "integer"', "wrong or missing key"),
     ],
 )
@@ -137,6 +144,20 @@ def test_damaged_files_are_named(text: str, says: str) -> None:
     with pytest.raises(LoamError) as caught:
         registry.load("mine")
     assert says in caught.value.line() and str(file) in caught.value.line()
+
+
+@pytest.mark.parametrize(("place", "what"), [("My Alloc", "an allocator"), ("mine/2 small", "a preset")])
+def test_a_file_whose_name_no_command_could_take_says_what_a_name_is(place: str, what: str) -> None:
+    registry.user_folder().joinpath("mine").mkdir(parents=True)
+    (registry.user_folder() / "mine.toml").write_text('candidates = ["x.so"]')
+    file = registry.user_folder() / f"{place}.toml"
+    file.write_text('candidates = ["x.so"]')
+    with pytest.raises(LoamError) as caught:
+        registry.definitions()
+    assert caught.value.line() == (
+        f'{file}: "{file.stem}" is not the name of {what}: small letters, digits and . _ + - only, a letter or digit first '
+        "(rename the file)"
+    )
 
 
 def test_what_is_not_installed_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

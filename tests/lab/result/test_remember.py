@@ -37,7 +37,8 @@ def said_of(headlines: list[dict[str, Any]], cells: list[dict[str, Any]], units:
 
 
 def test_how_much_why_and_what_mends_it() -> None:
-    said = said_of([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, {})
+    units = {"intset": {"structure=list": "sorted list"}}
+    said = said_of([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, units)
     assert said == (
         "The choice of the allocator alone makes the same program up to 1.30 times as fast, and up to 50.0 % of the aborts come "
         "only from where blocks lie; shadow records leave none, loam leaves at most 0.4 % without them. "

@@ -14,6 +14,7 @@ from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.setup import build, commands, debian
 from loam_lab.setup.debian import Package
+from loam_lab.subjects.allocators import registry
 
 LIBRARY = Package("libnine", "library:libnine.so.9", ("measure",), "allocator nine", unpacks=True)
 TOOL = Package("ninetool", "command:ninetool", ("measure",), "compiles")
@@ -51,6 +52,7 @@ def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lacking(monkeypatch: pytest.MonkeyPatch, *packages: Package, root: bool) -> None:
     monkeypatch.setattr(debian, "PACKAGES", packages)
+    monkeypatch.setattr(paths, "allocator_folders", lambda: (paths.dot_loam() / "allocators",))
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
 
 
@@ -122,6 +124,73 @@ def test_setup_brings_programs_where_asked(
         assert commands.setup(tests=False, programs=asked, as_json=True) == 0
         told.append(json.loads(capsys.readouterr().out)["installed"])
     assert told == [[], ["nineprogram"]]
+
+
+def allocator_file(name: str, text: str) -> None:
+    folder = paths.dot_loam() / "allocators"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.toml").write_text(text)
+
+
+def test_setup_brings_the_package_of_a_new_allocator_file(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking(monkeypatch, root=True)
+    allocator_file("nine", f'package = "libnine9"\ncandidates = ["libnine.so.8", "{diary.parent}/bin/nine.so"]\n')
+    monkeypatch.setenv("BRINGS", "nine.so")
+    debian.ensure("measure", "test")
+    assert not diary.exists()  # it is measured only when it is named
+    monkeypatch.setattr(build, "is_built", lambda: True)
+    monkeypatch.setattr(build, "ensure_built", lambda: {"executables": {}, "libraries": {}})
+    assert commands.setup(tests=False, programs=False, as_json=True) == 0
+    captured = capsys.readouterr()
+    told = json.loads(captured.out)
+    assert (told["installed"], told["missing"]) == (["libnine9"], [])
+    assert "libnine9  allocator nine" in captured.err
+    assert diary.read_text().splitlines()[-1] == "install -q -y --no-install-recommends libnine9"
+
+
+def test_an_allocator_that_is_measured_by_itself_is_needed_for_measuring(
+    diary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking(monkeypatch, root=True)
+    allocator_file("nine", 'package = "libnine9"\ncandidates = ["libnine.so.9"]\ndefault = true\n')
+    monkeypatch.setenv("LOAM_NO_SETUP", "1")
+    with pytest.raises(LoamError, match=r"missing: libnine9 \(run ./loam setup"):
+        debian.ensure("measure")
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_an_allocator_that_cannot_be_brought_stops_nothing(
+    root: bool, diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lacking(monkeypatch, root=root)
+    (diary.parent / "debs").mkdir()
+    allocator_file("eight", 'package = "libeight8"\ncandidates = ["libeight.so.8"]\n')
+    allocator_file("nine", 'package = "libnine9"\ncandidates = ["libnine.so.9"]\n')
+    debian.ensure("measure", "allocators")
+    warnings = [line for line in capfd.readouterr().err.splitlines() if line.startswith("warning")]
+    assert [line.split()[1] for line in warnings] == ["libeight8", "libnine9"]
+    assert all("what needs it is left out" in line for line in warnings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'package = "libnine9', "package = 9\ncandidates = []", 'package = "libnine9"', 'package = "libnine9"\ncandidates = 9',
+        'package = "--reinstall"\ncandidates = ["libnine.so.9"]', 'package = ""\ncandidates = ["libnine.so.9"]',
+    ],
+)  # fmt: skip
+def test_a_damaged_allocator_file_names_no_package(text: str, diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, root=True)
+    allocator_file("nine", text)
+    assert debian.allocators() == []
+
+
+def test_each_package_that_an_allocator_names_is_known() -> None:
+    named = {known.package for known in registry.definitions().values() if known.package and not known.libc}
+    assert "libjemalloc2" in named
+    assert {package.name for package in debian.allocators()} == named
 
 
 def test_without_a_network_it_says_what_to_do(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

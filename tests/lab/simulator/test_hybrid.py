@@ -43,6 +43,14 @@ def test_a_hybrid_whose_hardware_commits_are_not_told_is_found_out() -> None:
     assert found["torn"] > 0
 
 
+@pytest.mark.parametrize("piece", ["alone", "turns"])
+def test_hardware_keeps_out_of_what_runs_alone_and_wakes_who_waits(piece: str) -> None:
+    """Without the gate in hardware, or without its wake-ups, each fails: tests/mutants/tm/hardware/hybrid.toml."""
+    for seed in range(1, 6):
+        done = start(PROGRAM, piece, machine=WITH, seed=seed)
+        assert (done.returncode, done.stdout) == (0, "done\n"), f"seed {seed}\n{done.stdout}{done.stderr}"
+
+
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 def test_a_million_histories_have_no_torn_state() -> None:

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "runtime/tm/tm.hpp"
-#include "structures/hash_set.hpp"
 #include "structures/plain_access.hpp"
-#include "structures/red_black_tree.hpp"
-#include "structures/sorted_list.hpp"
+#include "structures/sets.hpp"
 
 #include <cstdint>
 #include <mutex>

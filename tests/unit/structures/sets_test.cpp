@@ -19,27 +19,33 @@ std::set<std::int64_t> contents(const Set& set) {
   return keys;
 }
 
-// Combinations that several threads may use.
-using Shared =
-    testing::Types<Combination<Locked, SortedList>, Combination<Locked, HashSet<Multiplicative>>,
-                   Combination<Locked, RedBlackTree>, Combination<Transaction, SortedList>,
-                   Combination<Transaction, HashSet<Multiplicative>>, Combination<Transaction, RedBlackTree>>;
-using Single = testing::Types<Combination<Alone, SortedList>, Combination<Alone, HashSet<Multiplicative>>,
-                              Combination<Alone, HashSet<Identity>>, Combination<Alone, RedBlackTree>>;
+// Every file of structures/sets/.
+template <class List>
+struct Of;
+template <class... Named>
+struct Of<SetList<Named...>> {
+  // Combinations that several threads may use.
+  using Shared = testing::Types<Combination<Locked, typename Named::template Set<Multiplicative>>...,
+                                Combination<Transaction, typename Named::template Set<Multiplicative>>...>;
+  using Single = testing::Types<Combination<Alone, typename Named::template Set<Multiplicative>>...,
+                                Combination<Alone, HashSet<Identity>>>;
+};
+using Shared = Of<Sets>::Shared;
+using Single = Of<Sets>::Single;
 
 template <class Which>
-class Sets : public testing::Test {
+class AnySet : public testing::Test {
  protected:
   static void follow_a_reference();
 };
 template <class Which>
-class SharedSets : public Sets<Which> {};
-TYPED_TEST_SUITE(Sets, Single);
+class SharedSets : public AnySet<Which> {};
+TYPED_TEST_SUITE(AnySet, Single);
 TYPED_TEST_SUITE(SharedSets, Shared);
 
 // Small ranges make every shape of the structure come up often; the largest makes it deep.
 template <class Which>
-void Sets<Which>::follow_a_reference() {
+void AnySet<Which>::follow_a_reference() {
   using Runner = typename Which::Runner;
   struct Row {
     std::uint32_t range;
@@ -72,7 +78,7 @@ void Sets<Which>::follow_a_reference() {
   }
 }
 
-TYPED_TEST(Sets, FollowAReference) { this->follow_a_reference(); }
+TYPED_TEST(AnySet, FollowAReference) { this->follow_a_reference(); }
 TYPED_TEST(SharedSets, FollowAReference) { this->follow_a_reference(); }
 
 // Threads count for each key what they inserted and removed: the difference must be what the set holds at the end.

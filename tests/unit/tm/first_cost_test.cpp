@@ -60,6 +60,24 @@ TEST_P(FirstCost, TouchesFewPages) {
   });
 }
 
+// The second request for pages would be refused: it is still to come after the transaction.
+TEST_P(FirstCost, OfAThreadIsOneMapping) {
+  if (GetParam() == "two-phase") GTEST_SKIP() << "maps the read indicators of a thread too";
+  if (GetParam() == "sequential") GTEST_SKIP() << "has one thread";
+  tests::in_c(GetParam(), [] {
+    const auto add = [] {
+      tests::atomically([](loam_tx* tx) { loam_tx_write_u64(tx, &x, loam_tx_read_u64(tx, &x) + 1); });
+    };
+    add();
+    std::thread([&] {
+      platform::fail_map_after(1);
+      add();
+      EXPECT_EQ(platform::map_lazy(platform::kPageBytes), nullptr);
+      platform::fail_map_after(-1);
+    }).join();
+  });
+}
+
 TEST(FirstCosts, OfAThreadThatEndsRegisterNothing) {
 #ifdef LOAM_TSAN
   GTEST_SKIP() << "its barrier does not use the kernel";

@@ -32,7 +32,7 @@ TEST(BadInput, NamesWithTheNearest) {
                    {"intset extra", "extra", "no such option"},
                    {"intset -p mappin=table", "-p mappin=table", "did you mean mapping?"},
                    {"intset -p structure=lst", "-p structure=lst", "did you mean list?"},
-                   {"intset -p structure=", "-p structure", "list, hash, tree"},
+                   {"intset -p structure=", "-p structure", "hash, list, tree"},
                    {"intset -p structure", "-p=structure", "key=value"},
                    {"threadtest", "WORKLOAD=threadtest", "known: array-counters bayes "}});
   check("none", {{"thredtest", "WORKLOAD=thredtest", "did you mean threadtest?"},

@@ -75,7 +75,21 @@ bool run_intset(const Options& options, Recorder& recorder) {
   return run_with_keys<Hash<1>>(options, recorder, settings);
 }
 
-const base::Registration<Workload> registration{workload(run_intset)};
+// Only these are written by hand; the description has every set that there is.
+void check_parameters(const ParameterValues& parameters) {
+  const std::string_view structure = parameters.choice("structure");
+  if (structure != "list" && structure != "tree" && structure != "hash")
+    reject("-p structure", structure, "plain has list, hash and tree alone", "choose another --sync");
+  workload(run_intset).check(parameters);
+}
+
+Workload hand_written() {
+  Workload made = workload(run_intset);
+  made.check = check_parameters;
+  return made;
+}
+
+const base::Registration<Workload> registration{hand_written()};
 
 }  // namespace
 }  // namespace loam::workloads::plain

@@ -1,4 +1,4 @@
-// plain: what the harness wants to know of an executable without any synchronisation. The sets of plain/*.cpp touch
+// plain: the sets in plain C++, without templates and without synchronisation. This is what the harness wants to know of it. The sets of plain/*.cpp touch
 // memory directly; nothing here runs per operation.
 #pragma once
 

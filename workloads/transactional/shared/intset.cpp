@@ -2,19 +2,22 @@
 
 #include "runtime/base/format.hpp"
 #include "runtime/platform/pages.hpp"
+#include "structures/sets.hpp"
 
 namespace loam::workloads::intset {
 namespace {
 
+using structures::Sets;
+
 constexpr std::int64_t kRangeMax = 1 << 26;
 
-constexpr std::string_view kStructures[] = {"list", "hash", "tree"};
 constexpr std::string_view kGenerators[] = {"fast", "erand48"};
 constexpr std::string_view kHashes[] = {"multiplicative", "identity"};
 
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::choice("structure", kStructures,
-                          "sorted list (16-byte nodes), hash set (16-byte nodes) or red-black tree (48-byte nodes)"),
+    ParameterSpec::choice("structure", Sets::kNames, "what the set is made of")
+        .called(Sets::kLabels)
+        .with_default(Sets::place("list")),
     ParameterSpec::integer("update_percent", 60, 0, kPercent, "%",
                            "share of updates, alternately insert and remove; the rest are look-ups"),
     ParameterSpec::integer("elements", 4096, 0, kRangeMax, "1", "keys in the set at the start; at most range"),

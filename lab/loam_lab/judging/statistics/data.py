@@ -191,8 +191,8 @@ class Campaign:
         return found
 
     def units(self, cell: Cell) -> dict[str, str]:
-        """The units of the parameters of a cell's workload, by name."""
-        return {parameter.name: parameter.unit for parameter in self.workload(cell).parameters}
+        """The units of the parameters of a cell's workload, by name, and the labels of choices, by "name=choice"."""
+        return {key: text for parameter in self.workload(cell).parameters for key, text in parameter.wording.items()}
 
     def primary(self, cell: Cell) -> Metric:
         """The metric by which a cell is compared: the first that its workload describes."""

@@ -133,7 +133,7 @@ class Group:
 
     def in_words(self, key: str, value: Any) -> str:
         """A level of one of its parameters in words."""
-        return words.parameter(key, value, self.units.get(key, words.BYTES))
+        return words.parameter(key, value, self.units)
 
     def primary(self, cell: Cell) -> Metric | None:
         """The metric that this group is judged by, of one of its cells."""

@@ -25,7 +25,7 @@ def add(name: str, path: Path, *, as_json: bool) -> int:
             folder cannot be written
     """
     if not registry.NAME_PATTERN.fullmatch(name):
-        raise LoamError("NAME", name, "not an allocator name", "small letters, digits and . _ + - only, a letter first")
+        raise LoamError("NAME", name, "not an allocator name", registry.NAME_ALLOWED)
     known = registry.definitions()
     if name in known:
         taken = known[name].source

@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,21 @@ class Installed:
 _LISTS = ("flags", "files", "exclude", "libraries", "configure", "make")
 
 
+def expression(text: str, key: str) -> str:
+    """A regular expression whose first group is what is looked for; "" for none.
+
+    key: where it stands
+    raises: ValueError in words where it cannot serve
+    """
+    try:
+        groups = re.compile(text).groups
+    except re.error as problem:
+        raise ValueError(f"{key} is no regular expression: {problem.msg}") from None
+    if text and not groups:
+        raise ValueError(f"{key} has no group: put what is looked for in parentheses")
+    return text
+
+
 def parse(content: dict[str, Any]) -> Source:
     """A [source] table.
 
@@ -88,6 +104,9 @@ def parse(content: dict[str, Any]) -> Source:
             values[key] = tuple(value)
     if "copy" in content:
         values["copy"] = tuple(sorted(content["copy"].items()))
+    for key, field in known.items():
+        if field.default is MISSING and key not in content:
+            raise ValueError(f"source.{key} is missing")
     made = Source(**values)
     if bool(made.crate) == bool(made.debian):
         raise ValueError("source needs either crate and version, or debian and path")
@@ -95,6 +114,7 @@ def parse(content: dict[str, Any]) -> Source:
         raise ValueError("source.crate needs version, and files or make")
     if made.debian and not made.path:
         raise ValueError("source.debian needs path")
+    expression(made.pattern, "source.pattern")
     if Path(made.object).name != made.object:
         raise ValueError("source.object must be a plain file name")
     return made

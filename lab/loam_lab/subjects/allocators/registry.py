@@ -8,7 +8,6 @@ goes. Loading an allocator finds its object file and identifies it, so what cann
 from __future__ import annotations
 
 import functools
-import os
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from loam_lab.subjects.allocators import identify, recipe
 
 _BUILD = "build:"  # begins a candidate that is an entry of loam-paths.json
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9._+-]*")
+NAME_ALLOWED = "small letters, digits and . _ + - only, a letter or digit first"
 _KEYS = {
     "summary", "libc", "package", "candidates", "companions", "soname", "symbols", "order", "default", "variants",
     "forwards", "version", "settings", "source", "prefixes",
@@ -148,12 +148,6 @@ class Definition:
         return [name.removeprefix(_BUILD) for name in self.candidates if name.startswith(_BUILD)]
 
 
-def folders() -> tuple[Path, ...]:
-    """Folders with allocator files, the tree's own first, then LOAM_ALLOCATOR_PATH, then the user's."""
-    extra = tuple(Path(part) for part in os.environ.get("LOAM_ALLOCATOR_PATH", "").split(":") if part)
-    return (paths.root() / "allocators", *extra, user_folder())
-
-
 def user_folder() -> Path:
     """Where `loam allocators add` keeps its files: ~/.config/loam/allocators, or below XDG_CONFIG_HOME."""
     return paths.user_config() / "allocators"
@@ -165,7 +159,7 @@ def definitions() -> dict[str, Definition]:
     raises: LoamError if a file is damaged, naming file and key
     """
     found: dict[str, Definition] = {}
-    for folder in folders():
+    for folder in paths.allocator_folders():
         for file in sorted(folder.glob("*.toml")) if folder.is_dir() else ():
             if file.stem not in found:  # the tree's own cannot be replaced under the same name
                 found[file.stem] = _read(file, file.stat().st_mtime_ns)
@@ -371,8 +365,7 @@ def _read(file: Path, changed_ns: int) -> Definition:
         content = tomllib.loads(file.read_text())
     except (OSError, ValueError) as problem:
         raise LoamError(str(file), None, f"cannot be read: {problem}", "correct or remove it") from None
-    if not NAME_PATTERN.fullmatch(file.stem):
-        raise LoamError(str(file), None, "its name is not an allocator name", "small letters, digits, . _ + - only")
+    _check_name(file, "an allocator")
     wrong = sorted(set(content) - _KEYS)
     if wrong:
         raise unknown(str(file), wrong[0], _KEYS, "key of an allocator file")
@@ -389,11 +382,17 @@ def _read(file: Path, changed_ns: int) -> Definition:
     return definition
 
 
+def _check_name(file: Path, what: str) -> None:
+    if not NAME_PATTERN.fullmatch(file.stem):
+        raise LoamError(str(file), None, f'"{file.stem}" is not the name of {what}: {NAME_ALLOWED}', "rename the file")
+
+
 def _preset(of: Definition, file: Path) -> Definition:
     """A file with a summary, what it stands for, and the settings that make it.
 
     raises: LoamError if the file is damaged or a setting is none of the allocator's
     """
+    _check_name(file, "a preset")
     try:
         content = tomllib.loads(file.read_text())
         preset = {str(key): str(value) for key, value in content["settings"].items()}
@@ -428,7 +427,7 @@ def _definition(file: Path, content: dict[str, Any]) -> Definition:
         variants=_strings(content, "variants"),
         forwards=content.get("forwards"),
         version=identify.VersionProbe(
-            pattern=str(version.get("pattern", "")),
+            pattern=recipe.expression(str(version.get("pattern", "")), "[version] pattern"),
             call=str(version.get("call", "")),
             object=str(version.get("object", "")),
         ),
