@@ -2,7 +2,7 @@
 
 Readers get objects.  Every part has a value where a file does not say it, so that results of older labs open.  Names are
 those of the JSON keys; units stand at their ends (`_bytes`, `_s`), and without one a value has the unit that its metric
-names.  schema/result.schema.json is made from these classes: `python -m loam_lab.model.result_schema`.
+names.  schema/result.schema.json is made from these classes: `python -P -m loam_lab.model.result.schema`.
 """
 
 from __future__ import annotations

@@ -25,8 +25,20 @@ def document() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as its file has it."""
-    return json.dumps(document(), indent=1, ensure_ascii=False) + "\n"
+    """The schema as its file has it: a line for each property of each part."""
+
+    def line(value: object) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    parts = []
+    for name, part in document().pop("$defs").items():
+        rest = {key: value for key, value in part.items() if key != "properties"}
+        of_part = [f"   {line(key)}: {line(value)}" for key, value in part.get("properties", {}).items()]
+        properties = ",\n".join(of_part)
+        parts.append(f"""  {line(name)}: {line(rest)[:-1]}, "properties": {{\n{properties}\n  }}}}""")
+    head = {key: value for key, value in document().items() if key != "$defs"}
+    definitions = ",\n".join(parts)
+    return f"""{line(head)[:-1]}, "$defs": {{\n{definitions}\n}}}}\n"""
 
 
 if __name__ == "__main__":
