@@ -1,7 +1,7 @@
 # loam-paths.json: the one file through which the lab finds executables and libraries.
 # An executable is what is started with which arguments, the files that it consists of, and its environment; "{python}"
 # stands for the Python that runs the lab.
-string(JOIN " " flags ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
+string(JOIN " " flags ${LOAM_WORKLOAD_OPTIMISATION} ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
 set(executables "")
 foreach(target IN LISTS LOAM_WORKLOAD_TARGETS)
   string(REPLACE "loam-workload-" "" name "${target}")

@@ -44,16 +44,17 @@ add_custom_target(loam-tests)
 add_library(loam-test-main STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/main.cpp")
 target_link_libraries(loam-test-main PUBLIC loam-flags GTest::gtest)
 
-# The headers that are nobody's own, once for all tests of one optimisation. Not where all is asked for: a test that
-# forgets to include what it uses is found there.
+# The headers that are nobody's own, once for all tests of one optimisation that are linked with the same libraries
+# (LIBRARIES...: others than loam-tm). Not where all is asked for: a test that forgets to include what it uses is found
+# there.
 function(loam_precompile name optimisation)
   if(NOT "$ENV{LOAM_TEST_ALL}" STREQUAL "")
     return()
   endif()
-  set(donor loam-test-headers${optimisation})
+  string(JOIN "" donor loam-test-headers ${optimisation} ${ARGN})
   if(NOT TARGET ${donor})
     add_executable(${donor} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
-    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest)
+    target_link_libraries(${donor} PRIVATE loam-tm loam-structures GTest::gtest ${ARGN})
     loam_test_options(${donor} ${optimisation})
     target_precompile_headers(${donor} PRIVATE <gtest/gtest.h> <algorithm> <atomic> <functional> <string> <thread> <vector>)
   endif()
@@ -99,21 +100,14 @@ function(loam_malloc_test source)
 endfunction()
 
 # Those of the library behind -fgnu-tm are compiled with that, with and without optimisation, and run for each algorithm.
-# In a build with a sanitizer only the library is instrumented, which makes all accesses of their transactions: GCC 12
-# refuses -fgnu-tm beside -fsanitize=address. So the programs' own optimisation changes little there, and one is enough.
-set(loam_itm_optimisations -O0 -O2)
-if(LOAM_SANITIZE AND "$ENV{LOAM_TEST_ALL}" STREQUAL "")
-  set(loam_itm_optimisations -O2)
-endif()
 function(loam_itm_test source)
   get_filename_component(stem "${source}" NAME_WE)
-  foreach(optimisation IN LISTS loam_itm_optimisations)
+  foreach(optimisation -O0 -O2)
     set(name itm_${stem}${optimisation})
     add_executable(${name} "${source}" $<TARGET_OBJECTS:loam-itm-counted-new>)
     target_link_libraries(${name} PRIVATE loam-itm loam-test-main)
     # As workloads/peers/executables.cmake has it.
     target_compile_options(${name} PRIVATE -fgnu-tm -fno-tree-pre -fno-code-hoisting -Wno-clobbered ${optimisation})
-    set_target_properties(${name} PROPERTIES LOAM_UNINSTRUMENTED ON LOAM_OPTIMISATION ${optimisation})
     add_dependencies(loam-tests ${name})
     foreach(algorithm norec etl-wb hybrid-norec)
       add_test(NAME ${name}_${algorithm} COMMAND $<TARGET_FILE:${name}>)
@@ -160,6 +154,7 @@ foreach(source IN LISTS loam_test_sources)
     list(APPEND label program)
     target_link_libraries(${name} PRIVATE loam-workload-harness)
     target_compile_definitions(${name} PRIVATE LOAM_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
+    loam_precompile(${name} ${optimisation} loam-workload-harness)
   else()
     loam_precompile(${name} ${optimisation})
     add_dependencies(loam-tests ${name})

@@ -8,7 +8,12 @@
 # A new family of workloads is a folder. Without an executables.cmake it is compiled for each of these synchronisations.
 # What does not depend on the synchronisation (workloads/harness, each folder's shared/*.cpp) is compiled once.
 # The flags keep GCC from deleting malloc-write-free loops: it would time nothing.
-set(LOAM_WORKLOAD_FLAGS -O3 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+set(LOAM_WORKLOAD_FLAGS -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+# Builds that are not measured are there for their checks, and to compile is most of the time that their tests take.
+set(LOAM_WORKLOAD_OPTIMISATION -O3)
+if(LOAM_CHECKED AND "$ENV{LOAM_TEST_ALL}" STREQUAL "")
+  set(LOAM_WORKLOAD_OPTIMISATION -O1)
+endif()
 set(LOAM_WORKLOAD_TARGETS "" CACHE INTERNAL "every loam-workload-* target")
 
 set(workloads "${CMAKE_SOURCE_DIR}/workloads")
@@ -16,22 +21,23 @@ file(GLOB loam_sync_headers CONFIGURE_DEPENDS "${workloads}/syncs/*.hpp")
 file(GLOB loam_harness_sources CONFIGURE_DEPENDS "${workloads}/harness/*.cpp" "${workloads}/*/shared/*.cpp")
 list(REMOVE_ITEM loam_harness_sources "${workloads}/harness/main.cpp")
 
-string(JOIN " " flags ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
+string(JOIN " " flags ${LOAM_WORKLOAD_OPTIMISATION} ${LOAM_WORKLOAD_FLAGS} -march=${LOAM_MARCH})
 add_library(loam-workload-harness STATIC ${loam_harness_sources})
 target_link_libraries(loam-workload-harness PUBLIC loam-tm loam-delegation loam-structures)
-target_compile_options(loam-workload-harness PUBLIC ${LOAM_WORKLOAD_FLAGS})
+target_compile_options(loam-workload-harness PUBLIC ${LOAM_WORKLOAD_FLAGS} PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
 target_compile_definitions(loam-workload-harness PRIVATE LOAM_PRESET="${LOAM_PRESET}" LOAM_BUILD_FLAGS="${flags}")
 
 # The headers that are nobody's own, once for all workloads: they take a third of the time to compile one. Not where all
 # is asked for: a source that forgets to include what it uses is found there.
-add_executable(loam-workload-headers EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
-target_link_libraries(loam-workload-headers PRIVATE loam-workload-harness)
-target_precompile_headers(loam-workload-headers PRIVATE <algorithm> <atomic> <charconv> <cmath> <cstdlib> <cstring>
+add_executable(loam-common-headers EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/headers.cpp")
+target_link_libraries(loam-common-headers PRIVATE loam-workload-harness)
+target_compile_options(loam-common-headers PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
+target_precompile_headers(loam-common-headers PRIVATE <algorithm> <atomic> <charconv> <cmath> <cstdlib> <cstring>
                           <functional> <numeric> <optional> <span> <string> <thread> <utility> <vector>)
 
 function(loam_precompile_workload target)
   if("$ENV{LOAM_TEST_ALL}" STREQUAL "")
-    target_precompile_headers(${target} REUSE_FROM loam-workload-headers)
+    target_precompile_headers(${target} REUSE_FROM loam-common-headers)
   endif()
 endfunction()
 
@@ -41,6 +47,7 @@ function(loam_workload_executable name sync_header)
   set(target loam-workload-${name})
   add_executable(${target} "${CMAKE_SOURCE_DIR}/workloads/harness/main.cpp" ${ARGN})
   target_link_libraries(${target} PRIVATE loam-workload-harness)
+  target_compile_options(${target} PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
   target_compile_definitions(${target} PRIVATE LOAM_SYNC_HEADER="${sync_header}")
   target_link_options(${target} PRIVATE -Wl,--build-id=sha1)
   set(LOAM_WORKLOAD_TARGETS ${LOAM_WORKLOAD_TARGETS} ${target} CACHE INTERNAL "")
@@ -117,7 +124,7 @@ list(REMOVE_ITEM loam_scheme_sources ${loam_application_sources})
 if(loam_algorithm_sources STREQUAL loam_workload_sources)
   add_library(loam-sent-applications OBJECT EXCLUDE_FROM_ALL ${loam_application_sources})
   target_link_libraries(loam-sent-applications PRIVATE loam-workload-harness)
-  loam_precompile_workload(loam-sent-applications)
+  target_compile_options(loam-sent-applications PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
   target_compile_definitions(loam-sent-applications PRIVATE LOAM_SYNC_HEADER="workloads/syncs/shared/sent.hpp")
   list(APPEND loam_scheme_sources $<TARGET_OBJECTS:loam-sent-applications>)
 endif()

@@ -9,7 +9,7 @@ import pytest
 from loam_lab.base import console
 
 # Folders of tests that only read results: they neither measure nor run what is built, so that another suite may run
-# beside them (loam_lab/dev/testing.py).
+# beside them (loam_lab/dev/testing).
 BESIDE = ("across", "claims", "compare", "model", "report", "result", "statistics", "store")
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.dev import testing
+from loam_lab.dev.testing import command, suites
+from loam_lab.dev.testing import outcome as outcomes
+from loam_lab.dev.testing.lots import lot
+from loam_lab.dev.testing.smoke import verifies
 
 OUTPUT = """Running main() from ./googletest/src/gtest_main.cc
 [==========] Running 2 tests from 1 test suite.
@@ -30,7 +33,7 @@ Expected: (known) > (0u), actual: 0 vs 0
 
 
 def test_passing_tests_are_left_out() -> None:
-    lines = testing.complaints(OUTPUT).splitlines()
+    lines = suites.complaints(OUTPUT).splitlines()
     assert lines[:3] == [
         "  heap_test.cpp:150: Failure", "  Expected: (known) > (0u), actual: 0 vs 0", "  [  FAILED  ] Heap.Bad (6 ms)",
     ]  # fmt: skip
@@ -39,38 +42,38 @@ def test_passing_tests_are_left_out() -> None:
 
 def test_the_test_in_which_a_program_ended_is_named() -> None:
     output = "[ RUN      ] Heap.Good\n[       OK ] Heap.Good (1 ms)\n[ RUN      ] Heap.Hangs\nwaiting\n"
-    assert testing.complaints(output).splitlines() == ["  waiting", "  did not end: Heap.Hangs"]
+    assert suites.complaints(output).splitlines() == ["  waiting", "  did not end: Heap.Hangs"]
 
 
 def test_sanitizers_reports_stay_and_the_first_of_many_lines_is_shown() -> None:
     report = [f"==12==ERROR: AddressSanitizer: line {number}" for number in range(100)]
-    lines = testing.complaints("\n".join(report)).splitlines()
+    lines = suites.complaints("\n".join(report)).splitlines()
     assert lines[0] == f"  {report[0]}"
     assert lines[-1] == "  ..."
     assert len(lines) < 30
 
 
 def test_a_suite_that_ran_nothing_has_failed() -> None:
-    outcome = testing.Outcome("empty")
-    testing.carry_out(lambda _: None, outcome, ["./loam", "test"])
+    outcome = outcomes.Outcome("empty")
+    outcomes.carry_out(lambda _: None, outcome, ["./loam", "test"])
     assert outcome.failures == [("no test of this suite ran", ["./loam", "test"])]
 
 
 def test_a_suite_whose_tests_were_all_skipped_has_not_failed() -> None:
-    def skips(outcome: testing.Outcome) -> None:
+    def skips(outcome: outcomes.Outcome) -> None:
         outcome.skipped += 1
 
-    outcome = testing.Outcome("golden")
-    testing.carry_out(skips, outcome, ["./loam", "test"])
+    outcome = outcomes.Outcome("golden")
+    outcomes.carry_out(skips, outcome, ["./loam", "test"])
     assert not outcome.failed
 
 
 def test_what_passes_when_run_again_is_unsteady_and_what_fails_again_has_failed(tmp_path: Path) -> None:
     (tmp_path / "build" / "test").mkdir(parents=True)
-    outcome = testing.Outcome("lab", passed=3)
+    outcome = outcomes.Outcome("lab", passed=3)
     outcome.fail("once", ["true"])
     outcome.fail("always", ["sh", "-c", "echo still wrong; exit 1"])
-    testing.try_again(outcome, tmp_path)
+    outcomes.try_again(outcome, tmp_path)
     assert (outcome.passed, outcome.failed) == (4, 1)
     assert [test for test, _ in outcome.unsteady] == ["once"]
     assert [test for test, _ in outcome.failures] == ["always"]
@@ -78,10 +81,10 @@ def test_what_passes_when_run_again_is_unsteady_and_what_fails_again_has_failed(
 
 
 def test_many_failures_are_no_accident(tmp_path: Path) -> None:
-    outcome = testing.Outcome("lab")
+    outcome = outcomes.Outcome("lab")
     for number in range(6):
         outcome.fail(str(number), ["true"])
-    testing.try_again(outcome, tmp_path)
+    outcomes.try_again(outcome, tmp_path)
     assert outcome.failed == len(outcome.failures) == 6
 
 
@@ -91,18 +94,18 @@ ODD = "test_names.py::test_word[a b-it's $HOME-*]"
 
 def test_a_command_is_run_again_word_for_word(tmp_path: Path) -> None:
     (tmp_path / "build" / "test").mkdir(parents=True)
-    outcome = testing.Outcome("lab")
+    outcome = outcomes.Outcome("lab")
     outcome.fail(ODD, ["sh", "-c", 'printf "%s|" "$@" > words; exit 1', "again", ODD, ""])
-    testing.try_again(outcome, tmp_path)
+    outcomes.try_again(outcome, tmp_path)
     assert (tmp_path / "words").read_text() == f"{ODD}||"
 
 
 def test_a_command_is_shown_so_that_a_shell_reads_the_same_words(capsys: pytest.CaptureFixture[str]) -> None:
     words = [".venv/bin/python", "-m", "pytest", ODD]
-    outcome = testing.Outcome("lab", passed=1)
+    outcome = outcomes.Outcome("lab", passed=1)
     outcome.fail("one", words)
     outcome.unsteady.append(("another", words))
-    assert testing._finish([outcome], 1.0, True) == 1
+    assert command._finish([outcome], 1.0, True) == 1
     shown = capsys.readouterr()
     (suite,) = json.loads(shown.out)["suites"]
     for found in (suite["failures"], suite["unsteady"]):
@@ -112,10 +115,10 @@ def test_a_command_is_shown_so_that_a_shell_reads_the_same_words(capsys: pytest.
 
 
 def test_what_failed_of_pytest_is_run_again_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(testing, "_log", lambda suite: tmp_path / f"{suite}.log")
-    monkeypatch.setattr(testing, "_logged", lambda *_: (1, f"FAILED {ODD} - assert 1 == 2\n"))
-    outcome = testing.Outcome("lab")
-    testing._pytest(outcome, ["tests/lab"])
+    monkeypatch.setattr(suites, "log_of", lambda suite: tmp_path / f"{suite}.log")
+    monkeypatch.setattr(suites, "_logged", lambda *_: (1, f"FAILED {ODD} - assert 1 == 2\n"))
+    outcome = outcomes.Outcome("lab")
+    suites.run_pytest(outcome, ["tests/lab"])
     assert outcome.failures == [(ODD, [".venv/bin/python", "-m", "pytest", ODD])]
 
 
@@ -133,6 +136,15 @@ def test_what_failed_of_pytest_is_run_again_by_its_name(tmp_path: Path, monkeypa
 def test_a_run_that_does_not_verify_or_does_not_end_is_a_failure_and_no_traceback(
     script: str, good: bool, said: str
 ) -> None:
-    verified, output = testing.verifies(["sh", "-c", script], 0.2 if "sleep" in script else 60)
+    verified, output = verifies(["sh", "-c", script], 0.2 if "sleep" in script else 60)
     assert verified is good
     assert said in output
+
+
+def test_each_test_is_in_one_lot_and_the_lots_change_with_the_sources() -> None:
+    names = [f"test_{number:02}" for number in range(20)]
+    lots = [lot(names[::-1], 3, chosen) for chosen in range(3)]
+    assert sorted(name for each in lots for name in each) == names
+    assert max(map(len, lots)) - min(map(len, lots)) <= 1
+    assert lot(names, 3, 7) == lots[1]
+    assert lot(names, 1, 7) == names

@@ -14,6 +14,7 @@ endif()
 foreach(mode TRANSACTIONS LOCK NOTHING)
   add_library(loam-managed-${mode} OBJECT ${loam_managed_sources})
   target_link_libraries(loam-managed-${mode} PUBLIC loam-workload-harness loam-gc)
+  target_compile_options(loam-managed-${mode} PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
   target_compile_definitions(loam-managed-${mode} PRIVATE LOAM_MANAGED_BY_${mode}=1)
 endforeach()
 # A control for one program: each allocation looks whether it is for a log.
@@ -21,6 +22,7 @@ set(checked_sources ${loam_managed_sources})
 list(FILTER checked_sources INCLUDE REGEX "/(gcbench|harness/[a-z]+)\\.cpp$")
 add_library(loam-managed-CHECKED OBJECT ${checked_sources})
 target_link_libraries(loam-managed-CHECKED PUBLIC loam-workload-harness loam-gc)
+target_compile_options(loam-managed-CHECKED PRIVATE ${LOAM_WORKLOAD_OPTIMISATION})
 target_compile_definitions(loam-managed-CHECKED PRIVATE LOAM_MANAGED_BY_TRANSACTIONS=1
                                                         LOAM_MANAGED_CHECKED_ALLOCATION=1)
 

@@ -86,9 +86,9 @@ def test(
     chosen += ["--replay"] if replay is not None else []
     if len(chosen) > 1:
         raise LoamError(" ".join(chosen), None, "only one of these at a time")
-    from loam_lab.dev import testing
+    from loam_lab.dev.testing import command
 
     if replay is not None:
         os.environ["LOAM_CHECK_SEED"] = str(replay)
 
-    return testing.run(chosen[0].removeprefix("--") if chosen else "ci", as_json=as_json)
+    return command.run(chosen[0].removeprefix("--") if chosen else "ci", as_json=as_json)

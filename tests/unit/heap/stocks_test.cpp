@@ -311,7 +311,7 @@ TEST(Stocks, WithoutMemoryARequestFailsAndALaterOneDoesNot) {
     // Each request for pages of an attempt that takes more and more is refused once.
     platform::Stock& stock = stocks->all[platform::stock_of(1000)];
     std::set<void*> taken;
-    for (int served = 0; served < 40; ++served) {
+    for (int served = 0; served < 16; ++served) {
       tests::RefusingPages::refuse(served, tests::RefusingPages::kAllThatFollow);
       stock.kept = stock.next;
       const std::size_t before = taken.size();

@@ -6,7 +6,6 @@
 
 #include <cstring>
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 namespace loam::platform {
@@ -36,22 +35,6 @@ TEST(MapLazy, AddressSpaceLimitIsNullAndOrDieNamesWhatAndHowMuch) {
   });
   EXPECT_DEATH(map_lazy_or_die(std::size_t{1} << 62, "the test's log"),
                "the test's log: the system refused 4611686018427387904 bytes.*ulimit -v");
-}
-
-TEST(Shrink, KeepsTheStartAndEndsItWithAGuard) {
-  constexpr std::size_t kPages = 64, kKept = 3;
-  auto* const start = static_cast<unsigned char*>(map_lazy(kPages * kPageBytes));
-  ASSERT_NE(start, nullptr);
-  start[0] = start[kKept * kPageBytes - 1] = 1;
-  shrink(start, kPages * kPageBytes, kKept * kPageBytes - 5);
-  EXPECT_EQ(start[kKept * kPageBytes - 1], 1);
-  unsigned char resident[1];
-  EXPECT_EQ(mincore(start + kKept * kPageBytes, kPageBytes, resident), 0) << "the guard is mapped";
-  EXPECT_EQ(mincore(start + (kKept + 1) * kPageBytes, kPageBytes, resident), -1) << "nothing is behind it";
-  EXPECT_DEATH(start[kKept * kPageBytes] = 1, "");
-  shrink(start, kKept * kPageBytes, kKept * kPageBytes);  // nothing to do
-  EXPECT_EQ(start[0], 1);
-  unmap(start, kKept * kPageBytes);
 }
 
 TEST(FailMapAfter, RefusesExactlyTheNthRequestOnce) {

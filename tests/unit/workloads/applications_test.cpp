@@ -1,4 +1,5 @@
 // The applications (docs/internals/applications.md), as programs: every one under every synchronisation that offers it.
+#include "tests/harness/watchdog.hpp"
 #include "tests/unit/workloads/executables.hpp"
 
 #include <gtest/gtest.h>
@@ -127,6 +128,7 @@ struct Golden {
 };
 
 void expect_sets(const std::string& command, const std::vector<Golden>& rows) {
+  may_take(60);  // the longest takes ten seconds in a checked build
   const auto finished = run(executable("sequential") + " " + command + " -p sites=sets");
   ASSERT_EQ(finished.status, 0) << finished.err;
   std::map<std::string, std::map<std::string, double>> found;

@@ -1,5 +1,5 @@
-// plain: the sets in plain C++, without templates and without synchronisation. This is what the harness wants to know of it. The sets of plain/*.cpp touch
-// memory directly; nothing here runs per operation.
+// plain: the sets in plain C++, without templates and without synchronisation.
+// This is what the harness wants to know of it; nothing here runs per operation. The sets themselves are plain/*.cpp.
 #pragma once
 
 #include "workloads/harness/sync.hpp"

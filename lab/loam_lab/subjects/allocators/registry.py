@@ -150,7 +150,7 @@ class Definition:
 
 def user_folder() -> Path:
     """Where `loam allocators add` keeps its files: ~/.config/loam/allocators, or below XDG_CONFIG_HOME."""
-    return paths.user_config() / "allocators"
+    return paths.allocator_folders()[-1]
 
 
 def definitions() -> dict[str, Definition]:

@@ -1,0 +1,179 @@
+"""`loam test`: every suite of the project behind one command, with one plain line at the end.
+
+Suites: style (formatters, linters, types, layers), the C++ tests in three builds (checked, asan, tsan), a tiny run of
+every workload on every synchronisation (smoke), the lab's tests (lab), instruction counts (golden), fuzzing of the heap
+(fuzz) and mutants. Each leaves its whole output in build/test/<suite>.log; what failed is shown with the way to re-run
+it. A suite that ran nothing has failed.
+
+A test of the lab that failed is run once more, alone, when all else is over: it starts programs and measures, and may
+have met a busy machine. If it passes then, it is named as unsteady and does not fail the run. The tests of the runtime
+have no second try: what fails there one time in a hundred is a race.
+
+Suites that use one core and measure nothing run beside each other (results: those of the lab's tests that read results
+and neither measure nor run what is built). All others run alone: what measures is not to be disturbed, and what
+compiles uses all cores.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
+from loam_lab.dev.testing.outcome import Outcome, carry_out, try_again
+from loam_lab.dev.testing.smoke import smoke
+from loam_lab.dev.testing.suites import run_ctest, run_folder, run_pytest
+from loam_lab.setup import debian
+
+_TAIL_LINES = 60
+# Suites whose tests start programs and measure: a busy machine may explain some failures.
+_MEASURING = ("results", "lab", "golden")
+# What --replay runs with the seed that a failure names.
+CHECKER = [f"tests/lab/simulator/test_{name}.py" for name in ("checker", "transactional_orders")]
+
+
+def run(mode: str, *, as_json: bool) -> int:
+    """Run the suites of a mode ("ci", "fast", "all", "smoke", "golden-update", "replay"); 1 if anything failed.
+
+    raises: LoamError if what the tests need is missing and cannot be set up
+    """
+    debian.ensure("test")
+    try:
+        import pytest  # noqa: F401
+    except ImportError:
+        raise LoamError("pytest", None, "not in this Python environment", "start the tests with ./loam test") from None
+    started = time.monotonic()
+    outcomes: list[Outcome] = []
+    for lanes in _turns(mode):
+        with ThreadPoolExecutor(min(len(lanes), len(os.sched_getaffinity(0)))) as pool:
+            for done in pool.map(lambda lane: [_run_suite(suite, mode) for suite in lane], lanes):
+                outcomes += done
+    for outcome in outcomes:
+        if outcome.suite in _MEASURING:
+            try_again(outcome, paths.root())
+    return _finish(outcomes, time.monotonic() - started, as_json)
+
+
+def _run_suite(suite: _Suite, mode: str) -> Outcome:
+    name, work = suite
+    console.err().print(f"[aside]{name} ...[/aside]")
+    begun = time.monotonic()
+    outcome = Outcome(name)
+    carry_out(work, outcome, ["./loam", "test", *([] if mode == "ci" else [f"--{mode}"])])
+    outcome.elapsed_s = time.monotonic() - begun
+    _show(outcome)
+    return outcome
+
+
+_Suite = tuple[str, Callable[[Outcome], None]]
+
+
+def _turns(mode: str) -> list[list[list[_Suite]]]:
+    """What runs, one turn after the other: the lanes of a turn run beside each other, the suites of a lane do not."""
+    if mode == "smoke":
+        return [[[("smoke", smoke)]]]
+    if mode == "replay":
+        return [[[("checker", lambda outcome: run_pytest(outcome, CHECKER))]]]
+    if mode == "golden-update":
+        return [[[("golden", lambda outcome: run_folder(outcome, "golden", {"LOAM_GOLDEN_UPDATE": "1"}))]]]
+    style = ("style", lambda outcome: run_pytest(outcome, ["tests/lab/test_style.py"]))
+    if mode == "fast":
+        return [
+            [[style]],
+            [[("checked", lambda outcome: run_ctest(outcome, "checked", ("unit",)))]],
+            [[("lab", lambda outcome: run_pytest(outcome, _LAB, marks="not slow and not browser and not exhaustive"))]],
+        ]
+    whole = mode == "all"
+    everything = {"LOAM_TEST_ALL": "1"} if whole else {}
+    os.environ.update(everything)  # what is compiled depends on it too
+
+    def lab(marks: str) -> Callable[[Outcome], None]:
+        chosen = marks if whole else f"{marks} and not exhaustive"
+        return lambda outcome: run_pytest(outcome, _LAB, marks=chosen, environment=everything)
+
+    sanitized = 1 if whole else _SANITIZED_SHARE
+    golden = ("golden", lambda outcome: run_folder(outcome, "golden", everything))
+    alone: list[_Suite] = [
+        ("checked", lambda outcome: run_ctest(outcome, "checked", _LABELS, everything)),
+        ("asan", lambda outcome: run_ctest(outcome, "asan", _LABELS, everything, programs=whole, share=sanitized)),
+        ("tsan", lambda outcome: run_ctest(outcome, "tsan", _LABELS, everything, programs=whole, share=sanitized)),
+        ("lab", lab("not beside")),
+        ("fuzz", lambda outcome: run_folder(outcome, "fuzz", everything)),
+        (
+            "mutants",
+            lambda outcome: run_folder(outcome, "mutants", everything or {"LOAM_MUTANTS_SHARE": _MUTANTS_SHARE}),
+        ),
+    ]
+    # Smoke and golden build in the same folder.
+    return [[[style, ("results", lab("beside"))], [("smoke", smoke), golden]], *([[suite]] for suite in alone)]
+
+
+# One in so many, another lot with each change of the runtime; all of them by ./loam test --all. All tests of the
+# sanitizers are run without one too, in the suite checked.
+_SANITIZED_SHARE = 3
+_MUTANTS_SHARE = "20"
+_LABELS = ("unit", "model", "stress", "fuzz")
+_LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
+
+
+# ---- what is shown
+
+
+def _show(outcome: Outcome) -> None:
+    """One line per suite; where something failed, what was said of it too."""
+    from rich.text import Text
+
+    good = not outcome.failed
+    line = Text.assemble(
+        ("✓ " if good else "✗ ", "good" if good else "bad"), (f"{outcome.suite:<8}", "head"), f"{outcome.passed:>5} passed",
+        (f", {outcome.failed} failed" if outcome.failed else "", "bad"),
+        (f", {outcome.skipped} skipped" if outcome.skipped else "", "doubt"), (f"   {outcome.elapsed_s:.1f} s", "aside"),
+    )  # fmt: skip
+    console.err().print(line)
+    if outcome.detail:
+        console.note("\n".join(f"    {text}" for text in outcome.detail.splitlines()[-_TAIL_LINES:]))
+
+
+def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int:
+    passed, failed = sum(o.passed for o in outcomes), sum(o.failed for o in outcomes)
+    for outcome in outcomes:
+        for test, again in outcome.unsteady:
+            console.err().print(
+                f"[doubt]unsteady[/doubt] {_plain(test)}: failed, then passed\n"
+                f"       again: [command]{_plain(shlex.join(again))}[/command]", soft_wrap=True,
+            )  # fmt: skip
+        for test, again in outcome.failures:
+            console.err().print(
+                f"[bad]failed[/bad] {_plain(test)}\n       again: [command]{_plain(shlex.join(again))}[/command]",
+                soft_wrap=True,
+            )
+        if outcome.failed or outcome.unsteady:
+            console.note(f"       all of its output: build/test/{outcome.suite}.log")
+    if not passed and not failed:
+        raise LoamError("test", None, "there is nothing to test", "check tests/")
+    if as_json:
+        console.print_json({
+            "schema": 1, "passed": passed, "failed": failed, "elapsed_s": round(elapsed_s, 1),
+            "suites": [{
+                "suite": o.suite, "passed": o.passed, "failed": o.failed, "skipped": o.skipped,
+                "elapsed_s": round(o.elapsed_s, 1),
+                "failures": [{"test": test, "again": shlex.join(again)} for test, again in o.failures],
+                "unsteady": [{"test": test, "again": shlex.join(again)} for test, again in o.unsteady],
+            } for o in outcomes],
+        })  # fmt: skip
+    else:
+        console.note(f"{elapsed_s:.0f} s")
+        sys.stderr.flush()
+        print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

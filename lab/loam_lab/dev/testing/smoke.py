@@ -1,0 +1,76 @@
+"""Every workload on every synchronisation of the release build, for a moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from loam_lab.base import paths
+from loam_lab.dev.testing.outcome import Outcome
+from loam_lab.dev.testing.suites import log_of
+from loam_lab.model.description import Workload
+from loam_lab.setup import build
+
+SMOKE_LIMIT_S = 60.0
+_SHORT = {"duration_ms": 20, "tracks": 20}
+
+
+def smoke(outcome: Outcome) -> None:
+    """Run every workload on every executable of the release build for a few milliseconds; each must verify."""
+    from loam_lab.subjects import workloads
+
+    build.ensure_built()
+    built = paths.build_folder("release")
+    log = []
+    for name, subject in sorted(workloads.subjects_of().items()):
+        if not Path(subject.argv[0]).is_relative_to(built):  # a script: tests/lab/programs, tests/lab/jvm
+            continue
+        description = workloads.describe(subject)
+        if description.sync.lacks:
+            outcome.skipped += 1
+            continue
+        for workload in description.workloads:
+            short = [word for value in _short_forms(workload) for word in ("-p", value)]
+            threads = min(2, description.sync.threads_max)
+            for count in dict.fromkeys((threads, 1)):
+                command = [*subject.argv, workload.name, "--threads", str(count), "--warmup-ms", "1", *short]
+                verified, output = verifies(command)
+                log.append(f"$ {' '.join(command)}\n{output}")
+                if "\nerror: --threads" not in output:
+                    break  # or nothing protects what the threads of this workload share
+            if verified:
+                outcome.passed += 1
+            else:
+                outcome.fail(
+                    f"smoke: {workload.name} on {name}",
+                    [os.path.relpath(command[0], paths.root()), *command[1:]],
+                )
+    log_of("smoke").write_text("\n".join(log))
+    if outcome.failed:
+        outcome.detail = "\n".join(log)
+
+
+def _short_forms(workload: Workload) -> list[str]:
+    """The parameters that make a run of a workload last a moment."""
+    known = {parameter.name: parameter for parameter in workload.parameters}
+    forms = [f"{name}={value}" for name, value in _SHORT.items() if name in known]
+    return forms + [f"{name}=sim" for name, parameter in known.items() if "sim" in (parameter.choices or ())]
+
+
+def verifies(command: Sequence[str], limit_s: float = SMOKE_LIMIT_S) -> tuple[bool, str]:
+    """Whether a run of a workload ends and says that its result is right, and what it printed."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False, f"did not end within {limit_s:g} s\n"
+    last = (done.stdout.splitlines() or [""])[-1]
+    try:
+        verified = done.returncode == 0 and json.loads(last)["verified"] is True
+    except (json.JSONDecodeError, KeyError, TypeError):
+        verified = False
+    return verified, done.stdout + done.stderr
