@@ -106,7 +106,7 @@ def proof(study: Study) -> str:
     """In how many of the runs the allocator was proven to be the one that was named."""
     total = sum(cell.runs for cell in study.cells)
     failures = study.raw.failures
-    missing = sum(int(one.count or 1) for one in failures if one.state == "unproven")
+    missing = sum(one.count for one in failures if one.state == "unproven")
     told = f"interposition verified in {rounding.count(max(0, total - missing))} of {rounding.count(total)} runs"
     lost = sum(cell.state != "ok" for cell in study.cells)
     return told + (f", {lost} of {len(study.cells)} cells without a result" if lost else "")

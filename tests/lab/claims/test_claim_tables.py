@@ -17,6 +17,7 @@ from loam_lab.model import result as results
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours
+from loam_lab.model.schema import SCHEMA
 
 # ---- the ledger
 
@@ -97,7 +98,8 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: str | None) 
         (tmp_path / "results" / "latest" / "result.json").write_text(result)
 
 
-VERDICTS = {"study": "tiny", "claims": [{"id": "000-01", "verdict": "undecided", "reason": "needs 2 cores"}]}
+CLAIM = {"id": "000-01", "verdict": "undecided", "reason": "needs 2 cores"}
+VERDICTS = {"schema": SCHEMA, "study": "tiny", "cells": [], "claims": [CLAIM]}
 
 
 def test_the_last_verdicts_are_those_of_the_same_study(
@@ -118,7 +120,7 @@ def test_the_last_verdicts_are_those_of_the_same_study(
 
 
 @pytest.mark.parametrize(
-    "result", [None, "{", json.dumps({**VERDICTS, "study": "other"}), json.dumps({"study": "tiny"})]
+    "result", [None, "{", json.dumps({**VERDICTS, "study": "other"}), json.dumps({**VERDICTS, "claims": None})]
 )
 def test_where_there_is_no_such_result_there_is_no_verdict(
     result: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

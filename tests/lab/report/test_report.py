@@ -285,7 +285,7 @@ def test_answers_without_headlines_lean_on_the_baseline() -> None:
     study = view.read(typed(synthetic_results.ad_hoc()))
     answers = findings.answers(study)
     assert [answer.best for answer in answers] == ["jemalloc", "jemalloc"]
-    assert answers[0].ratio == study.groups[0].cells[1].ratio
+    assert answers[0].ratio == study.groups[0].cells[1].ratio_to_baseline
     # Less time is better: the winner is the one with the smallest estimate.
     slow = findings.answers(view.read(typed(synthetic_results.bench())))
     assert (slow[0].best, slow[0].worst) == ("glibc", "mimalloc")

@@ -26,7 +26,7 @@ def calls(folder: Path, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch)
     volume.write(folder, BLOCKS * len(sizes) * 25)
     profile = cProfile.Profile()
     result = profile.runcall(summarise.summarise, folder)
-    assert len([cell for cell in result["cells"] if cell["copy"] == 0]) == 24 * len(sizes)
+    assert len([cell for cell in result.cells if cell.copy == 0]) == 24 * len(sizes)
     stats: dict[tuple[str, int, str], tuple[int, ...]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     return {f"{Path(file).name}:{line} {name}": found[1] for (file, line, name), found in stats.items()}
 

@@ -63,7 +63,7 @@ def chosen(result: Result) -> tuple[str, ...]:
     """The baseline and the allocator that it is compared with."""
     baseline = result.baseline
     advised = result.recommendation.allocator if result.recommendation else ""
-    others = [cell.factors.allocator for cell in result.cells if cell.factors.allocator != baseline]
+    others = [cell.allocator for cell in result.cells if cell.allocator != baseline]
     second = advised if advised not in ("", baseline) else next(iter(others), "")
     return (baseline, second) if second else (baseline,)
 

@@ -89,7 +89,7 @@ def rivals_of(result: Result, by: str) -> list[Rival]:
     adjusted = multiplicity.holm([1.0 if ratio.p is None else ratio.p for _, ratio, _ in found])
     over = more_is_better(result, by)
     return [
-        Rival(cell.factors.allocator, cell, _interval(ratio, over), verdict, p)
+        Rival(cell.allocator, cell, _interval(ratio, over), verdict, p)
         for (cell, ratio, verdict), p in zip(found, adjusted, strict=True)
     ]
 
@@ -142,7 +142,7 @@ def _span(ratio: Interval, over: bool) -> str:
 
 def _stay(result: Result, rivals: list[Rival], by: str) -> str:
     baseline = result.baseline
-    if not rivals and {cell.factors.allocator for cell in result.cells} == {baseline}:
+    if not rivals and {cell.allocator for cell in result.cells} == {baseline}:
         return f"{baseline} alone was measured; name others with --allocator to compare."
     if not rivals:
         return f"Nothing could be compared with {baseline}: see the failures."

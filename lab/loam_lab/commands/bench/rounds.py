@@ -209,7 +209,7 @@ def ranking(result: Result) -> list[str]:
     """Allocators of a bench result by estimated time, best first; those that failed or were not proven are left out."""
     scores: dict[str, float] = {}
     for cell in result.cells:
-        ratio, name = cell.ratio_to_baseline, cell.factors.allocator
+        ratio, name = cell.ratio_to_baseline, cell.allocator
         if cell.copy == 0 and cell.verdict == "baseline":
             scores[name] = 1.0
         elif cell.copy == 0 and ratio is not None and cell.verdict not in ("unproven", "failed"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,10 +39,10 @@ def add(result: Result, commands: Sequence[str], memory: Mapping[tuple[str, str]
     if shown:
         best = max(shown, key=lambda line: line.estimate)
         name = best.allocator
-        gains = [percent(1 - 1 / (end or math.inf)) for end in (best.estimate, best.low, best.high)]
+        less, least, most = (percent(1 - 1 / end) for end in (best.estimate, best.low, best.high) if end)
         text = (
-            f"Use {name}: over {len(commands)} commands it takes {gains[0]} less time than "
-            f"{baseline} [{gains[1]}, {gains[2]}], in the geometric mean."
+            f"Use {name}: over {len(commands)} commands it takes {less} less time than "
+            f"{baseline} [{least}, {most}], in the geometric mean."
         )
     else:
         name = baseline

@@ -75,7 +75,7 @@ def _of_one(result: Result, command: str, cells: list[Cell]) -> None:
             tables.estimate(cell.metrics.get(primary)),
             tables.number(cell.ratio_to_baseline),
             tables.span(cell.ratio_to_baseline),
-            Text(proofs.get(cell.factors.allocator, "")),
+            Text(proofs.get(cell.allocator, "")),
             tables.verdict_of(cell.verdict, cell.rough),
         ]
         for cell in cells

@@ -51,7 +51,7 @@ def show(result: Result) -> None:
     for cells in families.values():
         _family(result, cells)
     _contrasts(result)
-    for answer in result.across_machines or ():
+    for answer in result.across_machines:
         console.out().print(_text(f"Does the ranking hold across machines? {answer.text}"), soft_wrap=True)
     failures(result)
 
@@ -130,7 +130,7 @@ def _held(result: Result, contrast: Contrast) -> str:
 
 def name_of(cell: Cell) -> str:
     """The allocator, marked where it is the second copy of the baseline."""
-    return cell.factors.allocator + (" (again)" if cell.copy else "")
+    return cell.allocator + (" (again)" if cell.copy else "")
 
 
 def verdict_of(verdict: str, rough: bool = False) -> Text:
@@ -143,13 +143,11 @@ def _aborts(cell: Cell) -> float | None:
     return None if rate is None else rate.estimate
 
 
-def false_share(blame: Mapping[str, float | None] | None) -> float | None:
+def false_share(blame: Mapping[str, float] | None) -> float | None:
     """Share of a blame run's aborts that placement caused: another block or another stripe."""
-    aborts = (blame or {}).get("aborts")
-    if not blame or not aborts:
+    if not blame or not blame.get("aborts"):
         return None
-    placed = (blame.get("aborts_other_block") or 0) + (blame.get("aborts_other_stripe") or 0)
-    return placed / aborts
+    return (blame.get("aborts_other_block", 0) + blame.get("aborts_other_stripe", 0)) / blame["aborts"]
 
 
 def share(value: float | None) -> str:

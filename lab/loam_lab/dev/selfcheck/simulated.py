@@ -76,7 +76,7 @@ def patterns(result: Result) -> Values:
 
 def speed_ups(result: Result) -> Values:
     """How many times as fast two threads are as one, by allocator. Its interval is the widest that those of both allow."""
-    rates = {(cell.factors.allocator, cell.factors.threads): _rate(result, cell) for cell in _cells(result)}
+    rates = {(cell.allocator, cell.factors.threads): _rate(result, cell) for cell in _cells(result)}
     return {
         name: Value(two.estimate / one.estimate, two.low / one.high, two.high / one.low)
         for (name, threads), two in rates.items()
@@ -87,7 +87,7 @@ def speed_ups(result: Result) -> Values:
 
 def abort_rates(result: Result) -> Values:
     """The share of attempts that abort, by allocator."""
-    return {cell.factors.allocator: _of_metric(cell, "aborts_per_attempt") for cell in _cells(result)}
+    return {cell.allocator: _of_metric(cell, "aborts_per_attempt") for cell in _cells(result)}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Counting runs in a result: cell["counters"], result["counter_sources"], and their warnings."""
+"""Counting runs in a result: `counters` of its cells, its `counter_sources`, and their warnings."""
 
 from __future__ import annotations
 

@@ -101,20 +101,8 @@ def best(campaign: Campaign, found: list[Family]) -> list[Best]:
         rivals = [name for name, logs in logs_of.items() if logs.max() >= floor]
         shares = _shares({name: logs_of[name] for name in rivals}, zlib.crc32(repr(family.stratum).encode()))
         label, varied = headlines.place(campaign, cell), campaign.varied(cell)
-        lines += [
-            Best(
-                cell.group,
-                label,
-                cell.workload,
-                cell.sync,
-                cell.machine,
-                cell.threads,
-                varied,
-                name,
-                shares.get(name, 0.0),
-            )
-            for name in family.logs
-        ]
+        where = cell.group, label, cell.workload, cell.sync, cell.machine, cell.threads, varied
+        lines += [Best(*where, name, shares.get(name, 0.0)) for name in family.logs]
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Memory runs in a result: cell.memory and its warnings."""
+"""Memory runs in a result: `memory` of its cells, and their warnings."""
 
 from __future__ import annotations
 

@@ -84,10 +84,10 @@ def _shares(cells: Iterable[Cell]) -> Shares:
     """By allocator its aborts by placement, and all of its aborts."""
     found: Shares = {}
     for cell in cells:
-        placed, total = found.get(cell.factors.allocator, (0.0, 0.0))
+        placed, total = found.get(cell.allocator, (0.0, 0.0))
         blame = cell.blame or {}
-        placed += sum(float(blame.get(cause) or 0) for cause in words.PLACEMENT)
-        found[cell.factors.allocator] = placed, total + float(blame["aborts"] or 0)
+        placed += sum(blame.get(cause, 0) for cause in words.PLACEMENT)
+        found[cell.allocator] = placed, total + blame["aborts"]
     return {name: counts for name, counts in found.items() if counts[1] >= ABORTS_MIN}
 
 

@@ -292,17 +292,17 @@ def estimate(campaign: Campaign, cell: Cell, copy: int, metric: Metric) -> inter
     return intervals.median(values) if values.size else None
 
 
-def _blame(campaign: Campaign, cell: Cell) -> dict[str, float | None] | None:
+def _blame(campaign: Campaign, cell: Cell) -> dict[str, float] | None:
     good = [run for run in campaign.blame.get(cell.key, []) if run.state == "ok"]
     if not good:
         return None
     sums = totals(line for run in good for line in run.records())
-    counts: dict[str, float | None] = {
+    counts: dict[str, float] = {
         name: int(value) for name, value in sums.items()
         if name in ("attempts", "commits", "aborts") or (name.startswith("aborts_") and name != "aborts_per_attempt")
     }  # fmt: skip
-    attempts = sums.get("attempts", 0.0)
-    counts["aborts_per_attempt"] = sums.get("aborts", 0.0) / attempts if attempts else None
+    if attempts := sums.get("attempts"):
+        counts["aborts_per_attempt"] = sums.get("aborts", 0.0) / attempts
     return counts
 
 

@@ -91,11 +91,6 @@ class Counts(Part, frozen=True):
 
     _OPTIONAL: ClassVar[frozenset[str]] = frozenset(__annotations__) - {"source", "per"}
 
-    def numbers(self) -> dict[str, float]:
-        """All that was counted, by name."""
-        every = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in every.items() if isinstance(value, int | float)}
-
 
 class CounterSource(Part, frozen=True):
     """Whether a source counts on the machine, and why not or how that is known."""
@@ -171,13 +166,23 @@ class Cell(Part, frozen=True, kw_only=True):
     ratio_without_contaminated: Undisturbed | None = None
     verdict: str = ""
     rough: bool = False
-    blame: dict[str, float | None] | None = None
+    blame: dict[str, float] | None = None
     aborts_per_commit: Histogram | None = None
     counters: list[Counts] = []
     moves: Moves | None = None
     memory: Memory | None = None
     warnings: list[str] = []
     processor_ratio: ProcessorRatio | None = None
+
+    @property
+    def allocator(self) -> str:
+        """Its level of the factor that most tables compare."""
+        return self.factors.allocator
+
+    @property
+    def name(self) -> str:
+        """The allocator, told apart where it is the second copy of the baseline."""
+        return f"{self.allocator}, again" if self.copy else self.allocator
 
     def values(self, metric: str) -> list[float]:
         """Single values of a metric, one per block; none where the cell has not that metric."""

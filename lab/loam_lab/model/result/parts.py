@@ -29,6 +29,11 @@ class Part(msgspec.Struct, frozen=True):
                 found[key] = _json(value)
         return found
 
+    def numbers(self) -> dict[str, float]:
+        """All numbers of the part itself, by name."""
+        every = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in every.items() if type(value) in (int, float)}
+
 
 def _json(value: Any) -> Any:
     if isinstance(value, Part):
@@ -41,20 +46,18 @@ def _json(value: Any) -> Any:
     return value
 
 
-class Interval(Part, frozen=True):
-    """An estimate with its 95 % interval; ends are None where there are too few runs for one."""
-
-    estimate: float
-    low: float | None = None
-    high: float | None = None
-
-
 class Ends(Part, frozen=True):
     """An interval that may be missing."""
 
     estimate: float | None = None
     low: float | None = None
     high: float | None = None
+
+
+class Interval(Ends, frozen=True):
+    """An estimate with its 95 % interval; ends are None where there are too few runs for one."""
+
+    estimate: float
 
 
 class Family(Part, frozen=True):

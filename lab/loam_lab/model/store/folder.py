@@ -97,9 +97,7 @@ def read_result(folder: Path) -> Result:
     try:
         return result.read(file.read_bytes(), str(folder))
     except OSError as problem:
-        raise LoamError(
-            "result", file, f"cannot be read: {problem.strerror}", "measure again, or restore the file"
-        ) from None
+        raise LoamError("result", file, f"cannot be read: {problem.strerror}", result.AGAIN) from None
 
 
 def _revision(content: Mapping[str, Any]) -> str:

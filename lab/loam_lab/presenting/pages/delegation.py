@@ -89,7 +89,7 @@ def _machine(queue: Sequence[Cell], baseline: str, where: str) -> list[str]:
     """The tables of one machine's cells; where: what ends their titles. Machines never meet in one table."""
     by_allocator, by_sync = cases(queue, "allocator", "sync"), cases(queue, "sync", "allocator")
     syncs = list(dict.fromkeys(cell.factors.sync for cell in queue))
-    allocators = list(dict.fromkeys(cell.factors.allocator for cell in queue))
+    allocators = list(dict.fromkeys(cell.allocator for cell in queue))
     lines = []
     for threads in sorted({case.threads for case in by_allocator}):
         count = f"{threads} thread{'s' * (threads > 1)}{where}"
@@ -112,7 +112,7 @@ def _median(cell: Cell, metric: str) -> float | None:
 
 def _beside(queue: Sequence[Cell], allocator: str, threads: int, title: str) -> list[str]:
     """What runs report beside their rates, under one allocator."""
-    own = [c for c in queue if c.factors.allocator == allocator and c.factors.threads == threads]
+    own = [c for c in queue if c.allocator == allocator and c.factors.threads == threads]
     shown = [one for one in BESIDE if any(_median(cell, one[0]) is not None for cell in own)]
     if not shown:
         return []

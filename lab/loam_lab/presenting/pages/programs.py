@@ -27,7 +27,7 @@ def page(result: Result) -> str:
     """
     found: dict[str, dict[str, Cell]] = {}
     for cell in measured.cells(result, PYTHON):
-        found.setdefault(cell.factors.workload, {})[cell.factors.allocator] = cell
+        found.setdefault(cell.factors.workload, {})[cell.allocator] = cell
     if not found:
         raise ValueError(f"this result has no programs; {measured.STUDY} has")
     base = result.baseline
@@ -58,7 +58,7 @@ def _verdict(result: Result, cell: Cell | None) -> str:
     said = [
         failure.detail for failure in result.failures
         if (failure.cell.workload, failure.cell.allocator)
-        == (cell.factors.workload, cell.factors.allocator)
+        == (cell.factors.workload, cell.allocator)
     ]  # fmt: skip
     return "differs" if any(text.startswith(DIFFERS) for text in said) else cell.state
 

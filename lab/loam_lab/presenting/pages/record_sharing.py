@@ -26,11 +26,11 @@ CAUSES = ("other_stripe", "other_block")
 class Share:
     """Aborts of one cause over attempts, over the algorithms of an allocator and structure."""
 
-    events: int = 0
-    attempts: int = 0
+    events: float = 0
+    attempts: float = 0
     worst: float = 0.0  # of one algorithm
 
-    def add(self, events: int, attempts: int) -> None:
+    def add(self, events: float, attempts: float) -> None:
         self.events += events
         self.attempts += attempts
         self.worst = max(self.worst, events / attempts if attempts else 0.0)
@@ -48,9 +48,9 @@ def shares(result: Result, cause: str) -> dict[str, dict[str, Share]]:
         blame = cell.blame
         if cell.copy or not blame:
             continue
-        of_allocator = found.setdefault(cell.factors.allocator, {})
+        of_allocator = found.setdefault(cell.allocator, {})
         share = of_allocator.setdefault(str(cell.parameters["structure"]), Share())
-        share.add(int(blame[cause] or 0), int(blame["attempts"] or 0))
+        share.add(blame[cause], blame["attempts"])
     return found
 
 

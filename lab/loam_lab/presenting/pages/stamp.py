@@ -169,7 +169,7 @@ def _causes(result: Result, cells: Sequence[Cell], names: Sequence[str], where: 
             continue
         sums = counted.setdefault((cell.factors.workload, cell.factors.threads), {})
         for name in ("attempts", *(f"aborts_{cause}" for cause in words)):
-            sums[name] = sums.get(name, 0) + int(blame.get(name) or 0)
+            sums[name] = sums.get(name, 0) + int(blame.get(name, 0))
     shown = [cause for cause in words if any(sums[f"aborts_{cause}"] for sums in counted.values())]
     if not shown:
         return []

@@ -37,7 +37,7 @@ def cases(result: Result) -> tuple[list[Case], list[str]]:
     found: dict[tuple[str, int], Case] = {}
     syncs: dict[str, None] = {}
     relevant = [cell for cell in result.cells if cell.copy == 0 and METRIC in cell.metrics]
-    relevant = [cell for cell in relevant if cell.factors.allocator == result.baseline]
+    relevant = [cell for cell in relevant if cell.allocator == result.baseline]
     varied = {
         name
         for name in {n for cell in relevant for n in cell.parameters}

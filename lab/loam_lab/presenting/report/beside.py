@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loam_lab.model.result import Entry, PaperFigure, Value
+from loam_lab.model.result import Ends, Entry, PaperFigure, Value
 from loam_lab.presenting.report import palette, rounding, svg
 from loam_lab.presenting.report.charts import slug
 from loam_lab.presenting.report.frame import Axis, Frame, span
-from loam_lab.presenting.report.view import Interval, Study, interval, number
+from loam_lab.presenting.report.view import Study, number
 
 _LEVELS_MIN = 2
 
@@ -35,11 +35,11 @@ def draw(study: Study, item: PaperFigure) -> tuple[tuple[str, svg.Drawing], ...]
     return tuple(found)
 
 
-def _interval(value: Entry) -> Interval | None:
+def _interval(value: Entry) -> Ends | None:
     if isinstance(value, Value):
-        return interval(value)
+        return value
     plain = number(value)
-    return None if plain is None else Interval(plain, None, None)
+    return None if plain is None else Ends(plain, None, None)
 
 
 def _panel(

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loam_lab.model import result, words
-from loam_lab.model.result import Headline
+from loam_lab.model.result import Cell, Ends, Headline
 from loam_lab.presenting.report import rounding
-from loam_lab.presenting.report.view import Case, Cell, Group, Interval, Study, interval, reference_of, within
+from loam_lab.presenting.report.view import Case, Group, Study, reference_of, within
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Answer:
     group: Group
     best: str
     worst: str
-    ratio: Interval
+    ratio: Ends
     verdict: str
     text: str
     ties: tuple[str, ...]
@@ -44,7 +44,7 @@ class Answer:
 class Fitness:
     """What the A/A sentinel says of the machine. limit, typical: smallest visible difference, as fractions."""
 
-    copies: tuple[tuple[str, Interval], ...]
+    copies: tuple[tuple[str, Ends], ...]
     containing: int
     limit: float
     typical: float
@@ -60,7 +60,7 @@ class Contrast:
 
     what: str
     allocator: str
-    ratio: Interval
+    ratio: Ends
     metric: str
     verdict: str
     where: str = ""
@@ -71,11 +71,11 @@ class Contrast:
         return f"{self.what}, {self.where}" if self.where else self.what
 
 
-def standing(cell: Cell) -> Interval | None:
+def standing(cell: Cell) -> Ends | None:
     """A cell's ratio to the baseline; exactly 1 for the baseline itself; None where it was not measured."""
     if cell.verdict == "baseline" and cell.state == "ok":
-        return Interval(1.0, 1.0, 1.0)
-    return cell.ratio
+        return Ends(1.0, 1.0, 1.0)
+    return cell.ratio_to_baseline
 
 
 def ranking(group: Group) -> list[Cell]:
@@ -144,7 +144,7 @@ def _headline(study: Study, group: Group) -> Headline | None:
 
 
 def _stated(case: Case, group: Group, item: Headline) -> Answer:
-    span, best, worst, verdict = interval(item.ratio), item.best, item.worst, item.verdict
+    span, best, worst, verdict = item.ratio, item.best, item.worst, item.verdict
     ties = ties_with(group, best)
     # Best and worst were picked among all pairs of all cases, and chance alone picks some too.
     chance = (item.p_holm or 0.0) >= 0.05
@@ -164,21 +164,22 @@ def _sentence(item: Headline) -> str:
     return text[:1].upper() + text[1:] if text.startswith("the ") else text
 
 
-def includes_one(span: Interval) -> bool:
+def includes_one(span: Ends) -> bool:
     """Whether an interval shows no difference; true where there is no interval."""
     return span.low is None or span.high is None or span.low <= 1 <= span.high
 
 
 def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> Answer:
     best, worst = ranked[0], ranked[-1]
-    ratio = Interval(None, None, None)
-    if worst.allocator == study.baseline and best.ratio:
-        ratio = best.ratio
-    elif best.allocator == study.baseline and worst.ratio:
-        ratio = _inverse(worst.ratio)
-    elif best.ratio and worst.ratio and best.ratio.estimate and worst.ratio.estimate:
+    high, low = best.ratio_to_baseline, worst.ratio_to_baseline
+    ratio = Ends()
+    if worst.allocator == study.baseline and high:
+        ratio = high
+    elif best.allocator == study.baseline and low:
+        ratio = _inverse(low)
+    elif high and low and high.estimate and low.estimate:
         # Two ratios against a third give an estimate, but no interval of their own.
-        ratio = Interval(best.ratio.estimate / worst.ratio.estimate, None, None)
+        ratio = Ends(high.estimate / low.estimate)
     if less_is_better(group):
         ratio = _inverse(ratio)
     ties = ties_with(group, best.allocator)
@@ -188,11 +189,11 @@ def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> 
     return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, level, rough)
 
 
-def _inverse(span: Interval) -> Interval:
+def _inverse(span: Ends) -> Ends:
     def invert(value: float | None) -> float | None:
         return 1 / value if value else None
 
-    return Interval(invert(span.estimate), invert(span.high), invert(span.low))
+    return Ends(invert(span.estimate), invert(span.high), invert(span.low))
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -214,7 +215,7 @@ def comparison(answer: Answer) -> str:
     return f"{first} has {size}\u00a0× {words.faster(answer.group.metric)} {second} {spoken(span)}"
 
 
-def spoken(span: Interval) -> str:
+def spoken(span: Ends) -> str:
     """The interval as text in a sentence."""
     return rounding.interval(span.estimate, span.low, span.high)
 
@@ -224,8 +225,9 @@ def fitness(study: Study) -> Fitness | None:
     copies = []
     for group in study.groups:
         for cell in group.cells:
-            if cell.copy and cell.ratio and cell.ratio.low is not None and cell.ratio.high is not None:
-                copies.append((group_label(study, group), cell.ratio))
+            ratio = cell.ratio_to_baseline
+            if cell.copy and ratio and ratio.low is not None and ratio.high is not None:
+                copies.append((group_label(study, group), ratio))
     if not copies:
         return None
     reach = [max(span.high - 1, 1 - span.low) for _, span in copies if span.high is not None and span.low is not None]
@@ -294,7 +296,7 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
     several = len({item.threads for item in items if item.factor != "threads"}) > 1
     found = []
     for item in items:
-        span = interval(item)
+        span = item
         where = words.threads(item.threads) if several and item.threads and item.factor != "threads" else ""
         found.append(
             Contrast(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from msgspec.structs import asdict
 
 from loam_lab.model import words
-from loam_lab.model.result import Facts, FailedCell
+from loam_lab.model.result import Cell, Facts, FailedCell, Metric
 from loam_lab.presenting.report import charts, findings, rounding
 from loam_lab.presenting.report.rounding import MISSING
-from loam_lab.presenting.report.view import VALUES_MAX, Case, Cell, Group, Metric, Study, number
+from loam_lab.presenting.report.view import VALUES_MAX, Case, Group, Study, number
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def group(study: Study, members: Group) -> Table:
     """Ratio, verdict and main metrics of one group's cells with intervals, one row per allocator."""
     present = [name for name in (members.metric, *_BESIDE) if any(name in cell.metrics for cell in members.cells)]
     metrics = list(dict.fromkeys(present))
-    decimals = charts.column_decimals([cell.ratio for cell in members.cells if cell.ratio])
+    decimals = charts.column_decimals([cell.ratio_to_baseline for cell in members.cells if cell.ratio_to_baseline])
     columns = [Column("Allocator"), Column(f"× {study.baseline}", numeric=True), Column("95 % interval", numeric=True)]
     columns.append(Column("Verdict"))
     scales = {}
@@ -167,9 +167,9 @@ def _span(metric: Metric, scale: rounding.Scale) -> str:
 def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
     if cell.verdict == "baseline":
         return rounding.fixed(1.0, decimals), MISSING
-    if cell.ratio is None:
+    if cell.ratio_to_baseline is None:
         return MISSING, MISSING
-    span = cell.ratio
+    span = cell.ratio_to_baseline
     return rounding.ratio(span.estimate, decimals=decimals), rounding.interval(
         span.estimate, span.low, span.high, decimals
     )

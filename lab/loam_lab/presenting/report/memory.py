@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from loam_lab.model import words
+from loam_lab.model.result import Cell
 from loam_lab.presenting.report import charts, findings, palette, rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.palette import MUTED
-from loam_lab.presenting.report.view import Cell, Group, Study
+from loam_lab.presenting.report.view import Group, Study
 
 _SAMPLES_MAX = 200
 

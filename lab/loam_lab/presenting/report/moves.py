@@ -10,10 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loam_lab.model.result import MovedLine
+from loam_lab.model.result import Cell, MovedLine
 from loam_lab.presenting.report import marks, palette, rounding, svg
 from loam_lab.presenting.report.palette import FAINT, INK, MUTED
-from loam_lab.presenting.report.view import Cell
 
 _WIDTH, _LEFT, _STRIP, _SQUARE = 382, 50, 216, 92
 _HEAD, _FOOT, _GAP = 34, 16, 18

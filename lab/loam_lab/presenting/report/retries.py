@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from loam_lab.model.result import Histogram
+from loam_lab.model.result import Cell, Histogram
 from loam_lab.presenting.report import palette, rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
-from loam_lab.presenting.report.view import Cell, Group, Study
+from loam_lab.presenting.report.view import Group, Study
 
 
 def shares(cell: Cell) -> list[tuple[float, float]]:

@@ -65,7 +65,7 @@ def _families(study: Study) -> list[tuple[str, str, str]]:
             here = f"{family.size} {noun}, adjusted by {family.method or 'an unnamed method'}"
             told = "a difference that chance can explain is not shown as a difference"
             rows.append((f"Many comparisons: {what.lower()}", here, told))
-    if not rows and (count := sum(cell.ratio is not None for cell in study.cells)) > 1:
+    if not rows and (count := sum(cell.ratio_to_baseline is not None for cell in study.cells)) > 1:
         told = "expect about one in twenty intervals to miss its value"
         rows.append(("Many comparisons", f"{count} ratios, cells not adjusted", told))
     return rows

@@ -1,4 +1,4 @@
-"""A Result dictionary as typed, ordered, harmless values: what every output format draws from.
+"""A Result in order and harmless: what every output format draws from.
 
 Nothing is computed here that the Result does not say; findings.py draws the conclusions.
 """
@@ -6,15 +6,16 @@ Nothing is computed here that the Result does not say; findings.py draws the con
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from loam_lab.base import console
 from loam_lab.model import collector, result, schema, words
-from loam_lab.model.result import Result
+from loam_lab.model.result import Cell, Metric, Result
 
 # Single blocks that figures and tables show of a cell: as many as a reader can tell apart.
 VALUES_MAX = 200
@@ -23,64 +24,6 @@ VALUES_MAX = 200
 NONE = "none"
 
 _PLAIN = frozenset((float, int, bool, type(None)))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval; ends are None where none was given."""
-
-    estimate: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Metric(Interval):
-    """One metric of a cell: unit as recorded, better = higher | lower | neither, values = one per block, the first of many."""
-
-    unit: str
-    better: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel.
-
-    rough: its interval is wide; q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed;
-    undisturbed: the ratio without them; the last four: as the Result has them
-    """
-
-    group: str
-    workload: str
-    allocator: str
-    sync: str
-    machine: str
-    threads: int
-    parameters: Mapping[str, result.Level]
-    copy: int
-    runs: int
-    failed: int
-    state: str
-    verdict: str
-    rough: bool
-    metrics: Mapping[str, Metric]
-    ratio: Interval | None
-    ratio_metric: str
-    blame: Mapping[str, float] | None
-    warnings: tuple[str, ...]
-    q: float | None
-    contaminated: int
-    undisturbed: Interval | None
-    memory: result.Memory | None
-    counters: Sequence[result.Counts]
-    aborts_per_commit: result.Histogram | None
-    moves: result.Moves | None
-
-    @property
-    def name(self) -> str:
-        """The allocator, told apart where it is the second copy of the baseline."""
-        return self.allocator if self.copy == 0 else f"{self.allocator}, again"
 
 
 # How a cell's blame run counts the aborts of a cause.
@@ -176,7 +119,6 @@ class Study:
     raw: Result
     baseline: str
     allocators: tuple[str, ...]
-    cells: tuple[Cell, ...]
     groups: tuple[Group, ...]
     cases: tuple[Case, ...]
     references: tuple[Group, ...]
@@ -194,6 +136,11 @@ class Study:
             Cause(name, known.get(name) or name.replace("_", " "))
             for name in (*known, *(name for name in counted if name not in known)) if name in counted
         )  # fmt: skip
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All of the Result, in its order."""
+        return self.raw.cells
 
     @property
     def every(self) -> tuple[Group, ...]:
@@ -231,40 +178,22 @@ def read(given: Result, source: str = "result") -> Study:
     """
     schema.check(source, given.schema)
     raw: Result = clean(given)
-    cells = tuple(map(_cell, raw.cells))
-    allocators = tuple(dict.fromkeys([item.name for item in raw.allocators] + [cell.allocator for cell in cells]))
+    raw = replace(raw, cells=[_shortened(cell) for cell in raw.cells])
+    allocators = tuple(dict.fromkeys([item.name for item in raw.allocators] + [cell.allocator for cell in raw.cells]))
     names = {item.name for item in raw.groups if item.role == "counted"}
-    counted = _groups([cell for cell in cells if cell.group in names], allocators, raw.primary_metrics, raw.units)
-    groups = _groups([cell for cell in cells if cell.group not in names], allocators, raw.primary_metrics, raw.units)
+    counted = _groups([cell for cell in raw.cells if cell.group in names], allocators, raw.primary_metrics, raw.units)
+    groups = _groups(
+        [cell for cell in raw.cells if cell.group not in names], allocators, raw.primary_metrics, raw.units
+    )
     kinds = {item.name: item.kind for item in raw.syncs}
     references = tuple(group for group in groups if _is_reference(group, groups, kinds))
     cases = _cases([group for group in groups if group not in references])
-    return Study(raw, raw.baseline, allocators, cells, groups, cases, references, counted)
+    return Study(raw, raw.baseline, allocators, groups, cases, references, counted)
 
 
-def _cell(item: result.Cell) -> Cell:
-    factors, ratio, without = item.factors, item.ratio_to_baseline, item.ratio_without_contaminated
-    return Cell(
-        group=item.group, workload=factors.workload, allocator=factors.allocator, sync=factors.sync,
-        machine=factors.machine, threads=factors.threads, parameters=item.parameters, copy=item.copy, runs=item.runs,
-        failed=item.failed, state=item.state, verdict=item.verdict, rough=item.rough,
-        metrics={name: _metric(value) for name, value in item.metrics.items()},
-        ratio=interval(ratio) if ratio else None, ratio_metric=ratio.metric if ratio else "",
-        blame={name: count for name, count in item.blame.items() if count is not None} if item.blame else None,
-        warnings=tuple(item.warnings), q=ratio.q if ratio else None, contaminated=item.contaminated,
-        undisturbed=interval(without) if without else None, memory=item.memory, counters=item.counters,
-        aborts_per_commit=item.aborts_per_commit, moves=item.moves,
-    )  # fmt: skip
-
-
-def interval(given: result.Interval) -> Interval:
-    """An interval of the Result as the report has them."""
-    return Interval(given.estimate, given.low, given.high)
-
-
-def _metric(item: result.Metric) -> Metric:
-    values = tuple(itertools.islice(item.values, VALUES_MAX))
-    return Metric(item.estimate, item.low, item.high, item.unit, item.better, values)
+def _shortened(cell: Cell) -> Cell:
+    """The cell with no more single values than are shown."""
+    return replace(cell, metrics={n: replace(one, values=one.values[:VALUES_MAX]) for n, one in cell.metrics.items()})
 
 
 def _groups(
@@ -275,35 +204,22 @@ def _groups(
 ) -> tuple[Group, ...]:
     found: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        key = (
-            cell.workload,
-            cell.sync,
-            cell.machine,
-            cell.threads,
-            tuple((k, str(v)) for k, v in cell.parameters.items()),
-        )
-        found.setdefault(key, []).append(cell)
+        one = cell.factors
+        parameters = tuple((k, str(v)) for k, v in cell.parameters.items())
+        found.setdefault((one.workload, one.sync, one.machine, one.threads, parameters), []).append(cell)
     groups = []
     for members in found.values():
-        first = members[0]
+        first, one = members[0], members[0].factors
         # Fixed order in every figure; the second copy of the baseline stands last, as a remark.
         members.sort(key=lambda cell: (cell.copy, allocators.index(cell.allocator)))
-        names = [cell.ratio_metric for cell in members if cell.ratio_metric] + [
-            name for c in members for name in c.metrics
-        ]
-        metric = primary.get(first.workload) or next(iter(names), "")
+        names = [ratio.metric for cell in members if (ratio := cell.ratio_to_baseline) and ratio.metric]
+        names += [name for cell in members for name in cell.metrics]
+        metric, of_parameters = primary.get(one.workload) or next(iter(names), ""), units.get(one.workload, {})
         groups.append(
             Group(
-                first.workload,
-                first.sync,
-                first.machine,
-                first.threads,
-                first.parameters,
-                metric,
-                tuple(members),
-                units.get(first.workload, {}),
+                one.workload, one.sync, one.machine, one.threads, first.parameters, metric, tuple(members), of_parameters
             )
-        )
+        )  # fmt: skip
     return tuple(groups)
 
 

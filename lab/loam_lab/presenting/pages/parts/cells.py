@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec.structs import replace
 
 from loam_lab.model.result import Cell, Result
 from loam_lab.subjects import simulated
@@ -17,8 +17,8 @@ def compared(result: Result) -> list[Cell]:
     """
     baseline = result.baseline
     own = [cell for cell in result.cells if not cell.copy]
-    real = [cell for cell in own if not _machine(cell).startswith(simulated.PREFIX)] or own
-    beside = {cell.group for cell in real if not baseline or cell.factors.allocator == baseline}
+    real = [cell for cell in own if not cell.factors.machine.startswith(simulated.PREFIX)] or own
+    beside = {cell.group for cell in real if not baseline or cell.allocator == baseline}
     return [cell for cell in real if cell.group in beside] if beside else real
 
 
@@ -26,9 +26,5 @@ def by_machine(result: Result) -> dict[str, list[Cell]]:
     """The cells of compared(), machine by machine, the simulated ones too: tables of one machine may stand below another's."""
     own: dict[str, list[Cell]] = {}
     for cell in result.cells:
-        own.setdefault(_machine(cell), []).append(cell)
-    return {name: compared(msgspec.structs.replace(result, cells=cells)) for name, cells in own.items()}
-
-
-def _machine(cell: Cell) -> str:
-    return cell.factors.machine
+        own.setdefault(cell.factors.machine, []).append(cell)
+    return {name: compared(replace(result, cells=cells)) for name, cells in own.items()}

@@ -39,7 +39,7 @@ def cases(result: Result, python: str) -> list[Case]:
         name, metric = cell.factors.workload, cell.metrics["cpu_s"]
         of_block = dict(zip(metric.blocks or (), metric.values, strict=True))
         values = [of_block.get(block) for block in sorted(blocks[name])]
-        found.setdefault(name, Case(name, 0)).values[cell.factors.allocator] = values
+        found.setdefault(name, Case(name, 0)).values[cell.allocator] = values
     return list(found.values())
 
 
@@ -51,7 +51,7 @@ def peaks(result: Result, python: str) -> list[Case]:
         name, values = cell.factors.workload, cell.values("rss_peak_bytes")
         if len(values) < cell.runs:
             partial.add(name)
-        found.setdefault(name, Case(name, 0)).values[cell.factors.allocator] = list(values)
+        found.setdefault(name, Case(name, 0)).values[cell.allocator] = list(values)
     return [case for name, case in found.items() if name not in partial]
 
 
