@@ -236,6 +236,15 @@ def test_control_characters_do_not_reach_the_files(tmp_path: Path) -> None:
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", file.read_text()), file
 
 
+def test_many_blocks_are_shown_by_the_first_ones() -> None:
+    result = synthetic_results.ad_hoc()
+    for cell in result["cells"]:
+        for metric in cell["metrics"].values():
+            metric["values"] *= view.VALUES_MAX
+    shown = view.read(typed(result)).cells
+    assert {len(metric.values) for cell in shown for metric in cell.metrics.values()} == {view.VALUES_MAX}
+
+
 def test_what_is_missing_is_said(built: dict[str, dict[str, Path]]) -> None:
     page = built["troubled"]["html"].read_text()
     assert "4 of 77 cells are incomplete" in page

@@ -13,9 +13,7 @@ from loam_lab.model import words
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from loam_lab.model.result import Cell, ChangedLevel, Contrast, Ends, Interval, Metric, Result
-
-    Spread = Interval | ChangedLevel | Ends
+    from loam_lab.model.result import Cell, Contrast, Ends, Metric, Result
 
 VERDICT_STYLES = {
     "better": "good",
@@ -177,12 +175,12 @@ def quantity(value: float, unit: str) -> str:
     return f"{value:.3g}{suffix}"
 
 
-def number(ratio: Spread | None) -> str:
+def number(ratio: Ends | None) -> str:
     """A ratio with three decimals; "" where there is none."""
     return "" if ratio is None or ratio.estimate is None else f"{ratio.estimate:.3f}"
 
 
-def span(ratio: Spread | None) -> str:
+def span(ratio: Ends | None) -> str:
     """The interval of a ratio, "0.981–1.002"; "none" where there were too few runs for one."""
     if ratio is None:
         return ""

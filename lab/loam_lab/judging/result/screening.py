@@ -53,8 +53,11 @@ class _Level:
 
     def of_result(self) -> ChangedLevel:
         """The change as results have it."""
-        shown = () if self.ratio is None else (*self.ratio.ends, self.ratio.n, self.ratio.p)
-        return ChangedLevel(self.value, self.verdict, self.rough, self.p_holm, *shown)
+        ratio = self.ratio
+        return ChangedLevel(
+            *(ratio.ends if ratio else ()), value=self.value, verdict=self.verdict, rough=self.rough, p_holm=self.p_holm,
+            n=ratio.n if ratio else None, p=ratio.p if ratio else None,
+        )  # fmt: skip
 
 
 def changed(baseline: str, name: str) -> tuple[str, str] | None:

@@ -14,83 +14,22 @@ from typing import Any, ClassVar
 import msgspec
 
 from loam_lab.base.errors import LoamError
-from loam_lab.model.result.bench import (
-    Candidate,
-    Choice,
-    Finalist,
-    Flame,
-    Recommendation,
-    Round,
-    Search,
-    Winner,
-)  # fmt: skip
+from loam_lab.model.result.bench import Candidate, Choice, Finalist, Flame, Recommendation, Round, Search, Winner
 from loam_lab.model.result.campaign import (
-    Allocator,
-    Build,
-    Cause,
-    Disturbed,
-    FailedCell,
-    Failure,
-    Figure,
-    Group,
-    Stopping,
-    Sync,
-    TimelineRun,
-    Waiting,
+    Allocator, Build, Cause, Disturbed, FailedCell, Failure, Figure, Group, Stopping, Sync, TimelineRun, Waiting,
 )  # fmt: skip
 from loam_lab.model.result.cells import (
-    Cell,
-    CounterSource,
-    Counts,
-    Factors,
-    Histogram,
-    Memory,
-    Metric,
-    MovedLine,
-    Moves,
-    ProcessorRatio,
-    Ratio,
+    Cell, CounterSource, Counts, Factors, Histogram, Memory, Metric, MovedLine, Moves, ProcessorRatio, Ratio,
     Undisturbed,
 )  # fmt: skip
 from loam_lab.model.result.judged import (
-    AcrossMachines,
-    BaselineApart,
-    Best,
-    ChangedLevel,
-    Contrast,
-    Differing,
-    Geomean,
-    Headline,
-    Identical,
-    MachineRatio,
-    MachinesCase,
-    Pooled,
-    Ranking,
-    Reversal,
-    ScreenedFactor,
-    Screening,
+    AcrossMachines, BaselineApart, Best, ChangedLevel, Contrast, Differing, Geomean, Headline, Identical, MachineRatio,
+    MachinesCase, Pooled, Ranking, Reversal, ScreenedFactor, Screening,
 )  # fmt: skip
 from loam_lab.model.result.paper import (
-    Block,
-    Claim,
-    Compared,
-    Entry,
-    PaperFigure,
-    PaperTable,
-    PaperValue,
-    Placement,
-    Value,
+    Block, Claim, Compared, Entry, PaperFigure, PaperTable, PaperValue, Placement, Value,
 )  # fmt: skip
-from loam_lab.model.result.parts import (
-    Better,
-    Ends,
-    Facts,
-    Family,
-    Interval,
-    Level,
-    Parameters,
-    Part,
-)  # fmt: skip
+from loam_lab.model.result.parts import Better, Ends, Facts, Family, Interval, Level, Parameters, Part
 from loam_lab.model.schema import check
 
 AGAIN = "measure again, or restore the file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from loam_lab.model.result.parts import Better, Family, Interval, Level, Parameters, Part
+from loam_lab.model.result.parts import Better, Ends, Family, Interval, Level, Parameters, Part
 
 
 class Contrast(Interval, frozen=True):
@@ -80,16 +80,13 @@ class Best(Part, frozen=True):
     probability: float | None = None
 
 
-class ChangedLevel(Part, frozen=True):
+class ChangedLevel(Ends, frozen=True, kw_only=True):
     """One setting of a screening against the base; numbers are None where it was not measured."""
 
     value: str
     verdict: str = ""
     rough: bool = False
     p_holm: float | None = None
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
     n: int | None = None
     p: float | None = None
 

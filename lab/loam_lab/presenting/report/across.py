@@ -158,17 +158,12 @@ def _probability(p: float | None) -> str:
 
 def _differing(line: MachinesCase, one: Differing) -> tuple[str, ...]:
     between = f"on {one.between[1]}, against that on {one.between[0]}"
-    estimate, low, high = one.estimate, one.low, one.high
-    times, span = rounding.ratio(estimate, low, high), rounding.interval(estimate, low, high)
-    return line.label, one.allocator, between, times, span
+    return line.label, one.allocator, between, *rounding.spread(one)
 
 
 def _reversal(one: Reversal) -> tuple[str, ...]:
-    ratios = [rounding.ratio(given.estimate, given.low, given.high) for given in (one.ratio, one.ratio_there)]
-    return (
-        one.case, one.better, one.than, one.on, ratios[0], one.but_worse_on,
-        ratios[1], _probability(one.p_holm),
-    )  # fmt: skip
+    times, times_there = (rounding.spread(ratio)[0] for ratio in (one.ratio, one.ratio_there))
+    return one.case, one.better, one.than, one.on, times, one.but_worse_on, times_there, _probability(one.p_holm)
 
 
 def identical(study: Study) -> list[tuple[str, list[Table]]]:
@@ -202,16 +197,10 @@ _POOLED = (
 
 
 def _apart(one: BaselineApart) -> tuple[str, ...]:
-    estimate, low, high = one.estimate, one.low, one.high
-    return (
-        one.case, f"{one.between[1]} / {one.between[0]}", rounding.ratio(estimate, low, high, 3),
-        rounding.interval(estimate, low, high, 3), "yes" if one.within else "no",
-    )  # fmt: skip
+    between = f"{one.between[1]} / {one.between[0]}"
+    return one.case, between, *rounding.spread(one, 3), "yes" if one.within else "no"
 
 
 def _pooled(one: Pooled) -> tuple[str, ...]:
-    estimate, low, high = one.estimate, one.low, one.high
-    return (
-        one.case, one.allocator, rounding.ratio(estimate, low, high), rounding.interval(estimate, low, high),
-        rounding.count(one.n), words.marked(one.verdict or MISSING),
-    )  # fmt: skip
+    verdict = words.marked(one.verdict or MISSING)
+    return one.case, one.allocator, *rounding.spread(one), rounding.count(one.n), verdict

@@ -71,15 +71,7 @@ def geomeans(study: Study) -> Table | None:
     given = study.raw.geomeans
     rows = []
     for one in given:
-        middle, low, high = one.estimate, one.low, one.high
-        shown = rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
-        rows.append(
-            (
-                one.what,
-                *shown,
-                words.marked(one.verdict or MISSING, one.rough),
-            )
-        )
+        rows.append((one.what, *rounding.spread(one), words.marked(one.verdict or MISSING, one.rough)))
     columns = (
         Column("Mean over the cases"), Column("Ratio", numeric=True), Column("95 % interval", numeric=True),
         Column("Verdict"),
@@ -169,10 +161,7 @@ def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
         return rounding.fixed(1.0, decimals), MISSING
     if cell.ratio_to_baseline is None:
         return MISSING, MISSING
-    span = cell.ratio_to_baseline
-    return rounding.ratio(span.estimate, decimals=decimals), rounding.interval(
-        span.estimate, span.low, span.high, decimals
-    )
+    return rounding.spread(cell.ratio_to_baseline, decimals)
 
 
 def _verdict(cell: Cell) -> str:
@@ -232,8 +221,7 @@ def contrasts(study: Study, case: Case) -> Table | None:
         return None
     decimals = charts.column_decimals([one.ratio for one in found])
     rows = tuple(
-        (one.allocator, one.title, words.metric(one.metric), rounding.ratio(one.ratio.estimate, decimals=decimals),
-         rounding.interval(one.ratio.estimate, one.ratio.low, one.ratio.high, decimals), one.verdict)
+        (one.allocator, one.title, words.metric(one.metric), *rounding.spread(one.ratio, decimals), one.verdict)
         for one in found
     )  # fmt: skip
     columns = (
@@ -246,10 +234,7 @@ def contrasts(study: Study, case: Case) -> Table | None:
 def sentinel(fit: findings.Fitness) -> Table:
     """The A/A sentinel group by group."""
     columns = (Column("Group"), Column("second copy / first", numeric=True), Column("95 % interval", numeric=True))
-    rows = tuple(
-        (label, rounding.ratio(span.estimate, decimals=3), rounding.interval(span.estimate, span.low, span.high, 3))
-        for label, span in fit.copies
-    )
+    rows = tuple((label, *rounding.spread(span, 3)) for label, span in fit.copies)
     return Table("The second copy of the baseline against the first", columns, rows)
 
 
@@ -315,10 +300,7 @@ def failures(study: Study) -> Table | None:
     rows, keys = [], []
     for item in study.raw.failures:
         name, label = item.cell.allocator, cell_label(item.cell, study.raw.units)
-        rows.append((
-            name, label, item.state,
-            str(item.count), item.detail or MISSING,
-        ))  # fmt: skip
+        rows.append((name, label, item.state, str(item.count), item.detail or MISSING))
         keys.append(name)
     if not rows:
         return None

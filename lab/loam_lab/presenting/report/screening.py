@@ -24,10 +24,8 @@ def _table(case: Screening) -> Table:
     rows = []
     for factor in case.factors:
         for level in factor.levels:
-            middle, low, high = level.estimate, level.low, level.high
             rows.append((
-                f"{factor.factor}={level.value}", factor.was or MISSING,
-                rounding.ratio(middle, low, high), rounding.interval(middle, low, high),
+                f"{factor.factor}={level.value}", factor.was or MISSING, *rounding.spread(level),
                 words.marked(level.verdict or MISSING, level.rough),
             ))  # fmt: skip
     baseline = case.baseline or "the base"

@@ -15,13 +15,14 @@ def tables(study: Study) -> list[Table]:
     rounds = []
     for one in given.rounds:
         for tried in sorted(one.candidates, key=_rank):
-            name = tried.allocator
-            rounds.append((name, str(one.round), *_span(tried), "kept" if tried.kept else ""))
+            rounds.append((tried.allocator, str(one.round), *rounding.spread(tried), "kept" if tried.kept else ""))
     head = (Column("Settings"), Column("Round", numeric=True), Column(f"× {best}", numeric=True))
     span = Column("95 % interval", numeric=True)
     found = []
     if given.final:
-        rows = tuple((one.allocator, *_span(one.to_best), *_span(one.to_baseline)) for one in given.final)
+        rows = tuple(
+            (one.allocator, *rounding.spread(one.to_best), *rounding.spread(one.to_baseline)) for one in given.final
+        )
         base = Column(f"× {given.baseline or 'baseline'}", numeric=True)
         found.append(Table("The final, with fresh runs", (head[0], head[2], span, base, span), rows))
     if rounds:
@@ -30,13 +31,7 @@ def tables(study: Study) -> list[Table]:
 
 
 def _rank(one: result.Ends) -> tuple[bool, float]:
-    estimate = one.estimate
-    return estimate is None, estimate or 0.0
-
-
-def _span(one: result.Ends) -> tuple[str, str]:
-    middle, low, high = one.estimate, one.low, one.high
-    return rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
+    return one.estimate is None, one.estimate or 0.0
 
 
 def commands(study: Study) -> list[str]:
