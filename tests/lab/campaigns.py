@@ -123,7 +123,7 @@ def measure(
 ) -> tuple[Ended, dict[str, Any]]:
     """Run a study and summarise it: how it ended, and its Result."""
     ended = runner(made, folder, instruments, **options).run()
-    return ended, summarise.write(folder, elapsed_s=0.0)
+    return ended, summarise.write(folder, elapsed_s=0.0).as_json()
 
 
 def forked(action: Callable[[], object]) -> int:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from typed import typed_cell
+
+from loam_lab.judging.claims import evaluate
 from loam_lab.judging.statistics.data import Campaign, Run
 from loam_lab.judging.statistics.reader import Reader
+from loam_lab.model import result as results
 from loam_lab.model.cell import Cell
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
@@ -72,18 +76,32 @@ def _run(cell: Cell, block: int, values: dict[str, float] | None) -> Run:
     }).encode())  # fmt: skip
 
 
-def entries(made: Campaign) -> dict[str, dict[str, Any]]:
+def entries(made: Campaign) -> dict[str, results.Cell]:
     """Cells as results have them, as far as figures read them: medians and ranges."""
     from statistics import median
 
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, results.Cell] = {}
     for cell in made.cells:
         metrics = {}
         for metric in DESCRIPTION.workloads[0].metrics:
             values = list(made.values(cell, 0, metric).values())
             if values:
                 metrics[metric.name] = {"estimate": median(values), "low": min(values), "high": max(values)}
-        found[cell.key] = {
+        found[cell.key] = typed_cell({
             "state": "ok", "factors": {"workload": cell.workload, "allocator": cell.allocator}, "metrics": metrics,
-        }  # fmt: skip
+        })  # fmt: skip
     return found
+
+
+def ledger(
+    made: Campaign, cells: Mapping[str, Any], counter_sources: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """What evaluate.entries() makes of a campaign, as the JSON of a result. cells: typed ones, or their dictionaries"""
+    known = {key: cell if isinstance(cell, results.Cell) else typed_cell(cell) for key, cell in cells.items()}
+    found = evaluate.entries(made, known, [results.CounterSource(**source) for source in counter_sources])
+    return {name: [one.as_json() for one in part] for name, part in found.items()}
+
+
+def counts(made: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[results.Counts]]:
+    """What was counted of cells, from the dictionaries of their JSON."""
+    return {key: [results.Counts(**one) for one in found] for key, found in made.items()}

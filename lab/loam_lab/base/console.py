@@ -107,9 +107,14 @@ def err() -> Console:
     return _console(sys.stderr)
 
 
+def _as_json(value: object) -> object:
+    """What JSON has no form for: parts of a result as their own, all else as text."""
+    return value.as_json() if hasattr(value, "as_json") else str(value)
+
+
 def print_json(value: object) -> None:
     """The one JSON document of a --json command, on standard output, with a newline."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, default=str)
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, default=_as_json)
     sys.stdout.write(_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     sys.stdout.flush()
 

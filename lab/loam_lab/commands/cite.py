@@ -12,6 +12,7 @@ from typing import Any
 from loam_lab import __version__
 from loam_lab.base import console, paths
 from loam_lab.model import words
+from loam_lab.model.result import Result
 from loam_lab.model.store.folder import read_result
 from loam_lab.presenting.report import findings, html, rounding, view
 from loam_lab.presenting.report.findings import Answer
@@ -31,7 +32,7 @@ class Citation:
     bibtex: str
 
 
-def cite(result: Mapping[str, Any], digest: str = "", source: str = "result") -> Citation:
+def cite(result: Result, digest: str = "", source: str = "result") -> Citation:
     """The citation of a Result.
 
     digest: SHA-256 of its file in hex, "" where there is none; source: the result's name in errors
@@ -56,7 +57,7 @@ def sentence(study: Study) -> str:
 
 def _machines(study: Study) -> Mapping[str, Mapping[str, Any]]:
     """The machines that ran, by name: the one that started the runs is not among them if all runs were simulated."""
-    return study.raw.get("machines") or {"host": study.raw.get("machine") or {}}
+    return study.raw.machines or {"host": study.raw.machine}
 
 
 def _machine(name: str, facts: Mapping[str, Any]) -> str:
@@ -71,7 +72,7 @@ def _machine(name: str, facts: Mapping[str, Any]) -> str:
 
 def version(study: Study) -> str:
     """Loam's version, and the revision of the sources that were measured."""
-    revision = str((study.raw.get("build") or {}).get("revision") or "")
+    revision = study.raw.build.revision
     short = revision[:12] + ("+" if revision.endswith("+") and len(revision) > 12 else "")
     return f"{__version__} (revision {short})" if revision else f"{__version__} (no revision recorded)"
 
@@ -104,8 +105,8 @@ def _size(answer: Answer) -> float:
 def proof(study: Study) -> str:
     """In how many of the runs the allocator was proven to be the one that was named."""
     total = sum(cell.runs for cell in study.cells)
-    failures = study.raw.get("failures") or []
-    missing = sum(int(one.get("count") or 1) for one in failures if one.get("state") == "unproven")
+    failures = study.raw.failures
+    missing = sum(one.count for one in failures if one.state == "unproven")
     told = f"interposition verified in {rounding.count(max(0, total - missing))} of {rounding.count(total)} runs"
     lost = sum(cell.state != "ok" for cell in study.cells)
     return told + (f", {lost} of {len(study.cells)} cells without a result" if lost else "")
@@ -119,10 +120,10 @@ def escape(text: str) -> str:
 def bibtex(study: Study, digest: str = "") -> str:
     """One @misc entry that names the result, how to repeat it and what it was made with."""
     raw = study.raw
-    stamp = str(raw.get("created_utc") or "")
-    name = str(raw.get("study") or "result")
+    stamp = raw.created_utc
+    name = raw.study or "result"
     key = re.sub("[^A-Za-z0-9]+", "-", f"loam-{name}-{stamp[:10]}").strip("-").lower()
-    title = str(raw.get("title") or name)
+    title = raw.title or name
     notes = [f"repeat with {command}" for command in html.commands(study)[:1]]
     prints = [str(facts["fingerprint"]) for facts in _machines(study).values() if facts.get("fingerprint")]
     notes += [f"machine {', '.join(prints)}"] if prints else []

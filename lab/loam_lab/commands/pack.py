@@ -22,6 +22,7 @@ from typing import IO, Any
 from loam_lab import __version__
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.model.result import Result
 from loam_lab.model.store.folder import read_result
 from loam_lab.presenting.report import builder, html, view
 
@@ -58,7 +59,7 @@ def pack(folder: Path, target: Path) -> dict[str, str]:
     return sums
 
 
-def epoch(result: Mapping[str, Any]) -> int:
+def epoch(result: Result) -> int:
     """The time of every file in the archive: SOURCE_DATE_EPOCH, else when the result was made, else 0.
 
     raises: LoamError if SOURCE_DATE_EPOCH is not a number of seconds
@@ -69,7 +70,7 @@ def epoch(result: Mapping[str, Any]) -> int:
             raise LoamError("SOURCE_DATE_EPOCH", given, "not a number of seconds", "unset it, or set it as in date +%s")
         return int(given)
     try:
-        return int(datetime.datetime.fromisoformat(str(result.get("created_utc")).replace("Z", "+00:00")).timestamp())
+        return int(datetime.datetime.fromisoformat(result.created_utc.replace("Z", "+00:00")).timestamp())
     except ValueError:
         return 0
 
@@ -83,10 +84,10 @@ def _kept(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name.as_posix(), path
 
 
-def _made(result: Mapping[str, Any], folder: Path, made: Path, files: Mapping[str, Path]) -> dict[str, Path]:
+def _made(result: Result, folder: Path, made: Path, files: Mapping[str, Path]) -> dict[str, Path]:
     """What the folder itself does not hold: allocators, the study as measured, a report where there is none."""
     written = {"allocators.json": made / "allocators.json"}
-    listed = {"schema": 1, "allocators": result.get("allocators") or []}
+    listed = {"schema": 1, "allocators": [one.as_json() for one in result.allocators]}
     written["allocators.json"].write_text(json.dumps(listed, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     study = _study(folder / "campaign.json")
     if study:
@@ -127,14 +128,14 @@ def _without_none(value: Any) -> Any:
 def readme(study: view.Study, top: str, names: list[str]) -> str:
     """What is in the archive and how to repeat it elsewhere, as Markdown."""
     raw = study.raw
-    revision = str((raw.get("build") or {}).get("revision") or "")
+    revision = raw.build.revision
     checkout = revision.rstrip("+")
     again = [f"git checkout {checkout}"] if checkout else []
     again += ["./loam setup", *html.commands(study)]
     changed = "\nThe checkout had uncommitted changes; the revision alone does not describe what was measured.\n"
     lines = [
-        f"# {raw.get('title') or raw.get('study') or 'A result of Loam'}",
-        f"Measured {html.date(str(raw.get('created_utc') or 'at an unknown time'))} with Loam {__version__}"
+        f"# {raw.title or raw.study or 'A result of Loam'}",
+        f"Measured {html.date(raw.created_utc or 'at an unknown time')} with Loam {__version__}"
         + (f", revision {checkout}." if checkout else "."),
         "- `report.html`: the answer, figures and all numbers; open it in any browser, offline\n"
         "- `result.json`: the estimates; `journal/`: every run as recorded; `campaign.json`: plan, machine, versions\n"

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 from several_machines import result
+from typed import typed
 
 from loam_lab.judging.across import cases, judge
+from loam_lab.model.result import Ranking
 
 ALIKE = {"fast": 1.2, "slow": 0.8}
 
 
 def one(made: dict[str, Any]) -> dict[str, Any]:
-    (found,) = judge.of_result(made)
-    return found
+    (found,) = judge.of_result(typed(made))
+    return found.as_json()
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
@@ -28,7 +30,7 @@ def test_a_ranking_that_holds_is_said_to_hold(better: str) -> None:
     assert [case["interaction"] for case in found["cases"]] == ["not shown"] * 2
     assert found["cases"][0]["blocks"] == {"alpha": 12, "beta": 20}
     for ranking in found["cases"][0]["ranking"].values():
-        assert judge.ranked(ranking) == "fast > plain > slow"
+        assert judge.ranked(Ranking(**ranking)) == "fast > plain > slow"
     ratios = {(ratio["allocator"], ratio["machine"]): ratio for ratio in found["cases"][0]["ratios"]}
     assert ratios["fast", "beta"]["estimate"] == pytest.approx(1.2, abs=0.02), "good is above 1, whatever the direction"
     assert ratios["slow", "alpha"]["verdict"] == "worse"
@@ -85,15 +87,15 @@ def test_allocators_without_any_difference_have_no_ranking() -> None:
     found = one(result({"alpha": {}, "beta": {}}, noise=0.05))
     assert found["holds"] == "undecided"
     assert "No two allocators are told apart" in found["text"]
-    assert "≈" in judge.ranked(found["cases"][0]["ranking"]["alpha"])
+    assert "≈" in judge.ranked(Ranking(**found["cases"][0]["ranking"]["alpha"]))
 
 
 def test_one_machine_has_no_answer_and_simulated_machines_have_their_own() -> None:
-    assert judge.of_result(result({"alpha": ALIKE})) == []
+    assert judge.of_result(typed(result({"alpha": ALIKE}))) == []
     effects = dict.fromkeys(("alpha", "sim:a", "sim:b"), ALIKE)
     simulated = {name: {"simulated": True} for name in ("sim:a", "sim:b")}
-    (found,) = judge.of_result(result(effects, facts=simulated))
-    assert found["machines"] == ["sim:a", "sim:b"]
+    (found,) = judge.of_result(typed(result(effects, facts=simulated)))
+    assert found.machines == ["sim:a", "sim:b"]
 
 
 def test_cells_that_did_not_run_well_take_no_part() -> None:
@@ -101,16 +103,16 @@ def test_cells_that_did_not_run_well_take_no_part() -> None:
     broken = made["cells"][-1]
     assert broken["factors"]["allocator"] == "slow"
     broken.update(state="failed", metrics={})
-    (case,) = cases.read(made, ["alpha", "beta"])
+    (case,) = cases.read(typed(made), ["alpha", "beta"])
     assert case.allocators == ("plain", "fast")
     assert case.absent == {"slow": "beta"}
     made["groups"][0]["role"] = "counted"
-    assert cases.read(made, ["alpha", "beta"]) == []
+    assert cases.read(typed(made), ["alpha", "beta"]) == []
 
 
 def test_blocks_pair_by_their_numbers() -> None:
     made = result({"alpha": ALIKE, "beta": ALIKE}, cases=1, blocks=10)
     metric = made["cells"][1]["metrics"]["m"]
     metric["values"], metric["blocks"] = metric["values"][3:], metric["blocks"][3:]
-    (case,) = cases.read(made, ["alpha", "beta"])
+    (case,) = cases.read(typed(made), ["alpha", "beta"])
     assert len(case.logs["alpha"]) == 7 and len(case.logs["beta"]) == 10

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from campaigns import FakeInstruments, told_times
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.bench import bench, recommend
@@ -154,7 +155,7 @@ def cell(name: str, estimate: float, half: float, verdict: str, rss: float = 100
 )  # fmt: skip
 def test_recommendations(rivals: list[dict[str, Any]], allocator: str, pattern: str) -> None:
     result: dict[str, Any] = {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), *rivals]}
-    recommend.add(result, "cmd")
+    result = recommend.add(typed(result), "cmd").as_json()
     assert result["recommendation"]["allocator"] == allocator
     assert re.search(pattern, result["recommendation"]["text"])
 
@@ -166,7 +167,7 @@ def test_advice_on_blocks_is_bounded() -> None:
             rival = cell("a", 1.0, half, "inconclusive", p=0.5)
             rival["ratio_to_baseline"]["n"] = blocks
             result: dict[str, Any] = {"baseline": "g", "blocks": blocks, "cells": [cell("g", 1, 0, "baseline"), rival]}
-            recommend.add(result, "cmd")
+            result = recommend.add(typed(result), "cmd").as_json()
             asked = [int(number) for number in re.findall(r"--blocks (\d+)", result["recommendation"]["text"])]
             assert all(blocks < number <= 60 for number in asked), (half, blocks, asked)
 
@@ -194,6 +195,6 @@ def waited(wall: tuple[float, float], processor: tuple[float, float], verdict: s
     ],
 )  # fmt: skip
 def test_processor_time_decides_where_the_command_waited(result: dict[str, Any], allocator: str, pattern: str) -> None:
-    recommend.add(result, "cmd")
+    result = recommend.add(typed(result), "cmd").as_json()
     assert (result["recommendation"]["allocator"], result["recommendation"]["by"]) == (allocator, "processor_s")
     assert re.search(pattern, result["recommendation"]["text"]), result["recommendation"]["text"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from campaigns import FakeInstruments
+from typed import typed
 
 from loam_lab.base import paths
 from loam_lab.commands.bench import bench, flames, stacks
@@ -100,8 +101,8 @@ def test_a_line_that_the_library_does_not_write_is_refused() -> None:
 def test_the_baseline_is_drawn_beside_who_is_recommended(advised: str, expected: tuple[str, str]) -> None:
     cells = [{"factors": {"allocator": name}} for name in ("plain", "other", "fast")]
     result = {"baseline": "plain", "cells": cells, "recommendation": {"allocator": advised}}
-    assert flames.chosen(result) == expected
-    assert flames.chosen({"baseline": "plain", "cells": cells[:1]}) == ("plain",)
+    assert flames.chosen(typed(result)) == expected
+    assert flames.chosen(typed({"baseline": "plain", "cells": cells[:1]})) == ("plain",)
 
 
 def run(known: Path, folder: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from campaigns import FakeInstruments, forked, told_times
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
@@ -254,4 +255,4 @@ def test_ranking_leaves_out_what_cannot_be_recommended() -> None:
 
     cells = [cell("g", None, "baseline"), cell("g", 1.01, "equivalent", 1), cell("slow", 1.2, "worse"),
              cell("quick", 0.9, "better"), cell("ghost", 0.1, "unproven")]  # fmt: skip
-    assert rounds.ranking({"cells": cells}) == ["quick", "g", "slow"]
+    assert rounds.ranking(typed({"cells": cells})) == ["quick", "g", "slow"]

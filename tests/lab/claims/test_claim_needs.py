@@ -15,13 +15,14 @@ from loam_lab.judging.statistics.data import Campaign
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Claim, Predicate
+from loam_lab.model.result import CounterSource
 
 ABOVE = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
 
 
 def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: Any) -> list[str]:
     stated = Claim.model_validate(claim(ABOVE, needs=needs))
-    return evaluate.unmet(Evidence(made, {}, sources or []), stated)
+    return evaluate.unmet(Evidence(made, {}, [CounterSource(**one) for one in sources or []]), stated)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +130,11 @@ def test_a_look_alike_is_named_only_where_something_was_decided() -> None:
 
 
 def test_a_study_without_a_paper_says_nothing_and_one_with_figures_says_both() -> None:
-    assert evaluate.entries(claimed.campaign(claimed.study([]), speeds(a=1, b=1)), {}) == {}
+    assert claimed.ledger(claimed.campaign(claimed.study([]), speeds(a=1, b=1)), {}) == {}
     figure = {
         "id": "f", "title": "t", "kind": "table", "groups": ["list"], "paper": {"columns": ["a"]}, "ours": [],
     }  # fmt: skip
-    found = evaluate.entries(claimed.campaign(claimed.study([], paper_figures=[figure]), speeds(a=1, b=1)), {})
+    found = claimed.ledger(claimed.campaign(claimed.study([], paper_figures=[figure]), speeds(a=1, b=1)), {})
     assert (found["claims"], len(found["paper_figures"]), found["placements"]) == ([], 1, [])
     counted = {"kind": "band", "of": {**A1, "source": "cachegrind", "metric": "cycles"}, "low": 1, "high": 9}
     made = claimed.campaign(claimed.study([claim(counted)]), speeds(a=1, b=1))
@@ -142,7 +143,7 @@ def test_a_study_without_a_paper_says_nothing_and_one_with_figures_says_both() -
         ({"counters": None}, []),
         ({}, []),
     ):
-        (one,) = evaluate.entries(made, {made.cells[0].key: counters})["claims"]
+        (one,) = claimed.ledger(made, {made.cells[0].key: counters})["claims"]
         assert [line["estimate"] for line in one["ours"]] == ours
         assert one["verdict"] == "undecided"
 
@@ -189,7 +190,7 @@ def test_all_of_many_comparisons_in_a_line() -> None:
 
 def test_a_comparison_is_written_with_its_own_interval() -> None:
     one = Comparison("w", Interval(2.0, 1.0, 3.0, 9), Interval(2.0, 0.5, 4.0, 9), "s", lambda one, apart: HOLDS)
-    assert one.as_json() == {"what": "w", "estimate": 2.0, "low": 1.0, "high": 3.0, "unit": "s"}
+    assert one.of_result().as_json() == {"what": "w", "estimate": 2.0, "low": 1.0, "high": 3.0, "unit": "s"}
 
 
 def test_pairs_are_the_keys_at_which_both_are_positive() -> None:

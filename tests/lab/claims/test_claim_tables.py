@@ -7,27 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import claimed
+import msgspec
 import pytest
 from test_paper_figures import FIVE, made, speed, table
 
-from loam_lab.judging.claims import evaluate, figures, listing, tables
+from loam_lab.judging.claims import figures, listing, tables
 from loam_lab.judging.claims.values import Evidence
+from loam_lab.model import result as results
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours
+from loam_lab.model.schema import SCHEMA
 
 # ---- the ledger
 
 
-def value(estimate: float, **changed: Any) -> dict[str, Any]:
-    return {"what": "rate", "estimate": estimate, "low": 1.0, "high": 2.5, "unit": "1", **changed}
+def value(estimate: float, **changed: Any) -> results.Compared:
+    return results.Compared(**{"what": "rate", "estimate": estimate, "low": 1.0, "high": 2.5, "unit": "1", **changed})
 
 
-def entry(**changed: Any) -> dict[str, Any]:
-    return {
+def entry(**changed: Any) -> results.Claim:
+    made = {
         "id": "000-01", "verdict": "reproduced", "by_preset": False, "self_contradicting": False, "sentence": "It is so.",
         "figure": "", "paper": [], "ours": [], "reason": "because", "note": "", **changed,
     }  # fmt: skip
+    return msgspec.convert(msgspec.to_builtins(made), results.Claim)
 
 
 def test_a_value_has_its_interval_and_its_unit_where_it_has_them() -> None:
@@ -69,7 +73,7 @@ def test_a_verdict_says_who_stood_in_and_what_the_paper_says_elsewhere() -> None
 
 def test_the_title_counts_each_verdict_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     claims = [entry(), entry(id="000-02", verdict="undecided"), entry(id="000-03")]
-    tables.show({"study": "tiny", "claims": claims})
+    tables.show(results.Result(schema=2, cells=[], study="tiny", claims=claims))
     shown = capsys.readouterr().out
     assert "claims of study tiny: 2 reproduced, 1 undecided" in shown and "contradicted" not in shown
     assert all(f"000-0{n}" in shown for n in (1, 2, 3))
@@ -94,7 +98,8 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: str | None) 
         (tmp_path / "results" / "latest" / "result.json").write_text(result)
 
 
-VERDICTS = {"study": "tiny", "claims": [{"id": "000-01", "verdict": "undecided", "reason": "needs 2 cores"}]}
+CLAIM = {"id": "000-01", "verdict": "undecided", "reason": "needs 2 cores"}
+VERDICTS = {"schema": SCHEMA, "study": "tiny", "cells": [], "claims": [CLAIM]}
 
 
 def test_the_last_verdicts_are_those_of_the_same_study(
@@ -115,7 +120,7 @@ def test_the_last_verdicts_are_those_of_the_same_study(
 
 
 @pytest.mark.parametrize(
-    "result", [None, "{", json.dumps({**VERDICTS, "study": "other"}), json.dumps({"study": "tiny"})]
+    "result", [None, "{", json.dumps({**VERDICTS, "study": "other"}), json.dumps({**VERDICTS, "claims": None})]
 )
 def test_where_there_is_no_such_result_there_is_no_verdict(
     result: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -198,7 +203,7 @@ def test_of_a_metric_that_is_better_low_the_lowest_is_best() -> None:
     )
     campaign = made({"kind": "extremes", "select": FIVE, "rows": "threads"}, values=aborts)
     campaign.descriptions = {"stm": description}
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert [row[:3] for row in shown["ours"]["rows"]] == [[1, "a", "b"], [2, "a", "b"]]
     assert [row[3]["estimate"] for row in shown["ours"]["rows"]] == pytest.approx([4.0, 4.0])
 
@@ -240,7 +245,7 @@ def test_counters_are_shown_as_values_and_gaps() -> None:
     campaign = made({"select": select, "metrics": ["cycles"]})
     first = campaign.cells[0]
     cells = {first.key: {"counters": [{"source": "cachegrind", "cycles": 7}]}}
-    (shown,) = evaluate.entries(campaign, cells)["paper_figures"]
+    (shown,) = claimed.ledger(campaign, cells)["paper_figures"]
     assert shown["ours"] == {
         "columns": ["allocator", "cycles"], "rows": [["a", {"estimate": 7.0, "low": None, "high": None}], ["b", None]],
     }  # fmt: skip
@@ -253,13 +258,13 @@ def test_what_failed_or_is_not_in_the_result_is_a_gap() -> None:
         next(c for c in campaign.cells if c.allocator == n and c.threads == 1 and ("shift", 5) in c.parameters)
         for n in "ab"
     )
-    cells[a.key]["state"] = "failed"
-    assert evaluate.entries(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
+    cells[a.key] = msgspec.structs.replace(cells[a.key], state="failed")
+    assert claimed.ledger(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
         ["a", None, None],
         ["b", 100.0, None],
     ]
     del cells[b.key]
-    assert evaluate.entries(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
+    assert claimed.ledger(campaign, cells)["paper_figures"][0]["ours"]["rows"] == [
         ["a", None, None],
         ["b", None, None],
     ]
@@ -284,7 +289,7 @@ def test_pictures_are_left_out_where_a_run_has_no_whole_series() -> None:
             }
             allocator = next(cell.allocator for cell in campaign.cells if cell.key == key)
             runs[0].others = ({**series, **(ours.get("changed", {}) if allocator == "a" else {})},)
-        found = evaluate.entries(campaign, {})["placements"]
+        found = claimed.ledger(campaign, {})["placements"]
         return [(one["allocator"], one["shift"], len(one["blocks"])) for one in found]
 
     assert shown() == [("a", 5, 1), ("b", 5, 1)], "without a begin record the usual stripe"
@@ -294,4 +299,4 @@ def test_pictures_are_left_out_where_a_run_has_no_whole_series() -> None:
         assert shown(changed={"columns": [c for c in columns if c != column]}) == [("b", 5, 1)]
     assert shown(rows=64) == [("a", 5, 64), ("b", 5, 64)] and shown(rows=65) == shown(rows=64)
     campaign = made({"kind": "neighbours", "select": FIVE}, values=lambda cell, block: None, kind="placement")
-    assert evaluate.entries(campaign, {})["placements"] == []
+    assert claimed.ledger(campaign, {})["placements"] == []

@@ -146,7 +146,7 @@ def test_counters_are_read_by_their_source() -> None:
         ],
         four.key: [{"source": "cachegrind", "cycles": 5}],
     }  # fmt: skip
-    evidence = Evidence(campaign, counters)
+    evidence = Evidence(campaign, claimed.counts(counters))
     assert read(campaign, evidence=evidence, source="counters", metric="cycles") == Observed(
         "cycles of a shift=5 1T", {0: 7.0}, {}, "1"
     )
@@ -155,15 +155,16 @@ def test_counters_are_read_by_their_source() -> None:
     over = read(campaign, evidence=evidence, source="cachegrind", metric="cycles", parameters={}, over="shift")
     assert over.values == {"5": 8.0, "4": 5.0}
     for source, tool in (("tlb", "lackey"), ("profile", "profile")):
-        told = Evidence(campaign, {five.key: [{"source": "perf_event", "n": 1}, {"source": tool, "n": 2}]})
-        assert read(campaign, evidence=told, source=source, metric="n").values == {0: 2.0}, source
+        both = [{"source": "perf_event", "calls": 1}, {"source": tool, "calls": 2}]
+        told = Evidence(campaign, claimed.counts({five.key: both}))
+        assert read(campaign, evidence=told, source=source, metric="calls").values == {0: 2.0}, source
     with pytest.raises(Undecided, match=r"^a 1T: no value of llc_misses was measured by counters$"):
         read(campaign, evidence=evidence, source="counters", metric="llc_misses", parameters={}, over="shift")
 
 
 def test_counted_values_need_no_good_timing() -> None:
     campaign = made(lambda cell, block: None)
-    evidence = Evidence(campaign, {campaign.cells[0].key: [{"source": "cachegrind", "cycles": 8}]})
+    evidence = Evidence(campaign, claimed.counts({campaign.cells[0].key: [{"source": "cachegrind", "cycles": 8}]}))
     assert read(campaign, evidence=evidence, source="cachegrind", metric="cycles").values == {0: 8.0}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import campaigns
 import claimed
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
@@ -42,7 +43,7 @@ def speeds(**by_allocator: float) -> claimed.Values:
 
 
 def verdict(made: Campaign, **options: Any) -> dict[str, Any]:
-    found: dict[str, Any] = evaluate.entries(made, options.pop("cells", {}), **options)["claims"][0]
+    found: dict[str, Any] = claimed.ledger(made, options.pop("cells", {}), **options)["claims"][0]
     return found
 
 
@@ -240,7 +241,7 @@ def test_a_look_alike_stands_for_an_allocator_only_in_groups_that_measure_it() -
     claims = [claim(against), claim(there, id="t-02")]
     made = claimed.study(claims, groups=groups, lookalikes={"hoard": "c"})
     measured = claimed.campaign(made, speeds(a=100, b=50, c=70))
-    first, second = (evaluate._claim(Evidence(measured), one) for one in made.claims)
+    first, second = (evaluate._claim(Evidence(measured), one).as_json() for one in made.claims)
     assert (first["verdict"], first["by_preset"]) == ("reproduced", False) and first["reason"].endswith(
         "; without hoard"
     )
@@ -263,10 +264,9 @@ def test_cachegrind_counts_are_read_over_the_repetitions_of_a_parameter() -> Non
         cell.key: {"counters": [{"source": "cachegrind", "l1d_miss_ratio": 0.04 if cell.allocator == "a" else 0.03}]}
         for cell in made.cells
     }
-    (ours,) = evaluate._claim(Evidence(made, {k: v["counters"] for k, v in counted.items()}), made.study.claims[0])[
-        "ours"
-    ]
-    assert ours["estimate"] == pytest.approx(4 / 3)
+    counts = claimed.counts({key: one["counters"] for key, one in counted.items()})
+    (ours,) = evaluate._claim(Evidence(made, counts), made.study.claims[0]).ours
+    assert ours.estimate == pytest.approx(4 / 3)
 
 
 def test_what_a_profile_counted_decides_by_one_value() -> None:
@@ -285,7 +285,9 @@ def test_what_a_profile_counted_decides_by_one_value() -> None:
 
     def found(predicate: dict[str, Any], a: float, b: float) -> dict[str, Any]:
         counted = {cell.key: [{"source": "profile", "calls": a if cell.allocator == "a" else b}] for cell in made.cells}
-        return evaluate._claim(Evidence(made, counted), Claim.model_validate(claim(predicate)))
+        return evaluate._claim(
+            Evidence(made, claimed.counts(counted)), Claim.model_validate(claim(predicate))
+        ).as_json()
 
     assert [found(same, 1000, b)["verdict"] for b in (1000, 1010)] == ["reproduced", "contradicted"]
     assert [found(twice, a, 1000)["verdict"] for a in (1600, 1400)] == ["reproduced", "contradicted"]
@@ -411,7 +413,7 @@ ours = [{ select = { group = "a", parameters = { mapping = "table" } }, metrics 
 def test_in_a_counted_group_no_allocator_is_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, result = campaigns.measure(campaigns.study(role="counted", blocks=6), tmp_path)
     assert (result["headlines"], result["geomeans"], result["contrasts"]) == ([], [], [])
-    tables.show(result)
+    tables.show(typed(result))
     assert capsys.readouterr().out == ""
 
 

@@ -9,11 +9,12 @@ import claimed
 import pytest
 from test_paper_figures import FIVE, figure, made, speed, table
 
-from loam_lab.judging.claims import evaluate, figures
+from loam_lab.judging.claims import figures
 from loam_lab.judging.claims.values import Evidence, names
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
 from loam_lab.model.claim import Ours, Selection
+from loam_lab.model.result import Value
 
 Made = Callable[[Cell, int], dict[str, float] | None]
 
@@ -29,7 +30,7 @@ def three(values: Made, threads: tuple[int, ...] = (1, 2, 4)) -> Evidence:
 
 def rows(make: Any, evidence: Evidence, **ours: Any) -> list[list[Any]]:
     found = make(evidence, {}, Ours.model_validate({"select": FIVE, "rows": "threads", **ours}))[1]
-    return [[one["estimate"] if isinstance(one, dict) else one for one in row] for row in found]
+    return [[one.estimate if isinstance(one, Value) else one for one in row] for row in found]
 
 
 # ---- entries
@@ -37,7 +38,7 @@ def rows(make: Any, evidence: Evidence, **ours: Any) -> list[list[Any]]:
 
 def test_an_entry_holds_the_papers_table_and_ours() -> None:
     campaign = made({"select": {**FIVE, "threads": 1}}, kind="bar")
-    assert evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"] == [{
+    assert claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"] == [{
         "id": "table 9", "title": "t", "kind": "bar", "paper": {"columns": ["a"], "rows": [[1]], "note": "n"},
         "ours": {"columns": ["allocator", "value"], "rows": [["a", 200], ["b", 100]]}, "groups": ["list"],
     }]  # fmt: skip
@@ -50,7 +51,7 @@ def test_a_picture_is_no_table_and_a_table_no_picture() -> None:
            "rows": [[9, 16, 4096, 1]]}  # fmt: skip
     for runs in campaign.timed.values():
         runs[0].others = ({"kind": "site"}, {"kind": "series", "name": "other"}, row)
-    found = evaluate.entries(campaign, claimed.entries(campaign))
+    found = claimed.ledger(campaign, claimed.entries(campaign))
     assert found["paper_figures"][0]["ours"]["columns"] == ["allocator", "value"]
     assert found["placements"] == [
         {
@@ -117,7 +118,7 @@ def test_of_several_levels_that_nothing_chooses_among_the_first_is_shown() -> No
 
 def test_the_columns_of_a_table_without_any_run_are_there() -> None:
     campaign: Campaign = made({"kind": "extremes", "select": FIVE, "rows": "threads"}, values=lambda cell, block: None)
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert shown["ours"] == {"columns": ["threads", "best", "worst", "times better"], "rows": []}
     assert figure()["ours"] == [] and figures._joined([(["x"], [])]) == (["x"], [])
 

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import claimed
+import msgspec
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.judging.claims import evaluate, listing
+from loam_lab.judging.claims import listing
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
+from loam_lab.model.result import PaperTable
 from loam_lab.model.study import Study
 from loam_lab.presenting.report import ledger
 
@@ -40,7 +43,7 @@ def made(*ours: dict[str, Any], values: claimed.Values = speed, kind: str = "tab
 
 def table(*ours: dict[str, Any], **options: Any) -> tuple[list[str], list[list[Any]]]:
     campaign = made(*ours, **options)
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert shown["paper"] == {"columns": ["a"], "rows": [[1]], "note": "n"}
     rows = [[cell["estimate"] if isinstance(cell, dict) else cell for cell in row] for row in shown["ours"]["rows"]]
     return shown["ours"]["columns"], rows
@@ -65,7 +68,7 @@ def test_shares_are_shown_as_per_cent_where_the_paper_does() -> None:
     assert (columns, rows) == (["threads", "a", "b"], [[1, 20_000, 10_000], [2, 40_000, 20_000]])
     share = {"columns": ["threads", "a", "b", "c"], "rows": [[8, {"estimate": 10.5, "low": 9.4, "high": 11.9, "unit": "%"},
              {"estimate": 0, "low": None, "high": None, "unit": "%"}, None]]}  # fmt: skip
-    shown = ledger._table("Here", share)
+    shown = ledger._table("Here", msgspec.convert(share, PaperTable))
     assert shown is not None and shown.rows == (("8", "10.5 % [9.4, 11.9]", "0 %", "–"),)
     with pytest.raises(ValueError, match="percent is for a grid"):
         made({"kind": "reach", "select": FIVE, "rows": "threads", "percent": True})
@@ -87,7 +90,7 @@ def test_what_never_varies_has_no_interval() -> None:
         return {"operations": 100 + block, "room_bytes": 32}
 
     campaign = made({"select": {**FIVE, "threads": 1}, "metrics": ["ops_per_s", "room_bytes"]}, values=values)
-    (shown,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+    (shown,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
     assert shown["ours"]["rows"][0] == ["a", {"estimate": 104.5, "low": 100, "high": 109}, 32]
 
 
@@ -145,7 +148,7 @@ def test_pictures_show_the_blocks_of_the_first_good_run() -> None:
         runs[0].state = "failed"
         runs[1].begin = {"kind": "begin", "parameters": {"stripe_log2": 4}}
         runs[1].others = ({"kind": "series", "name": "blocks", "columns": columns, "rows": rows},)
-    found = evaluate.entries(campaign, {})["placements"]
+    found = claimed.ledger(campaign, {})["placements"]
     assert [(one["allocator"], one["kind"], one["threads"], one["shift"]) for one in found] == [
         ("a", "records", 2, 4), ("b", "records", 2, 4),
     ]  # fmt: skip
@@ -209,7 +212,7 @@ def test_the_report_compares_no_speed_of_a_counted_group(tmp_path: Path) -> None
     counted = {**group, "name": "two", "role": "counted", "parameters": {"structure": "hash"}}
     made = campaigns.study(blocks=6).model_dump(by_alias=True, mode="json")
     _, result = campaigns.measure(Study.model_validate({**made, "groups": [group, counted]}), tmp_path)
-    study = view.read(result)
+    study = view.read(typed(result))
     assert [one.plain["structure"] for one in study.groups] == ["list"]
     assert [one.plain["structure"] for case in study.cases for one in case.groups] == ["list"]
     (other,) = study.counted
@@ -229,5 +232,5 @@ def test_a_figure_of_one_of_several_synchronisations_shows_that_one() -> None:
         shown = figure({"select": {**FIVE, "sync": sync}})
         campaign = claimed.campaign(claimed.study([], groups=groups, paper_figures=[shown]), values)
         campaign.descriptions["other"] = claimed.DESCRIPTION
-        (table,) = evaluate.entries(campaign, claimed.entries(campaign))["paper_figures"]
+        (table,) = claimed.ledger(campaign, claimed.entries(campaign))["paper_figures"]
         assert table["ours"]["rows"] == [["a", rate], ["b", rate]]

@@ -8,7 +8,7 @@ import claimed
 import pytest
 from test_claims import A1, claim, decided, verdict, wobble
 
-from loam_lab.judging.claims import evaluate, predicates, values
+from loam_lab.judging.claims import predicates, values
 from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN
 from loam_lab.judging.claims.values import Evidence
 from loam_lab.judging.statistics import contrasts
@@ -197,7 +197,7 @@ def test_contrasts_and_figures_pair_what_shared_a_block(lost: dict[str, int]) ->
         assert found.n == 21 - len(lost)
     without = contrasts.paired(made, (first, 0), (second, 0), without=frozenset({10, 11}))
     assert without is not None and without.n == 19 - len(lost)
-    (shown,) = evaluate.entries(made, {})["paper_figures"]
+    (shown,) = claimed.ledger(made, {})["paper_figures"]
     for row in shown["ours"]["rows"]:
         assert row[1:3] == ["a", "b"]
         assert row[3]["estimate"] == pytest.approx(3.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import synthetic_results
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
@@ -38,7 +39,7 @@ def result(tmp_path: Path) -> Path:
 def test_the_sentence_states_the_largest_effect_and_the_proof() -> None:
     result = synthetic_results.tour()
     largest = max(result["headlines"], key=lambda headline: float(headline["ratio"]["estimate"]))
-    told = cite.cite(result).sentence
+    told = cite.cite(typed(result)).sentence
     assert f"by at most {100 * (largest['ratio']['estimate'] - 1):.0f}\u00a0%" in told
     assert f"[{100 * (largest['ratio']['low'] - 1):.0f}, {100 * (largest['ratio']['high'] - 1):.0f}]" in told
     assert f"{largest['best']} against {largest['worst']}" in told
@@ -51,14 +52,14 @@ def test_a_simulated_result_names_the_simulated_machine_and_not_the_host() -> No
     result["machines"] = {
         "sim:xeon-e5405": {"cpu": "two Xeon E5405", "cores": 8, "fingerprint": "f3f01faf10484207", "simulated": True}
     }
-    found = cite.cite(result)
+    found = cite.cite(typed(result))
     assert "on the simulated machine xeon-e5405 (two Xeon E5405), " in found.sentence
     assert "@ 2.80GHz" not in found.sentence, "the processor of the host decided nothing"
     assert "machine f3f01faf10484207" in found.bibtex and str(result["machine"]["fingerprint"]) not in found.bibtex
 
 
 def test_unproven_runs_are_not_verified_ones() -> None:
-    told = cite.cite(synthetic_results.troubled()).sentence
+    told = cite.cite(typed(synthetic_results.troubled())).sentence
     assert "interposition verified in 750 of 760 runs" in told and "3 of 77 cells without a result" in told
 
 
@@ -66,13 +67,13 @@ def test_no_effect_is_said() -> None:
     result = synthetic_results.tour()
     for headline in result["headlines"]:
         headline["p_holm"] = 0.5
-    assert "no effect of the allocator could be shown" in cite.cite(result).sentence
+    assert "no effect of the allocator could be shown" in cite.cite(typed(result)).sentence
 
 
 def test_bibtex_is_escaped_and_balanced() -> None:
     result = synthetic_results.tour()
     result["title"] = "50 % of {braces_\\ & # $ ^ ~"
-    entry = cite.cite(result, "ab" * 32).bibtex
+    entry = cite.cite(typed(result), "ab" * 32).bibtex
     assert entry.startswith("@misc{loam-tour-2026-11-21,\n") and "year         = {2026}" in entry
     assert r"50 \% of \{braces\_\textbackslash{} \& \# \$ \textasciicircum{} \textasciitilde{}" in entry
     bare = re.sub(r"\\[{}]", "", entry)

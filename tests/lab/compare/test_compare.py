@@ -190,7 +190,7 @@ def test_what_is_no_result_is_named(tmp_path: Path) -> None:
     del torn["cells"][0]["factors"]
     good = side(tmp_path, "good", whole)
     for name, content, message in (
-        ("older", older, f"has schema 1, this lab reads {SCHEMA}"), ("torn", torn, "a cell is not whole"),
+        ("older", older, f"has schema 1, this lab reads {SCHEMA}"), ("torn", torn, "missing required field `factors`"),
     ):  # fmt: skip
         with pytest.raises(LoamError, match=message):
             commands.compare(good, side(tmp_path, name, content))
@@ -242,6 +242,6 @@ def test_two_machines_of_two_results_are_asked_whether_the_ranking_holds(tmp_pat
     other = made(day=3.0, seed=2, slower={"slow": 1.6}, machine={**HOST, "cpu": "another", "fingerprint": "bb"})
     pair = sides.read(side(tmp_path, "a", made())), sides.read(side(tmp_path, "b", other))
     (answer,) = machines.of_two(*pair)
-    assert answer["machines"] == ["host (first)", "host (second)"]
-    assert answer["holds"] == "no"
-    assert (answer["reversals"][0]["better"], answer["reversals"][0]["than"]) == ("slow", "plain")
+    assert answer.machines == ["host (first)", "host (second)"]
+    assert answer.holds == "no"
+    assert (answer.reversals[0].better, answer.reversals[0].than) == ("slow", "plain")

@@ -283,7 +283,7 @@ def test_allocators_are_preloaded_inside_valgrind_and_show_in_its_counts(tmp_pat
     build.ensure_built(["sequential", "probe"])
     out = tmp_path / "out"
     ended = Runner(made, plans.make(made), out, RealInstruments(), "x", counter_sources=[NO_PERF, *VALGRIND]).run()
-    result = summarise.write(out, elapsed_s=0.0)
+    result = summarise.write(out, elapsed_s=0.0).as_json()
     assert ended.measured == 1 * 3 + 2 * 2 * 2 + 2
     assert result["failures"] == []
     campaign = data.load(out)

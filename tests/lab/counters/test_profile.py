@@ -25,7 +25,7 @@ def profiled(out: Path, group: dict[str, Any], *names: str) -> tuple[dict[str, A
     made = Study.model_validate(content)
     build.ensure_built(["probe", "profile", *names])
     Runner(made, plans.make(made), out, RealInstruments(), "x").run()
-    return summarise.write(out, elapsed_s=0.0), data.load(out)
+    return summarise.write(out, elapsed_s=0.0).as_json(), data.load(out)
 
 
 def entries(result: dict[str, Any]) -> dict[str, dict[str, Any]]:

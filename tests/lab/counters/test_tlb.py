@@ -175,7 +175,7 @@ def test_a_campaign_counts_walks_and_says_by_what(tmp_path: Path) -> None:
     build.ensure_built(["sequential", "probe", "tlb"])
     out = tmp_path / "out"
     Runner(made, plans.make(made), out, RealInstruments(), "x", counter_sources=[NO_PERF, LACKEY]).run()
-    result = summarise.write(out, elapsed_s=0.0)
+    result = summarise.write(out, elapsed_s=0.0).as_json()
     assert result["failures"] == []
     for found in cells(result, copy=0):
         (entry,) = found["counters"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from kernel_files import BAD, DAMON, GOVERNOR, THP, kernel
+from typed import typed
 
 from loam_lab.base import paths
 from loam_lab.base.tree import Tree
@@ -257,11 +258,9 @@ def test_the_meter_answers_within_its_time() -> None:
 
 def result(folder: Path, name: str, age_s: float, low: float | None, high: float | None, **machine_: str) -> None:
     ratio = {"estimate": 1.0, "low": low, "high": high}
-    document = {
-        "machine": {"fingerprint": machine.identity(), **machine_},
-        "cells": [{"copy": 0, "ratio_to_baseline": {"low": 0.1, "high": 9}}, {"copy": 1, "ratio_to_baseline": ratio},
-                  {"copy": 1, "ratio_to_baseline": None}],
-    }  # fmt: skip
+    wide = {"estimate": 1.0, "low": 0.1, "high": 9}
+    cells = [{"copy": 0, "ratio_to_baseline": wide}, {"copy": 1, "ratio_to_baseline": ratio}, {"copy": 1}]
+    document = typed({"machine": {"fingerprint": machine.identity(), **machine_}, "cells": cells}).as_json()
     (folder / name).mkdir(parents=True)
     file = folder / name / "result.json"
     file.write_text(json.dumps(document))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from campaigns import measure, study
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
@@ -118,13 +119,13 @@ def test_the_factor_with_the_largest_certain_effect_leads(tmp_path: Path, capsys
     assert 0.98 < case["again"]["low"] < case["again"]["high"] < 1.02
     assert case["text"][0].startswith("cache decides most: cache=slow has 0.") and "batch" in case["text"][-1]
     json.dumps(result, allow_nan=False)
-    factor_tables.show(result)
+    factor_tables.show(typed(result))
     text = capsys.readouterr().out
     assert (
         text.index("cache decides most") < text.index("slow") < text.index("batch")
         and "3 changes adjusted by Holm" in text
     )
-    written = report.build(result, tmp_path / "report", formats=("html", "md"))
+    written = report.build(typed(result), tmp_path / "report", formats=("html", "md"))
     page = written["html"].read_text()
     assert 'id="factors"' in page and page.index("cache=slow") < page.index("cache=fast")
     assert "cache decides most" in page and "## Which factor decides" in written["md"].read_text()

@@ -131,7 +131,7 @@ def test_each_host_is_a_machine_with_a_journal_of_its_own(tmp_path: Path) -> Non
         assert {run.cell.machine for run in job.runs} == {job.host}
         assert Counter(run.block for run in job.runs) == {job.runs[0].block: 3}
     assert engine.closed == 1
-    result = summarise.write(tmp_path, elapsed_s=0.0)
+    result = summarise.write(tmp_path, elapsed_s=0.0).as_json()
     assert {cell["factors"]["machine"] for cell in result["cells"]} == set(HOSTS)
 
 
@@ -399,7 +399,7 @@ def test_hosts_of_one_kind_are_declared_on_the_command_line() -> None:
 def test_declared_hosts_get_their_comparison_in_the_result(tmp_path: Path) -> None:
     ended = carried(tmp_path, FakeEngine(), identical=[["alpha", "beta"]], blocks=6)
     assert ended.done == ended.total
-    result = summarise.write(tmp_path, elapsed_s=0.0)
+    result = summarise.write(tmp_path, elapsed_s=0.0).as_json()
     (found,) = result["identical"]
     assert found["machines"] == list(HOSTS)
     assert found["passed"] == (not found["reasons"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
@@ -72,7 +73,9 @@ def cell(group: str, allocator: str, machine: str = "host", copy: int = 0) -> di
 def test_pages_set_beside_each_other_what_shares_a_baseline_and_a_real_machine() -> None:
     own, simulated = [cell("a", "glibc"), cell("a", "tbb")], cell("b", "glibc", "sim:xeon-e5405")
     presets = [cell("c", "design:ptmalloc"), cell("c", "design:hoard")]
-    result = {"baseline": "glibc", "cells": [*own, cell("a", "glibc", copy=1), simulated, *presets]}
-    assert compared(result) == own
-    assert compared({"baseline": "glibc", "cells": [simulated]}) == [simulated]
-    assert compared({"cells": presets}) == presets
+    result = typed({"baseline": "glibc", "cells": [*own, cell("a", "glibc", copy=1), simulated, *presets]})
+    assert compared(result) == result.cells[:2]
+    alone = typed({"baseline": "glibc", "cells": [simulated]})
+    assert compared(alone) == alone.cells
+    without_baseline = typed({"cells": presets})
+    assert compared(without_baseline) == without_baseline.cells

@@ -91,7 +91,7 @@ def test_killed_at_random_points_nothing_is_lost_or_doubled(
     started = len(log.read_text().splitlines())
     assert started - len(lines) <= wanted_kills, "more runs were repeated than were in flight"
     assert len(survived) > 2 * wanted_kills, "the kills came too early to test anything"
-    result = summarise.write(out, elapsed_s=0)
+    result = summarise.write(out, elapsed_s=0).as_json()
     assert {cell["state"] for cell in result["cells"]} == {"ok"}
 
 

@@ -90,7 +90,7 @@ def test_runs_of_a_subject_that_is_gone_or_changed_are_given_up_and_the_rest_goe
     said = f"{other} is gone" if what == "gone" else f"{other} was changed while the campaign ran"
     assert [text.partition(";")[0] for text in ended.changed] == [said]
     assert capsys.readouterr().err.count(said) == 1, "said once, not for each run"
-    result = summarise.write(tmp_path / "o", elapsed_s=0, notes=ended.changed)
+    result = summarise.write(tmp_path / "o", elapsed_s=0, notes=ended.changed).as_json()
     assert result["warnings"][0].startswith(said)
     whole, cut = cells(result, sync="fake-stm", copy=0)[0], cells(result, sync="fake-other", copy=0)[0]
     assert whole["runs"] == 8 and 0 < cut["runs"] < 8 and cut["failed"] == 0, "no run of another build is among them"

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import synthetic_results
+from typed import typed
 
 from loam_lab.model.description import Description
 from loam_lab.model.records import totals, value_of
@@ -25,7 +26,7 @@ def with_a_tenth() -> dict[str, Any]:
 
 
 def test_the_report_says_each_cause_in_the_words_of_the_executable() -> None:
-    study = view.read(with_a_tenth())
+    study = view.read(typed(with_a_tenth()))
     words = [cause.words for cause in study.causes]
     assert words == [
         "same word", "same block, another word", "another block, same stripe", "another stripe, same record",
@@ -42,7 +43,7 @@ def test_the_report_says_each_cause_in_the_words_of_the_executable() -> None:
 
 
 def test_a_cause_that_was_never_counted_is_not_shown() -> None:
-    assert "capacity" not in [cause.name for cause in view.read(synthetic_results.tour()).causes]
+    assert "capacity" not in [cause.name for cause in view.read(typed(synthetic_results.tour())).causes]
 
 
 def test_a_description_carries_a_cause_that_the_lab_has_never_heard_of() -> None:

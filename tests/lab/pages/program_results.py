@@ -8,9 +8,9 @@ from typing import Any
 
 def cell(program: str, allocator: str, seconds: Sequence[float], peak: float | None, **changed: Any) -> dict[str, Any]:
     """A cell of a program: processor seconds by block, and the peak of every run, None where it is not known."""
-    metrics: dict[str, Any] = {"cpu_s": {"values": list(seconds), "blocks": list(range(len(seconds)))}}
+    metrics: dict[str, Any] = {"cpu_s": {"estimate": 0.0, "values": list(seconds), "blocks": list(range(len(seconds)))}}
     if peak is not None:
-        metrics["rss_peak_bytes"] = {"values": [peak] * len(seconds)}
+        metrics["rss_peak_bytes"] = {"estimate": 0.0, "values": [peak] * len(seconds)}
     whole = {
         "group": program, "copy": 0, "runs": len(seconds), "state": "ok", "parameters": {"amount": 1}, "metrics": metrics,
         "factors": {"workload": program, "sync": "programs", "allocator": allocator, "machine": "host", "threads": 1},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.presenting.pages import delegation
 
@@ -16,13 +17,18 @@ def cell(allocator: str, sync: str, threads: int, rate: float, machine: str = "h
     factors = {"allocator": allocator, "sync": sync, "workload": "queue", "threads": threads, "machine": machine}
     return {
         "copy": 0, "factors": factors, "parameters": {},
-        "metrics": {name: {"values": [value] * BLOCKS} for name, value in metrics.items()},
+        "metrics": {name: {"estimate": 0.0, "values": [value] * BLOCKS} for name, value in metrics.items()},
     }  # fmt: skip
 
 
 def line(pattern: str, ns: float) -> dict[str, Any]:
     factors = {"allocator": "glibc", "sync": "none", "workload": "lines", "threads": 2, "machine": "host"}
-    return {"copy": 0, "factors": factors, "parameters": {"pattern": pattern}, "metrics": {"op_ns": {"values": [ns]}}}
+    return {
+        "copy": 0,
+        "factors": factors,
+        "parameters": {"pattern": pattern},
+        "metrics": {"op_ns": {"estimate": 0.0, "values": [ns]}},
+    }
 
 
 def made(cells: list[dict[str, Any]]) -> dict[str, Any]:
@@ -48,7 +54,7 @@ def rows(text: str, title: str) -> list[str]:
 
 
 def test_schemes_are_compared_under_each_allocator_and_allocators_under_each_scheme() -> None:
-    text = delegation.page(made(CELLS))
+    text = delegation.page(typed(made(CELLS)))
     assert rows(text, "Schemes under each allocator, 2 threads")[0].startswith("| cc-synch | 10.0 M/s | 20.0 M/s |")
     assert rows(text, "Schemes under each allocator, 2 threads")[1].startswith("| ttas | **3.00")
     schemes = rows(text, "Allocators under each scheme, 2 threads")
@@ -57,22 +63,22 @@ def test_schemes_are_compared_under_each_allocator_and_allocators_under_each_sch
 
 
 def test_what_the_paper_left_out_is_shown_under_the_baseline() -> None:
-    assert rows(delegation.page(made(CELLS)), "Turns, shares and latency, 2 threads") == [
+    assert rows(delegation.page(typed(made(CELLS))), "Turns, shares and latency, 2 threads") == [
         "| cc-synch | 4.00 | 0.500 | 900 ns |",
         "| ttas | 20.0 | 0.250 | – |",
     ]
 
 
 def test_a_line_has_its_time() -> None:
-    assert rows(delegation.page(made(CELLS)), "A cache line") == ["| own | 2.00 ns |", "| pass | 60.0 ns |"]
-    assert "A cache line" not in delegation.page(made(CELLS[:4]))
+    assert rows(delegation.page(typed(made(CELLS))), "A cache line") == ["| own | 2.00 ns |", "| pass | 60.0 ns |"]
+    assert "A cache line" not in delegation.page(typed(made(CELLS[:4])))
 
 
 def test_a_simulated_machine_has_tables_of_its_own() -> None:
     simulated = [cell("glibc", "cc-synch", 2, 5e6, "sim:two"), cell("glibc", "ttas", 2, 20e6, "sim:two")]
-    text = delegation.page(made([*CELLS, *simulated]))
+    text = delegation.page(typed(made([*CELLS, *simulated])))
     assert rows(text, "Schemes under each allocator, 2 threads\n") == rows(
-        delegation.page(made(CELLS)), "Schemes under"
+        delegation.page(typed(made(CELLS))), "Schemes under"
     )
     assert rows(text, "Schemes under each allocator, 2 threads, sim:two")[0].startswith("| cc-synch | 5.00 M/s |")
     assert rows(text, "Schemes under each allocator, 2 threads, sim:two")[1].startswith("| ttas | **4.00")
@@ -80,12 +86,12 @@ def test_a_simulated_machine_has_tables_of_its_own() -> None:
 
 def test_repeated_runs_of_the_baseline_do_not_count() -> None:
     copy = {**cell("glibc", "ttas", 2, 1e6), "copy": 1}
-    assert delegation.page(made([*CELLS, copy])) == delegation.page(made(CELLS))
+    assert delegation.page(typed(made([*CELLS, copy]))) == delegation.page(typed(made(CELLS)))
 
 
 def test_another_result_is_refused() -> None:
     with pytest.raises(ValueError, match=r"\./loam study run delegation makes one"):
-        delegation.page(made(CELLS[:2]))
+        delegation.page(typed(made(CELLS[:2])))
 
 
 def judged(
@@ -115,7 +121,7 @@ LIMITS = [
 
 def test_limits_are_judged() -> None:
     in_groups = [{**one, "group": "queue"} for one in CELLS[:4]]
-    assert rows(delegation.page(made([*in_groups, *LIMITS])), "Limits") == [
+    assert rows(delegation.page(typed(made([*in_groups, *LIMITS]))), "Limits") == [
         "| a round trip through one line over two passes | 1.111 [1.111, 1.111] | at most 1.15 | met |",
         "| rate with 16 requests in flight over one | 2.222 [2.222, 2.222] | at least 3 | missed |",
         "| `cc-synch` over a mutex, uncontended | 1.100 [1.100, 1.100] | at most 1.2 | met |",
@@ -125,7 +131,7 @@ def test_limits_are_judged() -> None:
 
 
 def test_what_was_not_measured_has_no_limit() -> None:
-    assert "## Limits" not in delegation.page(made(CELLS))
+    assert "## Limits" not in delegation.page(typed(made(CELLS)))
     in_groups = [{**one, "group": "queue"} for one in CELLS[:4]]
-    text = delegation.page(made([*in_groups, *LIMITS[1:2], *LIMITS[3:4], *LIMITS[5:6]]))
+    text = delegation.page(typed(made([*in_groups, *LIMITS[1:2], *LIMITS[3:4], *LIMITS[5:6]])))
     assert "## Limits" not in text

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.presenting.pages import gc
 
 
 def cell(group: str, sync: str, rate: float, share: float, threads: int = 1, **parameters: Any) -> dict[str, Any]:
-    metrics = {"transactions_per_s": {"values": [rate] * 6}, "gc_cpu_share": {"values": [share] * 6}}
+    metrics = {
+        "transactions_per_s": {"estimate": 0.0, "values": [rate] * 6},
+        "gc_cpu_share": {"estimate": 0.0, "values": [share] * 6},
+    }
     return {
-        "copy": 0, "group": group, "factors": {"allocator": "glibc", "sync": sync, "threads": threads},
+        "copy": 0, "group": group, "factors": {"workload": "gcbench", "allocator": "glibc", "sync": sync, "threads": threads},
         "parameters": {"size": 400} | parameters, "metrics": metrics,
     }  # fmt: skip
 
@@ -29,26 +33,29 @@ EQUAL = [cell("equal", "gc-unlogged", 100, 0.57), cell("equal", "gc-dedicated", 
 
 
 def test_the_control_is_one_and_dedicated_logs_are_held_to_both_limits() -> None:
-    text = gc.page(made(EQUAL))
+    text = gc.page(typed(made(EQUAL)))
     assert "| gc-unlogged | 57 % | 1 |" in text
     assert "gc-dedicated: 2.0 points more than gc-unlogged; the limit is 3: passed." in text
     assert "0.970 of its rate; the limit is 0.95: passed." in text
     slow = [EQUAL[0], cell("equal", "gc-dedicated", 80, 0.61)]
-    assert gc.page(made(slow)).count("failed.") == 2
+    assert gc.page(typed(made(slow))).count("failed.") == 2
 
 
 def test_the_work_of_the_collector_is_counted_beside_the_control() -> None:
     cells = [dict(one) for one in EQUAL]
     for one, full, copied in zip(cells, (5, 6), (10 << 20, 11 << 20), strict=True):
-        counts = {"gc_full": {"values": [full] * 6}, "gc_copied_bytes": {"values": [copied] * 6}}
-        counts["log_memory_returned_bytes"] = {"values": [full << 20] * 6}
+        counts = {
+            "gc_full": {"estimate": 0.0, "values": [full] * 6},
+            "gc_copied_bytes": {"estimate": 0.0, "values": [copied] * 6},
+        }
+        counts["log_memory_returned_bytes"] = {"estimate": 0.0, "values": [full << 20] * 6}
         one["metrics"] = one["metrics"] | counts
-    text = gc.page(made(cells))
+    text = gc.page(typed(made(cells)))
     assert "| full collections | 6.00 | 5.00 |" in text
     assert "| MiB copied | 11.0 | 10.0 |" in text
     assert "| MiB that logs gave back around full collections | 6.00 | 5.00 |" in text
     assert "minor" not in text.split("## What bounds")[0]
-    assert "counted in a run" not in gc.page(made(EQUAL))
+    assert "counted in a run" not in gc.page(typed(made(EQUAL)))
 
 
 def test_gains_are_by_threads_and_by_the_parameters_that_differ() -> None:
@@ -58,7 +65,7 @@ def test_gains_are_by_threads_and_by_the_parameters_that_differ() -> None:
         for threads in (1, 2)
         for sync, rate, share in (("gc-heap", 50, 0.6), ("gc-dedicated", 100, 0.3))
     ]
-    text = gc.page(made([*EQUAL, *cells]))
+    text = gc.page(typed(made([*EQUAL, *cells])))
     assert "## The group bench7" in text
     rows = [line for line in text.splitlines() if line.startswith("| long ")]
     assert [row.split(" | ")[:4] for row in rows] == [
@@ -69,6 +76,6 @@ def test_gains_are_by_threads_and_by_the_parameters_that_differ() -> None:
 
 
 def test_copies_take_no_part_and_another_result_is_refused() -> None:
-    assert "copied" not in gc.page(made([*EQUAL, cell("equal", "copied", 1, 0.9) | {"copy": 1}]))
+    assert "copied" not in gc.page(typed(made([*EQUAL, cell("equal", "copied", 1, 0.9) | {"copy": 1}])))
     with pytest.raises(ValueError, match="no GCBench with and without logs"):
-        gc.page(made([EQUAL[0]]))
+        gc.page(typed(made([EQUAL[0]])))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from program_results import cell, result
+from typed import typed
 
 from loam_lab.model.schema import SCHEMA
 from loam_lab.presenting.pages import hardening_cost
@@ -24,7 +25,7 @@ def made() -> dict[str, object]:
 
 
 def test_the_page_has_ratios_to_the_first_and_of_the_last_to_the_one_before() -> None:
-    text = hardening_cost.page(made())
+    text = hardening_cost.page(typed(made()))
     assert "| program | glibc, s | loam / glibc | loam:hardened=1 / glibc | loam:hardened=1 / loam |" in text
     assert "| `one` | 9.00 | 0.500 [0.500, 0.500] | 0.750 [0.750, 0.750] | 1.500 [1.500, 1.500] |" in text
     assert "| geometric mean | | 0.500 [0.500, 0.500] | 0.750 [0.750, 0.750] | 1.500 [1.500, 1.500] |" in text
@@ -32,7 +33,7 @@ def test_the_page_has_ratios_to_the_first_and_of_the_last_to_the_one_before() ->
 
 def test_an_allocator_that_was_not_measured_is_named() -> None:
     with pytest.raises(ValueError, match=r"no times of jemalloc; \./loam study run programs has"):
-        hardening_cost.page(made(), ["glibc", "jemalloc"])
+        hardening_cost.page(typed(made()), ["glibc", "jemalloc"])
 
 
 def test_the_page_of_a_folder_is_written(tmp_path: Path) -> None:

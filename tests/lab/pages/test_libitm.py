@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.model import studies
 from loam_lab.presenting.pages import libitm
@@ -17,7 +18,7 @@ def cell(sync: str, chosen: str, case: dict[str, Any], threads: int, rate: float
     return {
         "copy": copy, "factors": {"workload": "w", "allocator": "glibc", "sync": sync, "threads": threads},
         "parameters": {**case, **({parameter: chosen} if parameter else {})},
-        "metrics": {"ops_per_s": {"values": [rate * (1 + block / 100) for block in range(BLOCKS)]}},
+        "metrics": {"ops_per_s": {"estimate": 0.0, "values": [rate * (1 + block / 100) for block in range(BLOCKS)]}},
     }  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def row(text: str, start: str) -> list[str]:
 
 
 def test_each_method_and_algorithm_is_a_row_over_ml_wt() -> None:
-    text = libitm.page(made(RATES))
+    text = libitm.page(typed(made(RATES)))
     assert "| | tree 20 % | own counter | geometric mean |" in text
     assert row(text, "GCC ml_wt")[1:3] == ["1.03 M/s", "1.03 M/s"]
     assert row(text, "GCC serialirr †")[1].startswith("**9.0")
@@ -57,7 +58,7 @@ def test_each_method_and_algorithm_is_a_row_over_ml_wt() -> None:
 
 
 def test_ours_is_held_against_ml_wt_and_the_fastest_method_that_is_right() -> None:
-    part = libitm.page(made(RATES)).split("## Ours against the limits")[1]
+    part = libitm.page(typed(made(RATES))).split("## Ours against the limits")[1]
     assert "(GCC ml_wt, GCC gl_wt)" in part
     of_norec = row(part, "ours, norec")
     assert of_norec[1] == "2" and of_norec[2].startswith("2.4") and of_norec[3] == "met"
@@ -70,30 +71,32 @@ def test_ours_is_held_against_ml_wt_and_the_fastest_method_that_is_right() -> No
     [(1.5e6, 1e6, "missed", "missed"), (4e6, 8e5, "missed", "missed"), (9e6, 1e6, "met", "met")],
 )
 def test_a_limit_is_missed_by_the_mean_and_by_one_case(tree: float, counter: float, mean: str, least: str) -> None:
-    part = libitm.page(made({**RATES, ("loam-itm", "norec"): (tree, counter)})).split("## Ours against the limits")[1]
+    part = libitm.page(typed(made({**RATES, ("loam-itm", "norec"): (tree, counter)}))).split(
+        "## Ours against the limits"
+    )[1]
     assert (row(part, "ours, norec")[3], row(part, "ours, norec")[6]) == (mean, least)
 
 
 def test_htm_is_left_out_where_the_library_would_replace_it() -> None:
-    assert "GCC htm" in libitm.page(made(RATES))
-    assert "GCC htm" not in libitm.page(made(RATES, rtm="absent"))
+    assert "GCC htm" in libitm.page(typed(made(RATES)))
+    assert "GCC htm" not in libitm.page(typed(made(RATES, rtm="absent")))
 
 
 def test_the_hybrid_has_a_row_where_it_was_measured() -> None:
     hybrid = ("loam-itm-hybrid", "")
-    text = libitm.page(made({**RATES, hybrid: (6e6, 4e6)}))
+    text = libitm.page(typed(made({**RATES, hybrid: (6e6, 4e6)})))
     assert row(text, "ours, hybrid-norec")[1].startswith("6.0")
     judged = row(text.split("## Ours against the limits")[1], "ours, hybrid-norec")
     assert (judged[3], judged[6]) == ("met", "met")
-    assert "hybrid" not in libitm.page(made(RATES)), "where it was skipped it has no row"
+    assert "hybrid" not in libitm.page(typed(made(RATES))), "where it was skipped it has no row"
 
 
 def test_second_copies_do_not_count_and_another_result_is_refused() -> None:
     result = made(RATES)
     result["cells"].append(cell("libitm", "ml_wt", TREE, 2, 7e9, copy=1))
-    assert libitm.page(result) == libitm.page(made(RATES))
+    assert libitm.page(typed(result)) == libitm.page(typed(made(RATES)))
     with pytest.raises(ValueError, match="not both libraries"):
-        libitm.page(made({("libitm", "ml_wt"): (1e6, 1e6)}))
+        libitm.page(typed(made({("libitm", "ml_wt"): (1e6, 1e6)})))
 
 
 def test_its_study_has_the_cases_and_takes_ten_minutes() -> None:

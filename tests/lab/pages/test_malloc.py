@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
@@ -19,8 +20,8 @@ def cell(
     allocator: str, workload: str, threads: int, factor: float, rss: float = 1.0, **parameters: Any
 ) -> dict[str, Any]:
     metrics = {
-        "ops_per_s": {"values": [factor * value for value in DAY]},
-        "rss_peak_bytes": {"values": [rss * 2**20] * 10},
+        "ops_per_s": {"estimate": 0.0, "values": [factor * value for value in DAY]},
+        "rss_peak_bytes": {"estimate": 0.0, "values": [rss * 2**20] * 10},
     }
     return {
         "copy": 0, "factors": {"workload": workload, "allocator": allocator, "sync": "etl-wb", "threads": threads},
@@ -38,7 +39,7 @@ def test_ours_is_set_beside_the_peer_with_the_best_mean_and_beside_the_fastest_o
         cell("loam", "larson", 1, 1), cell("a", "larson", 1, 0.5), cell("b", "larson", 1, 0.8),
         cell("loam", "sh6", 1, 1), cell("a", "sh6", 1, 1.25), cell("b", "sh6", 1, 0.5),
     ]  # fmt: skip
-    text = malloc.page(made(cells))
+    text = malloc.page(typed(made(cells)))
     assert "best geometric mean over both thread counts is **a**: loam's rate is\n1.265" in text
     assert "| larson | 1 | 2.000 [2.000, 2.000] | b | 1.250 [1.250, 1.250] |" in text
     assert "| sh6 | 1 | 0.800 [0.800, 0.800] (over the limit) | a | 0.800 [0.800, 0.800] |" in text
@@ -52,7 +53,7 @@ def test_false_sharing_passes_or_fails_and_takes_no_part_in_means() -> None:
         cell("loam", "cache-scratch", 2, 0.97), cell("a", "cache-scratch", 2, 1),
         cell("loam", "cache-thrash", 2, 0.9), cell("a", "cache-thrash", 2, 1),
     ]  # fmt: skip
-    text = malloc.page(made(cells))
+    text = malloc.page(typed(made(cells)))
     assert "| cache-scratch | 2 | a | 0.970 [0.970, 0.970] | passed |" in text
     assert "| cache-thrash | 2 | a | 0.900 [0.900, 0.900] | failed |" in text
     assert "loam's rate is\n2.000" in text
@@ -64,7 +65,7 @@ def test_memory_names_the_three_fastest_peers() -> None:
         cell("loam", "larson", 1, 1, rss=2),
         *(cell(name, "larson", 1, rate, rss=3) for name, rate in rates.items()),
     ]
-    text = malloc.page(made(cells))
+    text = malloc.page(typed(made(cells)))
     assert "| a (fast) | 1.500 [1.500, 1.500] |" in text and "| c (fast) |" in text and "| d | 1.500" in text
 
 
@@ -72,8 +73,8 @@ def test_parameters_that_vary_are_in_the_name_and_fragmentation_has_a_table() ->
     cells = [cell(name, "malloc-loop", 1, 1, size=size, blocks=9) for name in ("loam", "a") for size in (16, 1024)]
     for name, value in (("loam", 1.5), ("a", 2.5)):
         cells.append(cell(name, "fragmentation", 1, 1))
-        cells[-1]["metrics"] = {"fragmentation": {"values": [value] * 3}}
-    text = malloc.page(made(cells))
+        cells[-1]["metrics"] = {"fragmentation": {"estimate": 0.0, "values": [value] * 3}}
+    text = malloc.page(typed(made(cells)))
     assert "| malloc-loop 16 | 1 |" in text and "| malloc-loop 1024 | 1 |" in text
     assert "| loam | 1.5" in text.split("## Fragmentation")[1] and "| a | 2.5" in text.split("## Fragmentation")[1]
 
@@ -88,9 +89,10 @@ def test_threadtests_pairs_are_a_rate_and_fragmentation_with_its_few_blocks_is_n
     for name in ("loam", "a"):
         cells.append(cell(name, "fragmentation", 1, 1))
         cells[-1]["metrics"] = {
-            metric: {"values": [2.0] * 3} for metric in ("fragmentation", "ops_per_s", "rss_peak_bytes")
+            metric: {"estimate": 0.0, "values": [2.0] * 3}
+            for metric in ("fragmentation", "ops_per_s", "rss_peak_bytes")
         }
-    text = malloc.page(made(cells))
+    text = malloc.page(typed(made(cells)))
     assert "| | sh6 | threadtest | geometric mean |" in text
     assert "| a | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] | 0.500 [0.500, 0.500] |" in text
     assert "| geometric mean | | 2.000 [2.000, 2.000] |" in text
@@ -106,12 +108,12 @@ def latency_cells(longest: dict[str, float], floor_us: float = 5) -> list[dict[s
         known = {**times, "malloc_max_ns": us * 1e3, "free_p50_ns": 20.0}
         known |= {"clock_cost_ns": 20.03, "clock_step_ns": 10.01, "clock_max_ns": floor_us * 1e3}
         known |= {"preempted": 3, "timed_calls": 1000}
-        cells[-1]["metrics"] |= {metric: {"values": [value] * 10} for metric, value in known.items()}
+        cells[-1]["metrics"] |= {metric: {"estimate": 0.0, "values": [value] * 10} for metric, value in known.items()}
     return cells
 
 
 def test_latency_has_a_table_and_ours_beside_the_second_of_the_peers() -> None:
-    text = malloc.page(made(latency_cells({"loam": 50, "a": 900, "b": 40, "c": 60})))
+    text = malloc.page(typed(made(latency_cells({"loam": 50, "a": 900, "b": 40, "c": 60}))))
     section = text.split("## Latency")[1].split("\n## ")[0]
     assert "| loam | 30.0 | 30.0 | 30.0 | 50.0 | 20.0 | 30.0 | 30.0 | 0.0300 |" in section
     assert "| a | 30.0 | 30.0 | 30.0 | 900 |" in section
@@ -124,7 +126,7 @@ def test_latency_has_a_table_and_ours_beside_the_second_of_the_peers() -> None:
 
 def test_latency_over_the_second_of_the_peers_is_called_so_and_a_rounding_is_not() -> None:
     def verdict(ours: float, *peers: float, floor: float = 5) -> str:
-        rows = malloc.page(made(latency_cells({"loam": ours, "a": peers[0], "b": peers[1]}, floor))).splitlines()
+        rows = malloc.page(typed(made(latency_cells({"loam": ours, "a": peers[0], "b": peers[1]}, floor)))).splitlines()
         return next(row for row in rows if row.startswith("| malloc longest")).split(" | ")[5]
 
     assert verdict(50.2, 50, 10) == "above"
@@ -138,12 +140,12 @@ def test_latency_that_may_be_chance_is_called_so() -> None:
     cells = latency_cells({"loam": 60, "a": 50, "b": 10})
     ours = next(one for one in cells if one["factors"]["workload"] == "malloc-latency")
     ours["metrics"]["malloc_max_ns"]["values"] = [30e3, 61e3, 62e3, 40e3, 63e3, 64e3, 35e3, 65e3, 66e3, 45e3]
-    row = next(row for row in malloc.page(made(cells)).splitlines() if row.startswith("| malloc longest"))
+    row = next(row for row in malloc.page(typed(made(cells))).splitlines() if row.startswith("| malloc longest"))
     assert row.split(" | ")[5] == "above, not significant"
 
 
 def test_latency_of_a_single_peer_has_no_second() -> None:
-    text = malloc.page(made(latency_cells({"loam": 50, "a": 900})))
+    text = malloc.page(typed(made(latency_cells({"loam": 50, "a": 900}))))
     assert "| a | 30.0 | 30.0 | 30.0 | 900 |" in text and "second best peer" not in text
 
 

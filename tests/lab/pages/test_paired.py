@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed_cell
 
+from loam_lab.model.result import Cell
 from loam_lab.presenting.pages import stamp
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts.paired import Case
 
 
-def cell(values: list[float], blocks: list[int], **others: list[float]) -> dict[str, Any]:
-    metrics: dict[str, Any] = {"ops_per_s": {"values": values, "blocks": blocks}}
-    return {"metrics": {**{name: {"values": found} for name, found in others.items()}, **metrics}}
+def cell(values: list[float], blocks: list[int], **others: list[float]) -> Cell:
+    metrics: dict[str, Any] = {"ops_per_s": {"estimate": 0.0, "values": values, "blocks": blocks}}
+    return typed_cell({"metrics": {**{name: {"values": found} for name, found in others.items()}, **metrics}})
 
 
 def test_a_value_stands_at_its_block() -> None:
@@ -36,9 +38,9 @@ def test_a_failed_run_does_not_shift_the_blocks_after_it() -> None:
 
 
 def test_a_page_pairs_blocks_by_their_numbers() -> None:
-    def of(sync: str, threads: int, values: list[float], blocks: list[int]) -> dict[str, Any]:
+    def of(sync: str, threads: int, values: list[float], blocks: list[int]) -> Cell:
         factors = {"workload": "genome", "sync": sync, "allocator": "glibc", "threads": threads}
-        return {"factors": factors, "parameters": {}, **cell(values, blocks)}
+        return typed_cell({**cell(values, blocks).as_json(), "factors": factors})
 
     (found,) = stamp.applications([of("sequential", 1, [1.0, 9.0], [0, 1]), of("etl-wb", 2, [18.0], [1])])
     both = Case("genome", 2, {"alone": found.alone.values["glibc"], "shared": found.shared[2].values["glibc"]})

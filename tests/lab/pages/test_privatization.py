@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.presenting.pages import privatization
 
@@ -14,7 +15,7 @@ BLOCKS = 8
 def cell(workload: str, sync: str, mode: str, rate: float) -> dict[str, Any]:
     return {
         "copy": 0, "factors": {"workload": workload, "allocator": "glibc", "sync": sync, "threads": 2},
-        "parameters": {"privatization": mode}, "metrics": {"ops_per_s": {"values": [rate] * BLOCKS}},
+        "parameters": {"privatization": mode}, "metrics": {"ops_per_s": {"estimate": 0.0, "values": [rate] * BLOCKS}},
     }  # fmt: skip
 
 
@@ -36,7 +37,7 @@ def both(workload: str, safe: float) -> dict[str, Any]:
 
 
 def test_each_result_has_its_section_and_ratios_are_over_the_unsafe_one() -> None:
-    text = privatization.page([both("tree", 0.9), both("genome", 1.2)])
+    text = privatization.page([typed(both("tree", 0.9)), typed(both("genome", 1.2))])
     first, second = text.split("## genome")
     assert "## tree" in first
     assert "| etl-wb (none) | **10.0 M/s** | 1 |" in first and "| norec (commit) | 0.900 " in first
@@ -46,4 +47,4 @@ def test_each_result_has_its_section_and_ratios_are_over_the_unsafe_one() -> Non
 
 def test_a_result_with_one_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="has not both modes of privatization"):
-        privatization.page([made([cell("tree", "etl-wb", "none", 1e6), cell("tree", "norec", "none", 1e6)])])
+        privatization.page([typed(made([cell("tree", "etl-wb", "none", 1e6), cell("tree", "norec", "none", 1e6)]))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from program_results import cell, result
+from typed import typed
 
 from loam_lab.presenting.pages import programs
 
@@ -17,9 +18,11 @@ def test_the_page_says_what_is_the_same_what_differs_and_what_failed() -> None:
         "detail": "its result differs from that under glibc in block 1",
     }  # fmt: skip
     rows = [
-        line.split(" | ") for line in programs.page(result(cells, failures=[failure])).splitlines() if "| `" in line
+        line.split(" | ")
+        for line in programs.page(typed(result(cells, failures=[failure]))).splitlines()
+        if "| `" in line
     ]
     assert [row[2:] for row in rows] == [["same", "3", "3 |"], ["differs", "5", "- |"], ["unproven", "1", "- |"]]
     assert rows[0][1] == "a sum over strings"
     with pytest.raises(ValueError, match="this result has no programs"):
-        programs.page(result([]))
+        programs.page(typed(result([])))

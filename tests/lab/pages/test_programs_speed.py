@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from program_results import cell, result
+from typed import typed
 
 from loam_lab.presenting.pages import programs_speed
 
@@ -22,22 +23,22 @@ def made(peaks: dict[str, float | None], **changed: Any) -> dict[str, Any]:
 
 
 def test_rates_are_beside_ours_and_the_fastest_is_marked() -> None:
-    text = programs_speed.page(made(dict(EQUAL)), "ours")
+    text = programs_speed.page(typed(made(dict(EQUAL))), "ours")
     assert "| program | ours, s | a | b |" in text, "other settings of ours are no peer"
     assert "| `one` | 4.50 | **1.250 [1.250, 1.250]** | 0.500 [0.500, 0.500] |" in text
     assert "in up to 8 paired blocks, made up, 2 cores, 2026-01-01" in text
 
 
 def test_ours_is_held_against_the_peer_with_the_best_mean() -> None:
-    text = programs_speed.page(made(dict(EQUAL)), "ours")
+    text = programs_speed.page(typed(made(dict(EQUAL))), "ours")
     assert "best geometric mean over these programs is **a**: ours's rate is\n1.131" in text
     assert "| one | 0.800 [0.800, 0.800] (over the limit) | a | 0.800 [0.800, 0.800] |" in text
 
 
 def test_memory_is_compared_where_every_peak_is_known() -> None:
-    known = programs_speed.page(made({**EQUAL, "a": 2 << 20}), "ours")
+    known = programs_speed.page(typed(made({**EQUAL, "a": 2 << 20})), "ours")
     assert "| a (fast) | 1.414 [" in known.split("## Peak memory")[1]
-    unknown = programs_speed.page(made({**EQUAL, "a": 2 << 20, "ours": None}), "ours")
+    unknown = programs_speed.page(typed(made({**EQUAL, "a": 2 << 20, "ours": None})), "ours")
     assert "| a (fast) | 1.000 [" in unknown.split("## Peak memory")[1], "of the other program alone"
 
 
@@ -45,7 +46,7 @@ def test_a_block_that_one_lacks_is_paired_with_no_other() -> None:
     content = made(dict(EQUAL))
     metric = next(c for c in content["cells"] if c["factors"]["allocator"] == "a")["metrics"]["cpu_s"]
     del metric["values"][2], metric["blocks"][2]
-    text = programs_speed.page(content, "ours")
+    text = programs_speed.page(typed(content), "ours")
     assert "**1.250 [1.250, 1.250]**" in text, "shifted by one, the ratios would differ"
 
 
@@ -57,7 +58,7 @@ def test_pools_of_python_and_programs_without_speed_are_left_out() -> None:
     content["groups"] = [
         {**group, "role": "counted" if group["name"] == "server" else "main"} for group in content["groups"]
     ]
-    text = programs_speed.page(content, "ours")
+    text = programs_speed.page(typed(content), "ours")
     assert "python3`" not in text and "server" not in text
 
 
@@ -65,6 +66,6 @@ def test_a_result_of_another_kind_is_refused() -> None:
     other = cell("intset", "ours", [1.0], None)
     other["factors"]["sync"] = "etl-wb"
     with pytest.raises(ValueError, match=r"\./loam study run programs does"):
-        programs_speed.page(result([other]), "ours")
+        programs_speed.page(typed(result([other])), "ours")
     with pytest.raises(ValueError, match="does not compare theirs"):
-        programs_speed.page(made(dict(EQUAL)), "theirs")
+        programs_speed.page(typed(made(dict(EQUAL))), "theirs")

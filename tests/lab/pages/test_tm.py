@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
@@ -17,7 +18,7 @@ def cell(sync: str, structure: str, threads: int, values: list[float | None], **
     return {
         "copy": 0, "factors": {"workload": "intset", "allocator": "glibc", "sync": sync, "threads": threads},
         "parameters": {"structure": structure, "update_percent": 20, **parameters},
-        "metrics": {"ops_per_s": {"values": values}},
+        "metrics": {"ops_per_s": {"estimate": 0.0, "values": values}},
     }  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def test_ratios_are_of_the_same_blocks_and_the_fastest_is_bold() -> None:
         cell("etl-wb", "tree", 1, scaled(1)), cell("norec", "tree", 1, scaled(0.5)), cell("tiny", "tree", 1, scaled(0.8)),
         cell("sequential", "tree", 1, scaled(2)),
     ]  # fmt: skip
-    page = tm.page(made(cells), ["tiny"])
+    page = tm.page(typed(made(cells)), ["tiny"])
     assert "| | intset list | intset tree | geometric mean |" in page
     assert "| etl-wb | 1.04 M/s | **1.04 M/s** | 1 |" in page
     assert "| norec | **1.250 [1.250, 1.250]** | 0.500 [0.500, 0.500] | 0.791 [0.791, 0.791] |" in page
@@ -64,12 +65,12 @@ def test_one_is_set_against_one_over_all_cases() -> None:
         for name, pair in factors.items()
         for structure, factor in zip(("hash", "tree"), pair, strict=True)
     ]
-    text = tm.page(made(cells), ["tiny", "other"], [("norec", "other"), ("tl2", "other")])
+    text = tm.page(typed(made(cells)), ["tiny", "other"], [("norec", "other"), ("tl2", "other")])
     table = text.split("## One against one")[1]
     assert "| | all | hash | tree | hash and tree |" in table
     assert "| etl-wb over tiny | 1.581 [1.581, 1.581] | 1.250 [1.250, 1.250] | 2.000 [2.000, 2.000] | 1.581" in table
     assert "| norec over other | 1.768 [1.768, 1.768] | 2.500" in table
-    assert "tl2" not in table and "One against one" not in tm.page(made(cells))
+    assert "tl2" not in table and "One against one" not in tm.page(typed(made(cells)))
 
 
 def test_a_pair_that_was_measured_at_one_thread_alone_says_so() -> None:
@@ -77,17 +78,17 @@ def test_a_pair_that_was_measured_at_one_thread_alone_says_so() -> None:
     cells += [cell("tiny", "hash", threads, scaled(0.8)) for threads in (1, 2)] + [
         cell("sequential", "hash", 1, scaled(2))
     ]
-    text = tm.page(made(cells), ["tiny"], [("sequential", "tiny")])
+    text = tm.page(typed(made(cells)), ["tiny"], [("sequential", "tiny")])
     assert "| sequential over tiny, 1 thread | 2.500 [2.500, 2.500] |" in text
     assert "| etl-wb over tiny | 1.250 [1.250, 1.250] |" in text
 
 
 def test_what_is_missing_is_left_out() -> None:
     cells = [
-        cell("etl-wb", "list", 1, scaled(1)), cell("etl-wb", "list", 2, [*scaled(2)[:9], None]),
+        cell("etl-wb", "list", 1, scaled(1)), cell("etl-wb", "list", 2, scaled(2)[:9]),
         cell("norec", "list", 2, scaled(1)), cell("sequential", "list", 1, scaled(3)),
     ]  # fmt: skip
-    page = tm.page(made(cells))
+    page = tm.page(typed(made(cells)))
     first, second = page.split("## 2 threads")
     assert "norec" not in first.split("## 1 thread")[1] and "sequential" not in second
     assert "0.500 [0.500, 0.500]" in second
@@ -95,7 +96,7 @@ def test_what_is_missing_is_left_out() -> None:
 
 def test_mappings_are_columns_and_one_synchronisation_is_refused(tmp_path: Path) -> None:
     cells = [cell("etl-wb", "list", 1, scaled(f), mapping=m) for f, m in ((1, "table"), (0.99, "shadow"))]
-    found, syncs = tm.cases(made(cells))
+    found, syncs = tm.cases(typed(made(cells)))
     assert syncs == ["etl-wb (table)", "etl-wb (shadow)"] and len(found) == 1
     (tmp_path / "result.json").write_text(json.dumps({"schema": SCHEMA, **made(cells[:1])}))
     with pytest.raises(LoamError) as refused:
@@ -113,7 +114,7 @@ def test_both_modes_of_privatization_stand_side_by_side() -> None:
         for (sync, mode), factor in factors.items()
         for threads in (1, 2)
     ]
-    page = tm.page(made(cells))
+    page = tm.page(typed(made(cells)))
     assert "| etl-wb (none) | 1.04 M/s |" in page, "rates are those of the unsafe base"
     safety = page.split("## Safe for privatization")[1]
     assert "over etl-wb (none), which is not safe" in safety
@@ -124,6 +125,6 @@ def test_both_modes_of_privatization_stand_side_by_side() -> None:
 
 def test_a_single_mode_is_named_and_has_no_table() -> None:
     cells = [cell(sync, "tree", 1, scaled(1), privatization="none") for sync in ("etl-wb", "norec")]
-    page = tm.page(made(cells))
+    page = tm.page(typed(made(cells)))
     assert "Loam's transactions ran with `privatization=none`." in page
     assert "Safe for privatization" not in page

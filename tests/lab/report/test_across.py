@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from several_machines import result
 from synthetic_results import tour
+from typed import typed
 
 from loam_lab.judging.across import judge, pooling
 from loam_lab.presenting.report import across, builder, view
@@ -18,12 +19,12 @@ ALIKE = {"fast": 1.2, "slow": 0.8}
 
 def judged(**effects: dict[str, float]) -> dict[str, Any]:
     made = result(effects, cases=3)
-    made["across_machines"] = judge.of_result(made)
+    made["across_machines"] = judge.of_result(typed(made))
     return made
 
 
 def page(made: dict[str, Any], folder: Path) -> str:
-    return builder.build(made, folder, formats=["html", "md", "svg"])["html"].read_text()
+    return builder.build(typed(made), folder, formats=["html", "md", "svg"])["html"].read_text()
 
 
 def test_the_page_answers_for_each_machine_with_a_map_per_allocator(tmp_path: Path) -> None:
@@ -49,13 +50,13 @@ def test_one_machine_has_no_such_section(tmp_path: Path) -> None:
 
 def test_declared_machines_show_their_comparison(tmp_path: Path) -> None:
     made = judged(alpha=ALIKE, beta=ALIKE)
-    made["identical"] = pooling.of_result(made, (("alpha", "beta"),))
+    made["identical"] = pooling.of_result(typed(made), (("alpha", "beta"),))
     text = page(made, tmp_path)
     assert "alpha and beta were declared identical, and their A/A comparison passes" in text
     assert "Blocks of alpha and beta together" in text
     apart = result({"alpha": ALIKE, "beta": ALIKE}, speed={"beta": 2.0})
-    apart["identical"] = pooling.of_result(apart, (("alpha", "beta"),))
-    ((told, tables),) = across.identical(view.read(apart))
+    apart["identical"] = pooling.of_result(typed(apart), (("alpha", "beta"),))
+    ((told, tables),) = across.identical(view.read(typed(apart)))
     assert "does not pass: nothing is pooled. Plain on beta has" in told
     assert [table.caption for table in tables] == ["The baseline on machines that were declared identical"]
 
@@ -74,5 +75,5 @@ def test_a_headline_stands_at_the_machine_that_it_is_of(machine: str) -> None:
         }
         for name in best
     ]  # fmt: skip
-    found = [answer for answer in findings.answers(view.read(made)) if answer.group.machine == machine]
+    found = [answer for answer in findings.answers(view.read(typed(made))) if answer.group.machine == machine]
     assert {answer.best for answer in found} == {best[machine]}

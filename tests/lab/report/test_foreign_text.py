@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from synthetic_results import HOSTILE, hostile, tour
+from typed import typed
 
 from loam_lab.base import console
 from loam_lab.cli.main import run
@@ -91,7 +92,7 @@ def test_a_table_starts_no_formula(text: str) -> None:
     raw["study"] = text
     for cell in raw["cells"]:
         cell["parameters"] = {"given": text, "number": -2}
-    rows = list(csv.reader(io.StringIO(tables.to_csv(view.read(raw, "result")))))
+    rows = list(csv.reader(io.StringIO(tables.to_csv(view.read(typed(raw), "result")))))
     cells = {cell for row in rows for cell in row}
     assert f"'{text}" in cells
     assert "-2" in cells, "numbers stay numbers"

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import synthetic_results
 import synthetic_study
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.model.schema import SCHEMA
@@ -85,7 +86,7 @@ def parse(page: str) -> Strict:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Path]]:
     folder = tmp_path_factory.mktemp("reports")
-    return {name: report.build(make(), folder / name) for name, make in MAKERS.items()}
+    return {name: report.build(typed(make()), folder / name) for name, make in MAKERS.items()}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -117,7 +118,7 @@ def test_page_is_well_formed_and_asks_for_nothing(built: dict[str, dict[str, Pat
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_same_input_same_bytes(built: dict[str, dict[str, Path]], name: str, tmp_path: Path) -> None:
-    again = report.build(MAKERS[name](), tmp_path)
+    again = report.build(typed(MAKERS[name]()), tmp_path)
     for kind in ("html", "csv", "md"):
         assert again[kind].read_bytes() == built[name][kind].read_bytes()
     for picture in sorted(built[name]["svg"].iterdir()):
@@ -140,7 +141,7 @@ def test_pictures_as_png_are_drawn_when_asked_for(tmp_path: Path) -> None:
         environments.interpreter(*raster.CONVERTER)
     except LoamError as problem:
         pytest.skip(problem.line())
-    written = builder.build(synthetic_results.tour(), tmp_path, formats=("svg", "png"))
+    written = builder.build(typed(synthetic_results.tour()), tmp_path, formats=("svg", "png"))
     stems = sorted(file.stem for file in written["svg"].glob("*.svg"))
     assert stems == sorted(file.stem for file in written["png"].glob("*.png")) and stems
     for stem in stems:
@@ -230,9 +231,18 @@ def test_control_characters_do_not_reach_the_files(tmp_path: Path) -> None:
         if cell["factors"]["allocator"] == "jemalloc":
             cell["factors"]["allocator"] = name
     result["command"] = "./loam \x07"
-    for path in report.build(result, tmp_path, formats=("html", "csv", "md", "svg")).values():
+    for path in report.build(typed(result), tmp_path, formats=("html", "csv", "md", "svg")).values():
         for file in [path] if path.is_file() else path.iterdir():
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", file.read_text()), file
+
+
+def test_many_blocks_are_shown_by_the_first_ones() -> None:
+    result = synthetic_results.ad_hoc()
+    for cell in result["cells"]:
+        for metric in cell["metrics"].values():
+            metric["values"] *= view.VALUES_MAX
+    shown = view.read(typed(result)).cells
+    assert {len(metric.values) for cell in shown for metric in cell.metrics.values()} == {view.VALUES_MAX}
 
 
 def test_what_is_missing_is_said(built: dict[str, dict[str, Path]]) -> None:
@@ -259,11 +269,11 @@ def test_ties_are_told(tmp_path: Path) -> None:
     result["headlines"][1].update(verdict="equivalent", ratio={"estimate": 1.004, "low": 0.998, "high": 1.01})
     result["headlines"][3].update(verdict="better", rough=True, ratio={"estimate": 1.2, "low": 1.1, "high": 1.3})
     result["headlines"][5].update(verdict="inconclusive", p_holm=0.4)
-    study = view.read(result)
+    study = view.read(typed(result))
     answers = findings.answers(study)
     assert [answer.level for answer in answers] == [False, True, False, False, False, True, False, False]
     assert [answer.rough for answer in answers] == [False, False, False, True, False, False, False, False]
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     assert page.count("[1.10, 1.30], roughly") >= 1
     assert "In 2 of 6 cases best and worst are not told apart." in page
     assert page.count("no difference shown") == 1
@@ -276,17 +286,17 @@ def test_the_worst_is_not_tied_with_the_best_it_was_told_apart_from() -> None:
     for cell in result["cells"]:
         if cell["ratio_to_baseline"]:
             cell["ratio_to_baseline"].update(low=0.1, high=9.0)
-    answers = findings.answers(view.read(result))
+    answers = findings.answers(view.read(typed(result)))
     assert all(answer.ties and answer.worst not in answer.ties for answer in answers if not answer.level)
 
 
 def test_answers_without_headlines_lean_on_the_baseline() -> None:
-    study = view.read(synthetic_results.ad_hoc())
+    study = view.read(typed(synthetic_results.ad_hoc()))
     answers = findings.answers(study)
     assert [answer.best for answer in answers] == ["jemalloc", "jemalloc"]
-    assert answers[0].ratio == study.groups[0].cells[1].ratio
+    assert answers[0].ratio == study.groups[0].cells[1].ratio_to_baseline
     # Less time is better: the winner is the one with the smallest estimate.
-    slow = findings.answers(view.read(synthetic_results.bench()))
+    slow = findings.answers(view.read(typed(synthetic_results.bench())))
     assert (slow[0].best, slow[0].worst) == ("glibc", "mimalloc")
     assert slow[0].ratio.estimate is not None and slow[0].ratio.estimate > 1
     assert findings.answer_sentence(slow[0]).startswith("mimalloc has 1.1")
@@ -306,7 +316,7 @@ def test_like_warnings_of_many_cells_become_one() -> None:
             f"the interval is {5 + index / 10} % wide; inconclusive; about {index} times as many blocks"
         ]
     result["cells"][30]["warnings"] = ["glibc 2.36 is old; a; b; c; d"]
-    told = warned.warnings(view.read(result))
+    told = warned.warnings(view.read(typed(result)))
     assert len(told) == 3 and told[0].places == ()
     assert told[1].fact == "the interval is 5.0 to 6.9 % wide" and told[1].step == "about 0 to 19 times as many blocks"
     assert len(told[1].places) == 20
@@ -316,15 +326,15 @@ def test_like_warnings_of_many_cells_become_one() -> None:
 def test_one_interrupted_run_does_not_squeeze_the_figure(tmp_path: Path) -> None:
     result = synthetic_results.bench()
     result["cells"][2]["metrics"]["wall_s"]["values"][4] = 9.0
-    group = view.read(result).groups[0]
+    group = view.read(typed(result)).groups[0]
     domain = charts.throughput_domain([group])
     assert domain is not None and domain[1] < 1
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     assert "jemalloc: 1 of 10 blocks beyond the axis, up to 9" in page
 
 
 def test_panels_beside_each_other() -> None:
-    tour = view.read(synthetic_results.tour())
+    tour = view.read(typed(synthetic_results.tour()))
     assert [case.title for case in tour.cases] == [
         "intset, sorted list", "intset, hash set", "intset, red-black tree", "threadtest",
     ]  # fmt: skip
@@ -332,7 +342,7 @@ def test_panels_beside_each_other() -> None:
     assert tour.cases[3].labels == ("16\u00a0B blocks", "64\u00a0B blocks")
     assert len(tour.references) == 3
     assert view.reference_of(tour.cases[1].groups[0], tour) is tour.references[1]
-    assert view.read(synthetic_results.ad_hoc()).cases[0].labels == ("1\u00a0thread", "2\u00a0threads")
+    assert view.read(typed(synthetic_results.ad_hoc())).cases[0].labels == ("1\u00a0thread", "2\u00a0threads")
 
 
 def test_panels_of_the_same_work_have_one_axis_and_others_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,7 +354,7 @@ def test_panels_of_the_same_work_have_one_axis_and_others_their_own(monkeypatch:
         return draw(study, case, group, name, domain, scale)
 
     monkeypatch.setattr(charts, "throughput", noted)
-    tour = view.read(synthetic_results.tour())
+    tour = view.read(typed(synthetic_results.tour()))
     figures.draw(tour)
     several = [case for case in tour.cases if len(case.groups) > 1]
     assert {case.same_work for case in several} == {True, False}
@@ -361,7 +371,7 @@ def test_a_size_is_of_blocks_only_where_its_unit_says_so() -> None:
     for cell in result["cells"]:
         if cell["factors"]["workload"] == "threadtest":
             cell["parameters"] = {**cell["parameters"], "size": {16: "small", 64: 400}[cell["parameters"]["size"]]}
-    labels = view.read(result | {"units": {"threadtest": {"size": "1"}}}).cases[3].labels
+    labels = view.read(typed(result | {"units": {"threadtest": {"size": "1"}}})).cases[3].labels
     assert labels == ("size\u00a0small", "size\u00a0400")
 
 
@@ -371,7 +381,7 @@ def test_a_paired_comparison_says_what_it_compares_also_where_it_is_the_only_one
         {**one, "what": "8 threads against 1 thread", "factor": "threads", "threads": 2, "parameters": {}}
         for one in result["contrasts"] if one["factor"] == "mapping" and one["parameters"]["structure"] == "list"
     ]  # fmt: skip
-    study = view.read(result)
+    study = view.read(typed(result))
     page = html.render(study, figures.draw(study))
     section = page[page.index('<section id="mapping">') :].partition("</section>")[0]
     assert "Paired comparisons" in section and "8 threads against 1 thread" in section.partition("<details")[0]
@@ -380,12 +390,12 @@ def test_a_paired_comparison_says_what_it_compares_also_where_it_is_the_only_one
 
 def test_machines_never_meet_in_one_sentence() -> None:
     result = synthetic_results.tour()
-    together = {finding.lead for finding in takeaways.take_home(view.read(result))}
+    together = {finding.lead for finding in takeaways.take_home(view.read(typed(result)))}
     assert "Shadow against table" in together
     for cell in result["cells"]:
         if cell["parameters"].get("structure") == "tree":
             cell["factors"] = {**cell["factors"], "machine": "sim:two"}
-    apart = {finding.lead for finding in takeaways.take_home(view.read(result))}
+    apart = {finding.lead for finding in takeaways.take_home(view.read(typed(result)))}
     assert {"Shadow against table, host", "Shadow against table, sim:two"} <= apart
     assert "Shadow against table" not in apart
 
@@ -395,7 +405,7 @@ def test_sentinel_and_its_copy_is_never_a_winner() -> None:
     for cell in result["cells"]:
         if cell["copy"]:
             cell["metrics"][cell["ratio_to_baseline"]["metric"]]["estimate"] *= 10
-    study = view.read(result)
+    study = view.read(typed(result))
     assert all("again" not in cell.name for group in study.groups for cell in findings.ranking(group))
     fit = findings.fitness(study)
     assert fit is not None and len(fit.copies) == 11 and fit.limit >= fit.typical > 0
@@ -404,7 +414,7 @@ def test_sentinel_and_its_copy_is_never_a_winner() -> None:
 def test_the_least_that_is_a_result_still_makes_a_report(tmp_path: Path) -> None:
     cell = {"factors": {"workload": "w", "allocator": "a"}}
     for cells in ([], [cell]):
-        written = report.build({"schema": SCHEMA, "cells": cells}, tmp_path / str(len(cells)))
+        written = report.build(typed({"schema": SCHEMA, "cells": cells}), tmp_path / str(len(cells)))
         parse(written["html"].read_text())
         assert "No cell of this result holds a comparison" in written["html"].read_text()
         assert len(written["csv"].read_text().splitlines()) == 1 + len(cells)
@@ -413,7 +423,7 @@ def test_the_least_that_is_a_result_still_makes_a_report(tmp_path: Path) -> None
 def test_a_recommendation_leads(tmp_path: Path) -> None:
     result = synthetic_results.bench()
     result["recommendation"] = {"allocator": "tbb", "text": "Use tbb.", "command": "LD_PRELOAD=x python3"}
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     assert page.index("Use tbb.") < page.index("Speed, command") < page.index("LD_PRELOAD=x python3")
     assert '<a href="#throughput">Wall time</a>' in page
 
@@ -422,10 +432,12 @@ def test_settings_found_follow_the_recommendation(tmp_path: Path) -> None:
     result = synthetic_results.bench()
     result["recommendation"] = {"allocator": "tbb", "text": "Use tbb.", "command": "LD_PRELOAD=x python3"}
     result["search"] = {"text": "Use tbb:a=1.", "winner": {"command": "A=1 LD_PRELOAD=x python3"}}
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     assert page.index("Use tbb.") < page.index("Use tbb:a=1.") < page.index("A=1 LD_PRELOAD=x python3")
     result["search"] = {"text": "No setting was shown to help.", "winner": None}
-    assert "No setting was shown to help." in report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    assert (
+        "No setting was shown to help." in report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
+    )
 
 
 def test_a_result_of_ten_thousand_records_is_reported_in_three_seconds(tmp_path: Path) -> None:
@@ -442,6 +454,6 @@ def test_a_result_of_ten_thousand_records_is_reported_in_three_seconds(tmp_path:
 def test_tour_report_takes_a_few_seconds_of_one_core(tmp_path: Path) -> None:
     result = synthetic_results.tour()
     start = time.process_time()
-    report.build(result, tmp_path)
+    report.build(typed(result), tmp_path)
     # CPU time, not wall: the machine may be busy with other tests.
     assert time.process_time() - start < 8

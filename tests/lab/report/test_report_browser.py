@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import synthetic_results
 import synthetic_study
+from typed import typed
 
 from loam_lab.presenting import report
 
@@ -49,7 +50,9 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     makers = (synthetic_results.tour, synthetic_results.troubled, synthetic_results.hostile, synthetic_study.study)
-    return {make.__name__: report.build(make(), folder / make.__name__, formats=("html",))["html"] for make in makers}
+    return {
+        make.__name__: report.build(typed(make()), folder / make.__name__, formats=("html",))["html"] for make in makers
+    }
 
 
 def show(driver: Any, page: Path, *, width: int, dark: bool = False, unfold: bool = True) -> None:

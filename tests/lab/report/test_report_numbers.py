@@ -6,14 +6,18 @@ import csv
 import io
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import synthetic_results
 import synthetic_study
+from typed import typed
 
+from loam_lab.model.result import Histogram, PaperFigure, PaperTable, Value
 from loam_lab.presenting import report
 from loam_lab.presenting.report import (
     beside,
@@ -77,7 +81,7 @@ def result() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def page(result: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
-    return report.build(result, tmp_path_factory.mktemp("numbers"), formats=("html",))["html"].read_text()
+    return report.build(typed(result), tmp_path_factory.mktemp("numbers"), formats=("html",))["html"].read_text()
 
 
 @pytest.fixture(scope="module")
@@ -130,11 +134,11 @@ def test_chance_turns_a_difference_into_none() -> None:
     assert cell["verdict"] == "better"
     for q, wanted in ((0.049, "better"), (0.05, "inconclusive")):
         cell["ratio_to_baseline"]["q"] = q
-        assert heat.verdict(view.read(result).cells[5]) == wanted
+        assert heat.verdict(view.read(typed(result)).cells[5]) == wanted
 
 
 def test_colour_follows_what_is_good() -> None:
-    study = view.read(synthetic_results.bench())  # less time is better
+    study = view.read(typed(synthetic_results.bench()))  # less time is better
     found = heat.build(study)
     assert found is not None
     slower = found.rows[0].squares[5]
@@ -170,7 +174,7 @@ def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables
     for claim in result["claims"]:
         for text in (claim["id"], claim["sentence"], claim["reason"], claim["verdict"].capitalize()):
             assert text in section
-    markdown = report.build(result, tmp_path, formats=("md",))["md"].read_text()
+    markdown = report.build(typed(result), tmp_path, formats=("md",))["md"].read_text()
     assert "- ✗ **contradicted** C02: glibc has the fewest aborts on the list. jemalloc has fewer" in markdown
     assert "best over worst: 1.37" in section and "best over worst: 1.284 [1.262, 1.301]" in section
     assert "Of 3 claims 1 reproduced, 1 contradicted and 1 undecided." in section
@@ -185,9 +189,9 @@ def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables
     ("given", "shown"),
     [
         (None, "–"), ("32 KiB", "32 KiB"), (12.5, "12.5"), (1 / 3, "0.3333"), (8, "8"), (0.0312, "0.0312"), (True, "yes"),
-        ({"estimate": 8.713, "low": 8.6, "high": 8.8}, "8.71 [8.60, 8.80]"),
-        ({"estimate": 88_120_000.0, "low": 87_900_000.0, "high": 88_400_000.0}, "88.12 M [87.90, 88.40]"),
-        ({"estimate": 2.5, "low": None, "high": None}, "2.5"), ({"estimate": None}, "–"), (float("nan"), "nan"),
+        (Value(8.713, 8.6, 8.8), "8.71 [8.60, 8.80]"),
+        (Value(88_120_000.0, 87_900_000.0, 88_400_000.0), "88.12 M [87.90, 88.40]"),
+        (Value(2.5), "2.5"), (float("nan"), "nan"),
     ],
 )  # fmt: skip
 def test_values_of_the_ledger(given: Any, shown: str) -> None:
@@ -195,7 +199,7 @@ def test_values_of_the_ledger(given: Any, shown: str) -> None:
 
 
 def test_limits_are_those_of_the_result(result: dict[str, Any]) -> None:
-    rows = {row[0]: row[1] for row in threats.table(view.read(result)).rows}
+    rows = {row[0]: row[1] for row in threats.table(view.read(typed(result))).rows}
     assert rows["Disturbance from outside"].startswith("24 of 240 blocks repeated, 8 stayed disturbed (3.3\u00a0%)")
     assert rows["Many comparisons: best and worst"] == "24 cases, adjusted by Holm"
     assert rows["Many comparisons: heat map"] == "144 comparisons, adjusted by Benjamini-Hochberg"
@@ -203,7 +207,10 @@ def test_limits_are_those_of_the_result(result: dict[str, Any]) -> None:
     assert rows["More threads than cores"] == "4 and 8 threads on 2 cores"
     assert "perf_event: the hypervisor shows no counters" in rows["Counter sources"]
     result["cells"][0]["memory"]["fit"] = False
-    assert "1 of 90 memory runs unfit" in {r[0]: r[1] for r in threats.table(view.read(result)).rows}["Memory figures"]
+    assert (
+        "1 of 90 memory runs unfit"
+        in {r[0]: r[1] for r in threats.table(view.read(typed(result))).rows}["Memory figures"]
+    )
     result["cells"][0]["memory"]["fit"] = True
 
 
@@ -219,7 +226,7 @@ def test_memory_and_counters(result: dict[str, Any], tables: Tables) -> None:
 
 
 def test_courses_are_made_of_all_levels(result: dict[str, Any]) -> None:
-    study = view.read(result)
+    study = view.read(typed(result))
     found = ribbons.courses(study)
     assert [(course.factor, course.levels) for course in found] == [
         ("threads", (1, 2, 4, 8)), ("threads", (1, 2, 4, 8)), ("threads", (1, 2, 4, 8)), ("size", tuple(synthetic_study.SIZES)),
@@ -228,7 +235,7 @@ def test_courses_are_made_of_all_levels(result: dict[str, Any]) -> None:
     assert drawing is not None
     assert drawing.body.count("<circle") == 72 and drawing.body.count('opacity="0.26"') == 6
     # Two levels are a comparison, not a course.
-    assert ribbons.courses(view.read(synthetic_results.ad_hoc())) == []
+    assert ribbons.courses(view.read(typed(synthetic_results.ad_hoc()))) == []
 
 
 def test_an_axis_puts_values_where_they_belong() -> None:
@@ -245,11 +252,10 @@ def test_an_axis_puts_values_where_they_belong() -> None:
 
 
 def test_retries_are_shares_of_commits() -> None:
-    cell = view.read(synthetic_results.tour()).cells[0]
-    more = {"aborts_per_commit": {"bounds": [0, 1, 2], "counts": [90, 9, 1]}}
-    found = retries.shares(view.Cell(**{**vars(cell), "more": more}))
+    cell = view.read(typed(synthetic_results.tour())).cells[0]
+    found = retries.shares(replace(cell, aborts_per_commit=Histogram([0, 1, 2], [90, 9, 1])))
     assert found == [(1, 0.1), (2, 0.01)]
-    assert retries.shares(view.Cell(**{**vars(cell), "more": {}})) == []
+    assert retries.shares(cell) == []
 
 
 def test_drift_is_found_and_disturbed_blocks_are_ringed() -> None:
@@ -265,14 +271,14 @@ def test_drift_is_found_and_disturbed_blocks_are_ringed() -> None:
         }
         for t in range(20)
     ]
-    study = view.read(result)
+    study = view.read(typed(result))
     ((group, entries),) = order.by_group(study)
     assert order.remark(entries) == "drift +10.0\u00a0%"
     drawing = order.draw(study, group, entries, "x", "t")
     assert drawing is not None and drawing.body.count("<circle") == 1 and "1 disturbed" in drawing.description
     for entry in result["timeline"]:
         entry["value"] = 0.0
-    ((group, entries),) = order.by_group(view.read(result))
+    ((group, entries),) = order.by_group(view.read(typed(result)))
     assert order.draw(study, group, entries, "x", "t") is None
 
 
@@ -291,7 +297,7 @@ def test_placement_counts_what_threads_share() -> None:
 
 
 def test_the_trade_marks_who_is_beaten_in_both(result: dict[str, Any]) -> None:
-    study = view.read(result)
+    study = view.read(typed(result))
     drawing = memory.trade(study, study.groups[0], "x", "t")
     assert drawing is not None
     # Slower than glibc with more memory than it.
@@ -299,21 +305,17 @@ def test_the_trade_marks_who_is_beaten_in_both(result: dict[str, Any]) -> None:
 
 
 def test_bars_of_the_paper_become_one_panel_per_part() -> None:
-    study = view.read(synthetic_results.tour())
-    rows = [
-        [part, shift, {"estimate": 1e6 * shift, "low": 9e5 * shift, "high": 1.1e6 * shift}]
-        for part in "ab"
-        for shift in (4, 5)
-    ]
-    item = {"id": "figure 6", "kind": "bar", "ours": {"columns": ["of", "shift", "glibc"], "rows": rows}}
+    study = view.read(typed(synthetic_results.tour()))
+    rows = [[part, shift, Value(1e6 * shift, 9e5 * shift, 1.1e6 * shift)] for part in "ab" for shift in (4, 5)]
+    item = PaperFigure("figure 6", kind="bar", ours=PaperTable(["of", "shift", "glibc"], rows))
     panels = beside.draw(study, item)
     assert [caption for caption, _ in panels] == ["Here: a, in M", "Here: b, in M"]
-    assert beside.draw(study, {**item, "kind": "table"}) == ()
-    assert beside.draw(study, {**item, "ours": {"columns": ["what"], "rows": [["words"]]}}) == ()
+    assert beside.draw(study, msgspec.structs.replace(item, kind="table")) == ()
+    assert beside.draw(study, msgspec.structs.replace(item, ours=PaperTable(["what"], [["words"]]))) == ()
 
 
 def test_memory_counters_and_adjusted_p_are_in_the_csv(result: dict[str, Any], tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(report.build(result, tmp_path, formats=("csv",))["csv"].read_text())))
+    rows = list(csv.DictReader(io.StringIO(report.build(typed(result), tmp_path, formats=("csv",))["csv"].read_text())))
     mine = {row["metric"]: row["estimate"] for row in rows[: [row["allocator"] for row in rows].index("jemalloc")]
             if row["allocator"] == "glibc:tcache=0"}  # fmt: skip
     cell = result["cells"][1]
@@ -335,7 +337,7 @@ def test_a_search_for_settings_is_told(tmp_path: Path) -> None:
         ]}],
         "final": [{"allocator": name, "to_best": span, "to_baseline": {"estimate": 0.8, "low": 0.79, "high": 0.81}}],
     }  # fmt: skip
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     parser = Tables()
     parser.feed(page)
     final = parser.one("The final, with fresh runs")
@@ -347,7 +349,7 @@ def test_a_search_for_settings_is_told(tmp_path: Path) -> None:
 
 
 def test_means_and_probabilities(result: dict[str, Any]) -> None:
-    study = view.read(result)
+    study = view.read(typed(result))
     means, best = listing.geomeans(study), listing.best(study)
     assert means is not None and means.rows[0][1:] == ("1.21", "[1.21, 1.22]", "▲ better")
     assert best is not None and best.rows == (
@@ -365,11 +367,11 @@ def test_marks_escape_and_cut() -> None:
 @pytest.mark.parametrize(
     "key", ["claims", "paper_figures", "placements", "timeline", "geomeans", "best", "counter_sources"]
 )
-@pytest.mark.parametrize("value", [None, [], [{}]])
+@pytest.mark.parametrize("value", [None, []])
 def test_parts_that_are_missing_or_empty_break_nothing(tmp_path: Path, key: str, value: Any) -> None:
     result = synthetic_results.ad_hoc()
     result[key] = value
-    page = report.build(result, tmp_path, formats=("html",))["html"].read_text()
+    page = report.build(typed(result), tmp_path, formats=("html",))["html"].read_text()
     assert ">None<" not in page and ">nan<" not in page
 
 

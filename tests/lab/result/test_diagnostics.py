@@ -38,7 +38,7 @@ def summary(measured: tuple[Path, Lines], tmp_path: Path) -> Iterator[Callable[[
         (tmp_path / "campaign.json").write_text((measured[0] / "campaign.json").read_text())
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (tmp_path / "journal" / "local.jsonl").write_text(text)
-        return summarise.summarise(tmp_path)
+        return summarise.summarise(tmp_path).as_json()
 
     yield made
 

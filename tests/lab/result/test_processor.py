@@ -12,13 +12,14 @@ from campaigns import FakeInstruments, measure, study
 from loam_lab.commands.bench import bench
 from loam_lab.judging.result import diagnostics, processor
 from loam_lab.judging.statistics import data, intervals
+from loam_lab.model.result import Disturbed, Waiting
 
 # Under "fast" it counts a third as far.
 COUNTER = "n=4000; [ $FAKE_ALLOCATOR = fast ] && n=1300; i=0; while [ $i -lt $n ]; do i=$((i + 1)); done"
 
 
 def disturbed(monkeypatch: pytest.MonkeyPatch, contaminated: int, blocks: int) -> None:
-    counts = {"blocks": blocks, "repeated": 0, "contaminated": contaminated, "by": {}}
+    counts = Disturbed(blocks=blocks, contaminated=contaminated)
     monkeypatch.setattr(diagnostics, "disturbed", lambda campaign: counts)
 
 
@@ -51,7 +52,7 @@ def test_a_quarter_of_the_blocks_decides(tmp_path: Path, monkeypatch: pytest.Mon
     assert result["recommendation"]["by"] == "processor_s" and result["recommendation"]["allocator"] == "fast"
     campaign = data.load(tmp_path / "o")
     disturbed(monkeypatch, 1, 8)
-    assert processor.waiting(campaign) == {"blocks": 8, "disturbed": 1, "decides": "wall_s"}
+    assert processor.waiting(campaign) == Waiting(blocks=8, disturbed=1, decides="wall_s")
     assert processor.ratios(campaign) == {}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from typed import typed
+
 from loam_lab.judging.result import remember
 
 
@@ -29,9 +31,14 @@ CELLS = [
 ]  # fmt: skip
 
 
+def said_of(headlines: list[dict[str, Any]], cells: list[dict[str, Any]], units: dict[str, dict[str, str]]) -> str:
+    made = typed({"headlines": headlines, "cells": cells})
+    return remember.text(made.headlines, made.cells, units)
+
+
 def test_how_much_why_and_what_mends_it() -> None:
     units = {"intset": {"structure=list": "sorted list"}}
-    said = remember.text([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, units)
+    said = said_of([headline("intset", 1.3), headline("threadtest", 6.0)], CELLS, units)
     assert said == (
         "The choice of the allocator alone makes the same program up to 1.30 times as fast, and up to 50.0 % of the aborts come "
         "only from where blocks lie; shadow records leave none, loam leaves at most 0.4 % without them. "
@@ -41,17 +48,17 @@ def test_how_much_why_and_what_mends_it() -> None:
 
 def test_what_is_not_shown_is_not_said() -> None:
     level = [headline("intset", 1.3, "inconclusive"), headline("other", 1.0, "equivalent")]
-    assert remember.text(level, [], {}) == "In none of 2 cases was a difference in speed shown."
+    assert said_of(level, [], {}) == "In none of 2 cases was a difference in speed shown."
     bad = [cell("a", "table", 1000, 500), cell("b", "table", 1000, 400), cell("a", "shadow", 1000, 450)]
-    assert remember.text(level, bad, {}).endswith("only from where blocks lie. Most aborts by placement: a.")
-    assert remember.text([headline("intset", 1.3)], CELLS, {}) == "", "one case says it all by itself"
+    assert said_of(level, bad, {}).endswith("only from where blocks lie. Most aborts by placement: a.")
+    assert said_of([headline("intset", 1.3)], CELLS, {}) == "", "one case says it all by itself"
 
 
 def test_a_wide_interval_is_told() -> None:
-    assert "[1.28, 1.32], roughly." in remember.text([headline("a", 1.3, rough=True), headline("b", 1.1)], [], {})
+    assert "[1.28, 1.32], roughly." in said_of([headline("a", 1.3, rough=True), headline("b", 1.1)], [], {})
 
 
 def test_a_size_is_one_in_bytes_where_its_unit_says_so() -> None:
     lines = [{**headline("a", 1.3), "parameters": {"size": 16}}, headline("b", 1.1)]
-    assert "a, 16\u00a0B blocks, x" in remember.text(lines, [], {"a": {"size": "B"}})
-    assert "a, size\u00a016, x" in remember.text(lines, [], {"a": {"size": "1"}})
+    assert "a, 16\u00a0B blocks, x" in said_of(lines, [], {"a": {"size": "B"}})
+    assert "a, size\u00a016, x" in said_of(lines, [], {"a": {"size": "1"}})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from campaigns import OTHER, SEQUENTIAL, STM, FakeInstruments, cells, measure, study
+from typed import typed
 
 from loam_lab.commands.run import tables
 from loam_lab.judging.result import summarise
@@ -103,7 +104,7 @@ def test_the_result_is_json_with_every_field_of_the_contract(result: dict[str, A
 
 
 def test_summarising_again_gives_the_same(result: dict[str, Any]) -> None:
-    again = summarise.summarise(Path(result["folder"]))
+    again = summarise.summarise(Path(result["folder"])).as_json()
     same = {key for key in result if key not in ("created_utc", "elapsed_s", "commands")}
     assert {key: again[key] for key in same} == {key: result[key] for key in same}
 
@@ -126,7 +127,7 @@ def test_a_wide_interval_decides_where_it_excludes_one_and_the_width_is_said(
     assert ratio["high"] / ratio["low"] - 1 > 0.05 and ratio["high"] < 1
     assert (cell["verdict"], cell["rough"]) == ("worse", True)
     assert result["headlines"][0]["rough"] and result["headlines"][0]["text"].endswith("], roughly.")
-    tables.show(result)
+    tables.show(typed(result))
     assert "worse, roughly" in capsys.readouterr().out
 
 
@@ -195,7 +196,7 @@ def test_a_damaged_line_is_counted_and_told(tmp_path: Path) -> None:
     file = tmp_path / "journal" / "local.jsonl"
     rows = file.read_text().splitlines()
     file.write_text("\n".join(['{"broken"', *rows[1:]]) + "\n")
-    result = summarise.summarise(tmp_path)
+    result = summarise.summarise(tmp_path).as_json()
     assert any("1 lines of the journal cannot be read" in warning for warning in result["warnings"])
 
 
@@ -207,12 +208,12 @@ def test_a_damaged_line_is_counted_and_told(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_quantities_are_readable(value: float, unit: str, text: str) -> None:
-    assert tables.quantity({"estimate": value, "unit": unit}, "estimate") == text
+    assert tables.quantity(value, unit) == text
     assert math.isfinite(value)
 
 
 def test_the_table_shows_every_allocator(result: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    tables.show(result)
+    tables.show(typed(result))
     shown = capsys.readouterr().out
     assert shown.count("plain (again)") == 2
     assert shown.count("\n slow ") == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.base import console
 from loam_lab.commands.run import special_tables
@@ -28,7 +29,7 @@ def test_counts_and_memory_are_printed_with_their_source(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    special_tables.show({"cells": [cell(counters=COUNTED, memory=MEMORY), cell(counters=[], memory=None)]})
+    special_tables.show(typed({"cells": [cell(counters=COUNTED, memory=MEMORY), cell(counters=[], memory=None)]}))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "glibc callgrind operation 152" in lines
     assert "glibc cachegrind operation 151 1.25 13.4 % 0" in lines
@@ -46,7 +47,7 @@ def test_what_is_wider_than_the_screen_goes_on_below(
         "source": "simulator", "per": "operation", "l1d_misses": 0.000101, "l1d_miss_ratio": 0.1, "dtlb_misses": 2.8e-05,
         "transfers": 1.57e-05, "false_sharing_misses": 1.74e-05, "true_sharing_misses": 2.5e-05,
     }  # fmt: skip
-    special_tables.show({"cells": [cell(counters=[counted])]})
+    special_tables.show(typed({"cells": [cell(counters=[counted])]}))
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     heads = [line for line in lines if line.startswith("allocator source per")]
     assert len(heads) == 2 and heads[0].startswith("allocator source per L1D misses ratio TLB misses")
@@ -55,5 +56,5 @@ def test_what_is_wider_than_the_screen_goes_on_below(
 
 
 def test_nothing_is_printed_where_nothing_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    special_tables.show({"cells": [cell(counters=[], memory=None), cell(), {**cell(memory=MEMORY), "copy": 1}]})
+    special_tables.show(typed({"cells": [cell(counters=[], memory=None), cell(), {**cell(memory=MEMORY), "copy": 1}]}))
     assert capsys.readouterr().out == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typed import typed
 
 from loam_lab.base import console
 from loam_lab.commands.run import tables
@@ -44,12 +45,12 @@ def _lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_no_two_contrasts_have_the_same_labels(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.show(result(contrasts=[
+    tables.show(typed(result(contrasts=[
         contrast("2 threads against 1 thread", "threads", "cc-synch", 2),
         contrast("2 threads against 1 thread", "threads", "server", 2),
         contrast("server against cc-synch", "sync", "server", 1, elements=4),
         contrast("server against cc-synch", "sync", "server", 2, elements=4),
-    ]))  # fmt: skip
+    ])))  # fmt: skip
     rows = [line for line in _lines(capsys) if " against " in line]
     assert len(rows) == len(set(rows)) == 4
     assert any("against 1 thread queue, server glibc" in row for row in rows)
@@ -61,7 +62,7 @@ def test_a_long_name_takes_no_column_away(
     columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    tables.show(result(baseline=LONG, primary_metrics={"queue": "ops_per_s"}, cells=[cell(0), cell(1)]))
+    tables.show(typed(result(baseline=LONG, primary_metrics={"queue": "ops_per_s"}, cells=[cell(0), cell(1)])))
     lines = _lines(capsys)
     head = next(line for line in lines if line.startswith("allocator"))
     assert head.split()[1] == "ops_per_s" and head.endswith("of baseline interval verdict")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from campaigns import measure, study
+from typed import typed
 
 from loam_lab.dev.selfcheck import detection
 from loam_lab.dev.selfcheck.detection import Trial
@@ -111,7 +112,7 @@ def test_the_exit_status_tells_reached_missed_and_unknown(tmp_path: Path, capsys
 
 def test_outcomes_come_from_results(tmp_path: Path) -> None:
     _, result = measure(study(blocks=6, parameters={"spread": 5}), tmp_path)
-    found = detection.outcomes_of(result, 5, 6, 7)
+    found = detection.outcomes_of(typed(result), 5, 6, 7)
     assert [(o.planted, o.blocks, o.study) for o in found] == [(0, 6, 7), (5, 6, 7)]
     assert found[1].ratio == pytest.approx(1.3, rel=0.02) and found[1].verdict == "better"
 

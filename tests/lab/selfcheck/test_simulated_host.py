@@ -6,10 +6,12 @@ import json
 import math
 
 import pytest
+from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.dev.selfcheck import simulated
 from loam_lab.dev.selfcheck.simulated import NOTHING_TOLD, SIMULATED, Pair, Question, Value, Values
+from loam_lab.model.result import Result
 from loam_lab.subjects.machines import HOST
 
 
@@ -44,8 +46,8 @@ def test_a_rate_of_zero_is_the_smaller_one() -> None:
     assert not other.agrees
 
 
-def result(*cells: dict[str, object]) -> simulated.Result:
-    return {"primary_metrics": {"w": "pairs_per_s"}, "cells": cells}
+def result(*cells: dict[str, object]) -> Result:
+    return typed({"primary_metrics": {"w": "pairs_per_s"}, "cells": list(cells)})
 
 
 def test_what_is_compared_comes_from_the_cells_but_the_second_copy() -> None:

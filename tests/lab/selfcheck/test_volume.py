@@ -26,7 +26,7 @@ def calls(folder: Path, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch)
     volume.write(folder, BLOCKS * len(sizes) * 25)
     profile = cProfile.Profile()
     result = profile.runcall(summarise.summarise, folder)
-    assert len([cell for cell in result["cells"] if cell["copy"] == 0]) == 24 * len(sizes)
+    assert len([cell for cell in result.cells if cell.copy == 0]) == 24 * len(sizes)
     stats: dict[tuple[str, int, str], tuple[int, ...]] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     return {f"{Path(file).name}:{line} {name}": found[1] for (file, line, name), found in stats.items()}
 
@@ -46,17 +46,17 @@ def test_the_made_up_campaign_can_be_reported(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(volume, "SIZES", (16, 32))
     assert volume.write(tmp_path, 10 * 2 * 25) == 500
     result = summarise.write(tmp_path, elapsed_s=0.0)
-    assert json.loads((tmp_path / "result.json").read_text()) == result
-    assert result["failures"] == [] and len(result["timeline"]) == 500
-    (hoard,) = (mean for mean in result["geomeans"] if mean["allocator"] == "hoard")
-    assert hoard["low"] < 1.15 < hoard["high"]
+    assert json.loads((tmp_path / "result.json").read_text()) == result.as_json()
+    assert result.failures == [] and len(result.timeline) == 500
+    (hoard,) = (mean for mean in result.geomeans if mean.allocator == "hoard")
+    assert hoard.low is not None and hoard.high is not None and hoard.low < 1.15 < hoard.high
     assert builder.build(result, tmp_path, source="volume")["html"].exists()
 
 
 def test_several_machines_are_part_of_the_made_up_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(volume, "SIZES", (16,))
     assert volume.write(tmp_path, 8 * 2 * 25, machines=2) == 400
-    result = summarise.summarise(tmp_path)
+    result = summarise.summarise(tmp_path).as_json()
     (answer,) = result["across_machines"]
     assert answer["machines"] == ["host1", "host2"]
     assert len(answer["cases"]) == 4 and answer["holds"] in ("yes", "order")
@@ -76,7 +76,7 @@ def test_many_blocks_leave_single_values_of_the_primary_metric_alone(
     monkeypatch.setattr(summarise, "VALUES_MAX", 30)
     monkeypatch.setattr(diagnostics, "TIMELINE_MAX", 50)
     assert volume.write(tmp_path, 40 * 3) == 120
-    result = summarise.summarise(tmp_path)
+    result = summarise.summarise(tmp_path).as_json()
     metrics = result["cells"][0]["metrics"]
     assert len(metrics["ops_per_s"]["values"]) == 40 and metrics["wall_s"]["values"] == []
     assert metrics["wall_s"]["estimate"] == pytest.approx(0.12)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import claimed
 import pytest
 
 from loam_lab.judging.statistics import contrasts, multiplicity
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model.cell import Cell
+
+
+def told(made: Campaign) -> list[dict[str, Any]]:
+    return [one.as_json() for one in contrasts.contrasts(made)]
 
 
 def speed(cell: Cell, block: int) -> dict[str, float]:
@@ -17,7 +23,7 @@ def speed(cell: Cell, block: int) -> dict[str, float]:
 
 
 def test_every_level_is_compared_with_the_first_of_its_factor() -> None:
-    found = contrasts.contrasts(claimed.campaign(claimed.study([]), speed))
+    found = told(claimed.campaign(claimed.study([]), speed))
     by_name = {(line["what"], line["allocator"], line["threads"]): line for line in found}
     ratios = {name: line["estimate"] for name, line in by_name.items()}
     assert ratios == pytest.approx({
@@ -41,7 +47,7 @@ def find(made: Campaign, allocator: str, threads: int = 1, shift: int = 5, group
 
 def test_every_contrast_names_its_cell_and_its_interval() -> None:
     made = claimed.campaign(claimed.study([]), speed)
-    line = next(one for one in contrasts.contrasts(made) if one["allocator"] == "b" and one["factor"] == "shift")
+    line = next(one for one in told(made) if one["allocator"] == "b" and one["factor"] == "shift")
     ratio = contrasts.paired(made, (find(made, "b", shift=4), 0), (find(made, "b"), 0))
     assert ratio is not None
     assert line == {
@@ -51,7 +57,7 @@ def test_every_contrast_names_its_cell_and_its_interval() -> None:
         "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high, "n": 10, "p": ratio.p,
         "q": line["q"], "verdict": "worse", "rough": False,
     }  # fmt: skip
-    threads = next(one for one in contrasts.contrasts(made) if one["factor"] == "threads")
+    threads = next(one for one in told(made) if one["factor"] == "threads")
     assert threads["parameters"] == {"shift": 5}, "what else the group varies"
 
 
@@ -62,13 +68,13 @@ def test_contrasts_are_adjusted_for_their_number_and_judged_by_the_studys_limits
             "operations": 100 * better * (1 + 0.03 * ((block * 7 + cell.threads * 3 + ord(cell.allocator)) % 5 - 2))
         }
 
-    found = contrasts.contrasts(claimed.campaign(claimed.study([]), noisy))
+    found = told(claimed.campaign(claimed.study([]), noisy))
     expected = multiplicity.benjamini_hochberg([line["p"] for line in found])
     assert [line["q"] for line in found] == expected and len(set(expected)) > 1
     assert any(line["rough"] for line in found)
-    wide = contrasts.contrasts(claimed.campaign(claimed.study([], margin=0.49, width_max=10.0), noisy))
+    wide = told(claimed.campaign(claimed.study([], margin=0.49, width_max=10.0), noisy))
     assert {(line["verdict"], line["rough"]) for line in wide} == {("equivalent", False)}
-    few = contrasts.contrasts(claimed.campaign(claimed.study([]), noisy, blocks=1))
+    few = told(claimed.campaign(claimed.study([]), noisy, blocks=1))
     assert {(line["n"], line["p"], line["q"], line["verdict"]) for line in few} == {(1, 1.0, 1.0, "inconclusive")}
 
 
@@ -76,7 +82,7 @@ def test_a_group_without_synchronisation_adds_the_ratios_of_its_allocators() -> 
     groups = [
         {"name": "alone", "workload": "intset", "sync": ["stm"], "role": "sequential", "parameters": {"shift": [5, 4]}}
     ]
-    found = contrasts.contrasts(claimed.campaign(claimed.study([], groups=groups), speed))
+    found = told(claimed.campaign(claimed.study([], groups=groups), speed))
     own = [line for line in found if line["factor"] == "sequential"]
     assert [(line["what"], line["parameters"]) for line in own] == [
         ("b against a, without synchronisation", {"shift": 5}), ("b against a, without synchronisation", {"shift": 4}),
@@ -92,13 +98,13 @@ def test_synchronisations_are_contrasted_with_the_first_of_their_group() -> None
     )
     made.cells = [cell for cell in made.cells if ("shift", 5) in cell.parameters]
     made.descriptions["lock"] = claimed.DESCRIPTION
-    found = contrasts.contrasts(made)
+    found = told(made)
     assert [(line["what"], line["factor"], line["level"], line["allocator"]) for line in found] == [
         ("lock against stm", "sync", "lock", "a"), ("lock against stm", "sync", "lock", "b"),
     ]  # fmt: skip
     assert [line["estimate"] for line in found] == pytest.approx([3.0, 3.0])
     made.cells = [cell for cell in made.cells if cell.sync == "lock" or cell.allocator == "a"]
-    assert [line["allocator"] for line in contrasts.contrasts(made.__class__(**_same(made)))] == ["a"]
+    assert [line["allocator"] for line in told(made.__class__(**_same(made)))] == ["a"]
 
 
 def _same(made: Campaign) -> dict[str, object]:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
@@ -22,6 +24,7 @@ from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import special_tables
 
 if TYPE_CHECKING:
+    from loam_lab.model.result import Result
     from loam_lab.model.study import Study
 
 BLOCKS_MIN, BLOCKS_MAX, BLOCKS_STEP = 10, 60, 5
@@ -128,51 +131,52 @@ def bench(
     )  # fmt: skip
     ended = runner.run()
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat], notes=ended.changed)
-    result["before_own"] = list(before_own)
-    advise(result, goal.text, folder)
+    result = advise(replace(result, before_own=list(before_own)), goal.text, folder)
     if profile and not ended.interrupted:
         least_s = timeout_s or TIMEOUT_S
-        result["profiles"] = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=least_s)
+        found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=least_s)
+        result = replace(result, profiles=found)
     if flame and not ended.interrupted:
-        result["flames"] = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s or TIMEOUT_S)
-        flames.warn(result["flames"])
+        drawn = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s or TIMEOUT_S)
+        result = replace(result, flames=drawn)
+        flames.warn(drawn)
     recommend.save(result, folder)
     if not as_json:
         shown.show(result)
-        profiling.show(result.get("profiles", ()))
+        profiling.show(result.profiles or ())
         special_tables.show(result)
     if search and not ended.interrupted and ended.done:
         again = _again(study, goal, instruments, repeat)
-        found, stopped = rounds.Search(goal.text, folder, goal.run_s, search_budget_s or rounds.BUDGET_S, again).run(
-            result
-        )
+        searching = rounds.Search(goal.text, folder, goal.run_s, search_budget_s or rounds.BUDGET_S, again)
+        outcome, stopped = searching.run(result)
         ended = stopped or ended
-        if found is not None:
-            result["search"] = found
+        if outcome is not None:
+            result = replace(result, search=outcome)
             recommend.save(result, folder)
     reported = not report or not ended.done or commands.make_report(result, folder)
     if as_json:
         console.print_json(result)
-    elif "search" in result:
-        rounds.show(result["search"])
+    elif result.search is not None:
+        rounds.show(result.search)
     commands.show_warnings(result)
     return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
 
-def advise(result: dict[str, Any], text: str, folder: Path) -> None:
-    """Put the recommendation of a Result, and of several commands that of each, with the lines to paste.
+def advise(result: Result, text: str, folder: Path) -> Result:
+    """A Result with its recommendation, of several commands that of each, and the lines to paste.
 
     text: what was measured, as typed
     """
     memory = choices.memory_ratios(folder)
-    commands = list(dict.fromkeys(str(cell["parameters"].get("command", "")) for cell in result["cells"]))
+    commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
     if len(commands) > 1:
-        several.add(result, commands, memory)
+        result = several.add(result, commands, memory)
     else:
-        recommend.add(result, text)
-        choices.add(result, {name: ratio for (_, name), ratio in memory.items()})
-    chosen = result["recommendation"]["allocator"]
-    result["recommendation"]["lines"] = paste.lines(result, chosen, text)
+        result = choices.add(recommend.add(result, text), {name: ratio for (_, name), ratio in memory.items()})
+    advised = result.recommendation
+    assert advised is not None, "it was just added"
+    lines = paste.lines(advised.allocator, text, result.before_own or ())
+    return replace(result, recommendation=replace(advised, lines=lines))
 
 
 def own_allocators(programs: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:

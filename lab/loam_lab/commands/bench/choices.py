@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from loam_lab.commands.bench import recommend
 from loam_lab.judging.statistics import contrasts, data, multiplicity
 from loam_lab.judging.statistics.data import process_metric
 from loam_lab.judging.statistics.verdicts import MARGIN, percent
 from loam_lab.model import words
+from loam_lab.model.result import Choice, Recommendation, Result
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,31 +43,30 @@ def memory_ratios(folder: Path) -> dict[tuple[str, str], Interval]:
     return found
 
 
-def add(result: dict[str, Any], memory: Mapping[str, Interval]) -> None:
-    """Put result["recommendation"]["choices"]: [{"for", "allocator", "text"}], of one command.
+def add(result: Result, memory: Mapping[str, Interval]) -> Result:
+    """The result, which has a recommendation, with the choices of one command.
 
     memory: ratios of the peak by allocator
     """
     by = recommend.decides(result)
     speed = {rival.name: rival for rival in recommend.rivals_of(result, by)}
-    baseline = result["baseline"]
-    chosen = result["recommendation"]["allocator"]
-    lines = [{"for": "speed", "allocator": chosen, "text": _speed(result, chosen)}]
+    baseline, advised = result.baseline, result.recommendation or Recommendation()
+    lines = [Choice("speed", advised.allocator, _speed(result, advised.allocator))]
     names = [name for name in memory if name in speed]
     if names:
         lines.append(_thrifty(baseline, {name: memory[name] for name in names}))
         points = {baseline: (1.0, 1.0)} | {name: (speed[name].ratio.estimate, memory[name].estimate) for name in names}
         lines.append(_both(result, by, points))
-    result["recommendation"]["choices"] = lines
+    return replace(result, recommendation=replace(advised, choices=lines))
 
 
-def _speed(result: Mapping[str, Any], chosen: str) -> str:
-    share = next((line["probability"] for line in result.get("best", ()) if line["allocator"] == chosen), None)
+def _speed(result: Result, chosen: str) -> str:
+    share = next((line.probability for line in result.best if line.allocator == chosen), None)
     sure = "" if share is None else f", the best in {percent(share)} of the draws from these blocks"
     return f"{chosen}{sure}"
 
 
-def _thrifty(baseline: str, memory: Mapping[str, Interval]) -> dict[str, str]:
+def _thrifty(baseline: str, memory: Mapping[str, Interval]) -> Choice:
     adjusted = dict(
         zip(memory, multiplicity.holm([1.0 if one.p is None else one.p for one in memory.values()]), strict=True)
     )
@@ -74,16 +76,12 @@ def _thrifty(baseline: str, memory: Mapping[str, Interval]) -> dict[str, str]:
     ]  # fmt: skip
     if not shown:
         text = f"{baseline}; no other was shown to need less by more than {percent(MARGIN)}"
-        return {"for": "memory", "allocator": baseline, "text": text}
+        return Choice("memory", baseline, text)
     best = min(shown, key=lambda name: memory[name].estimate)
     ratio = memory[best]
     assert ratio.low is not None and ratio.high is not None
     span = f"[{percent(1 - ratio.high)}, {percent(1 - ratio.low)}]"
-    return {
-        "for": "memory",
-        "allocator": best,
-        "text": f"{best}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span}",
-    }
+    return Choice("memory", best, f"{best}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span}")
 
 
 def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
@@ -97,15 +95,15 @@ def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
     return sorted(front or points, key=lambda name: math.prod(points[name]))
 
 
-def _both(result: Mapping[str, Any], by: str, points: Mapping[str, tuple[float, float]]) -> dict[str, str]:
+def _both(result: Result, by: str, points: Mapping[str, tuple[float, float]]) -> Choice:
     front = pareto(points)
     best = front[0]
     over = recommend.more_is_better(result, by)
     time, memory = points[best]
     what = {"wall_s": "time", "processor_s": "processor time"}.get(by, by)
     shares = f"{1 / time if over else time:.3f} of the {what} and {memory:.3f} of the peak memory"
-    text = f"{best}, with {shares} of {result['baseline']}"
+    text = f"{best}, with {shares} of {result.baseline}"
     others = front[1:]
     if others:
         text += f"; {words.listing(others)} {'is' if len(others) == 1 else 'are'} not beaten in both either"
-    return {"for": "both", "allocator": best, "text": text}
+    return Choice("both", best, text)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from loam_lab.base import console, paths
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.commands.bench import profiling, stacks
+from loam_lab.model.result import Flame, Result
 from loam_lab.setup import build
 
 if TYPE_CHECKING:
@@ -36,44 +39,40 @@ def flames(
     goal: Target,
     plan: Plan,
     instruments: Instruments,
-    result: Mapping[str, Any],
+    result: Result,
     *,
     timeout_s: float,
     preset: str = "release",
-) -> list[dict[str, Any]]:
-    """Trees of call stacks, one for each kind of stacks.KINDS and each of two allocators.
-
-    returns: {"allocator", "command", "kind", "unit", "tree", "problem"}; the tree is missing where there is a problem
-    """
+) -> list[Flame]:
+    """Trees of call stacks, one for each kind of stacks.KINDS and each of two allocators."""
     wanted = chosen(result)
     library = paths.load_paths(preset)["libraries"]["stacks"]
-    found: list[dict[str, Any]] = []
+    found: list[Flame] = []
     for run, named in profiling.once_each(plan):
         if run.cell.allocator not in wanted:
             continue
-        found.append({**named, "kind": "time", "unit": "s", **_time(goal, run, instruments, timeout_s)})
+        found.append(replace(_time(goal, run, instruments, timeout_s), **named, kind="time", unit="s"))
         kinds = _allocations(goal, run, instruments, library, timeout_s)
         found += [
-            {**named, "kind": kind, "unit": "1" if kind == "blocks" else "B", **kinds[kind]}
-            for kind in stacks.KINDS[1:]
+            replace(kinds[kind], **named, kind=kind, unit="1" if kind == "blocks" else "B") for kind in stacks.KINDS[1:]
         ]
     return found
 
 
-def chosen(result: Mapping[str, Any]) -> tuple[str, ...]:
+def chosen(result: Result) -> tuple[str, ...]:
     """The baseline and the allocator that it is compared with."""
-    baseline = str(result["baseline"])
-    advised = str((result.get("recommendation") or {}).get("allocator") or "")
-    others = [str(cell["factors"]["allocator"]) for cell in result["cells"] if cell["factors"]["allocator"] != baseline]
+    baseline = result.baseline
+    advised = result.recommendation.allocator if result.recommendation else ""
+    others = [cell.allocator for cell in result.cells if cell.allocator != baseline]
     second = advised if advised not in ("", baseline) else next(iter(others), "")
     return (baseline, second) if second else (baseline,)
 
 
-def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: float) -> dict[str, Any]:
+def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: float) -> Flame:
     """The tree of the processor's time in seconds, by perf."""
     perf = shutil.which("perf")
     if perf is None:
-        return {"problem": "perf is missing: install the Debian package linux-perf"}
+        return Flame(problem="perf is missing: install the Debian package linux-perf")
     with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
         data = Path(scratch) / "perf.data"
         allocator = instruments.allocator(run.cell.allocator)
@@ -87,9 +86,9 @@ def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: fl
         outcome, judged = profiling.observed(goal, run, variables, timeout_s, record)
         if not data.is_file() or data.stat().st_size == 0:
             detail = " ".join(outcome.stderr_tail.split())[-200:]
-            return {"problem": f"perf recorded nothing ({detail or 'see /proc/sys/kernel/perf_event_paranoid'})"}
+            return Flame(problem=f"perf recorded nothing ({detail or 'see /proc/sys/kernel/perf_event_paranoid'})")
         if judged.state != "ok":
-            return {"problem": judged.detail}
+            return Flame(problem=judged.detail)
         script = [perf, "script", "--no-inline", "--fields", "comm,ip,sym,symoff,dso", "--input", str(data)]
         try:
             said = subprocess.run(
@@ -97,18 +96,18 @@ def _time(goal: Target, run: PlannedRun, instruments: Instruments, timeout_s: fl
                 env=build.tool_environment(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return {"problem": f"perf did not name its samples within {SCRIPT_TIMEOUT_S:g} s"}
+            return Flame(problem=f"perf did not name its samples within {SCRIPT_TIMEOUT_S:g} s")
     found = [
         (frames, value)
         for frames, value in stacks.of_perf(said.stdout, 1 / per_s, libraries)
         if frames[0] != "perf-exec"
     ]
-    return {"problem": "", "tree": stacks.tree(found)} if found else {"problem": "perf has no sample of it: too short"}
+    return Flame(tree=stacks.tree(found)) if found else Flame(problem="perf has no sample of it: too short")
 
 
 def _allocations(
     goal: Target, run: PlannedRun, instruments: Instruments, library: str, timeout_s: float
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Flame]:
     """For each kind the tree of what was asked for; processes are added up."""
     with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
         variables = instruments.environment(instruments.allocator(run.cell.allocator), Path(scratch) / "proof")
@@ -122,15 +121,14 @@ def _allocations(
     elif not any(one.stacks for one in said):
         problem = "no process said where it allocates: too few blocks, static, set-user-id, or ended by a signal"
     if problem:
-        return {kind: {"problem": problem} for kind in stacks.KINDS[1:]}
+        return {kind: Flame(problem=problem) for kind in stacks.KINDS[1:]}
     return {
-        kind: {"problem": "", "tree": stacks.tree(stack for one in said for stack in one.named(kind))}
-        for kind in stacks.KINDS[1:]
+        kind: Flame(tree=stacks.tree(stack for one in said for stack in one.named(kind))) for kind in stacks.KINDS[1:]
     }
 
 
-def warn(found: Sequence[Mapping[str, Any]]) -> None:
+def warn(found: Sequence[Flame]) -> None:
     """Say which flame graphs there are not, and why, each reason once."""
-    said = dict.fromkeys((one["allocator"], one["problem"]) for one in found if one["problem"])
+    said = dict.fromkeys((one.allocator, one.problem) for one in found if one.problem)
     for allocator, problem in said:
         console.warn(f"no flame graph under {allocator}: {problem}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 
-def variables(result: Mapping[str, Any], name: str) -> dict[str, str] | None:
+def variables(name: str, before_own: Sequence[str] = ()) -> dict[str, str] | None:
     """The environment variables by which a program gets an allocator; None where it is not known on this machine.
 
-    result: of bench; its "before_own" is what libc needs to serve a program that is linked with another allocator
+    before_own: of the result of bench, what libc needs to serve a program that is linked with another allocator
     """
     from loam_lab.subjects.allocators import registry
 
@@ -20,26 +19,26 @@ def variables(result: Mapping[str, Any], name: str) -> dict[str, str] | None:
         return None
     libraries = list(allocator.libraries)
     if allocator.path is None:
-        libraries = list(result.get("before_own", ()))
+        libraries = list(before_own)
     return {**allocator.environment, **({"LD_PRELOAD": ":".join(libraries)} if libraries else {})}
 
 
-def shell(result: Mapping[str, Any], name: str, command: str) -> str:
+def shell(name: str, command: str, before_own: Sequence[str] = ()) -> str:
     """The shell line that runs a command with an allocator."""
-    words = [f"{key}={shlex.quote(value)}" for key, value in (variables(result, name) or {}).items()]
+    words = [f"{key}={shlex.quote(value)}" for key, value in (variables(name, before_own) or {}).items()]
     return " ".join([*words, command])
 
 
-def lines(result: Mapping[str, Any], name: str, command: str) -> dict[str, str]:
+def lines(name: str, command: str, before_own: Sequence[str] = ()) -> dict[str, str]:
     """All forms by their place; empty where nothing has to be set."""
-    found = variables(result, name)
+    found = variables(name, before_own)
     if not found:
         return {}
     assigned = [f"{key}={_quoted(value)}" for key, value in found.items()]
     package = _package(name)
     install = f"RUN apt-get update && apt-get install -y {package}\n" if package else ""
     return {
-        "shell": shell(result, name, command),
+        "shell": shell(name, command, before_own),
         "systemd unit, [Service]": "\n".join(f'Environment="{key}={value}"' for key, value in found.items()),
         "Dockerfile": f"{install}ENV {' '.join(assigned)}",
     }

@@ -118,8 +118,8 @@ def show(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _count(value: float) -> str:
-    return quantity({"value": value, "unit": "1"}, "value")
+    return quantity(value, "1")
 
 
 def _bytes(value: float) -> str:
-    return quantity({"value": value, "unit": "B"}, "value")
+    return quantity(value, "B")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
@@ -20,6 +22,8 @@ from loam_lab.campaign.measure.progress import duration
 from loam_lab.campaign.measure.schedule import REPEATS_SHARE_MAX
 from loam_lab.commands.bench import paste, recommend, search
 from loam_lab.judging.statistics.verdicts import percent
+from loam_lab.model import result as results
+from loam_lab.model.result import Result
 from loam_lab.model.store import folder as folders
 from loam_lab.model.store import journal
 
@@ -47,10 +51,10 @@ class Search:
     budget_s: float
     runner: Callable[[Sequence[str], int, Path, bool, bool], Runner]
 
-    def run(self, result: Mapping[str, Any]) -> tuple[dict[str, Any] | None, Ended | None]:
+    def run(self, result: Result) -> tuple[results.Search | None, Ended | None]:
         """Search the settings of the best two allocators of a bench result.
 
-        returns: result["search"] and None; None and how it ended where it was interrupted or there is nothing to search
+        returns: what was found and None; None and how it ended where it was interrupted or there is nothing to search
         """
         ranked = ranking(result)
         allocators = search.searchable(ranked)
@@ -58,9 +62,9 @@ class Search:
         if not candidates:
             console.warn("nothing to search: no proven allocator here has settings to try")
             return None, None
-        state = self._state({"best": ranked[0], "baseline": result["baseline"], "run_s": self.run_s, "budget_s": self.budget_s,
+        state = self._state({"best": ranked[0], "baseline": result.baseline, "run_s": self.run_s, "budget_s": self.budget_s,
                              "rounds": [candidates], "searched": allocators, "by": recommend.decides(result)},
-                            {*ranked, result["baseline"]})  # fmt: skip
+                            {*ranked, result.baseline})  # fmt: skip
         candidates = state["rounds"][0]
         planned = search.plan(len(candidates), state["run_s"] + OVERHEAD_GUESS_S, state["budget_s"])
         most_s = planned.runs * (state["run_s"] + OVERHEAD_GUESS_S)
@@ -69,7 +73,7 @@ class Search:
             f"final with fresh runs; about {duration(most_s)}, {planned.runs} runs, and at most "
             f"{int(planned.runs * REPEATS_SHARE_MAX)} more where blocks are disturbed"
         )
-        rounds: list[dict[str, Any]] = []
+        rounds: list[results.Round] = []
         pairs: _Pairs = {}
         for number, blocks in enumerate(planned.blocks, 1):
             candidates = self._candidates(state, number, candidates)
@@ -79,10 +83,8 @@ class Search:
             scores = self._scores(f"round-{number}", state, pairs)
             estimates = {name: found.estimate if (found := scores[name]) else None for name in candidates}
             after = search.following(estimates, number)
-            rounds.append({
-                "round": number, "blocks": blocks,
-                "candidates": [{"allocator": n, **_interval(scores[n]), "kept": n in after} for n in candidates],
-            })  # fmt: skip
+            tried = [results.Candidate(*_ends(scores[n]), n, n in after) for n in candidates]
+            rounds.append(results.Round(number, blocks, tried))
             candidates = after
         finalists = self._candidates(state, len(planned.blocks) + 1, candidates)[: search.FINALISTS]
         if not finalists:
@@ -91,7 +93,7 @@ class Search:
         ended = self._measure([*plain, *finalists], planned.final_blocks, "final", narrow=True)
         if ended.interrupted:
             return None, ended
-        return {"rounds": rounds, **self._decide(state, finalists)}, None
+        return self._decide(state, finalists, rounds), None
 
     def _state(self, fresh: _State, measured: Set[str]) -> _State:
         """What was decided before an interruption, else fresh; written down either way.
@@ -155,7 +157,7 @@ class Search:
             scores[candidate] = intervals.paired_ratio([a for a, _ in known], [b for _, b in known]) if both else None
         return scores
 
-    def _decide(self, state: _State, finalists: Sequence[str]) -> dict[str, Any]:
+    def _decide(self, state: _State, finalists: Sequence[str], rounds: list[results.Round]) -> results.Search:
         """The final's intervals decide: a winner is faster than the best allocator as it is and than the baseline."""
         from loam_lab.judging.statistics import contrasts, data, multiplicity
 
@@ -179,41 +181,44 @@ class Search:
             if p < multiplicity.SIGNIFICANCE and _below(row[1]) and _below(row[2])
         ]
         final_rows = [
-            {"allocator": name, "to_best": _interval(to_best), "to_baseline": _interval(to_plain), "p_holm": p}
+            results.Finalist(name, results.Ends(*to_best.ends), results.Ends(*to_plain.ends), p)
             for (name, to_best, to_plain), p in zip(rows, adjusted, strict=True)
         ]
-        common = {"best": state["best"], "baseline": state["baseline"], "final": final_rows,
-                  "settings_tried": len(state["rounds"][0])}  # fmt: skip
+        found = results.Search(
+            rounds=rounds, best=state["best"], baseline=state["baseline"], final=final_rows,
+            settings_tried=len(state["rounds"][0]),
+        )  # fmt: skip
         if not shown:
             text = f"No setting of {' or '.join(state['searched'])} was shown to beat {state['best']} as it is"
             if rows:
                 name, to_best, _ = min(rows, key=lambda row: row[1].estimate)
                 text += f"; the best try, {name}, {_less(to_best, by)} than it"
-            return {**common, "winner": None, "estimate": None, "low": None, "high": None, "text": text + "."}
+            return replace(found, text=text + ".")
         name, to_best, to_plain = min(shown, key=lambda row: row[1].estimate)
         text = f"Use {name}: the command {_less(to_best, by)} than with {state['best']} as it is"
         if plain is not best:
             text += f", and {_less(to_plain, by)} than with {state['baseline']}"
-        return {
-            **common, "winner": winner(name, self.text), **_interval(to_plain), "text": text + ".",
-            "check": shlex.join(["./loam", "bench", "--allocator", ",".join([state["best"], name]), "--"]) + " " + self.text,
-        }  # fmt: skip
+        estimate, low, high = to_plain.ends
+        check = shlex.join(["./loam", "bench", "--allocator", ",".join([state["best"], name]), "--"]) + " " + self.text
+        return replace(
+            found, winner=winner(name, self.text), estimate=estimate, low=low, high=high, text=text + ".", check=check
+        )
 
 
-def ranking(result: Mapping[str, Any]) -> list[str]:
+def ranking(result: Result) -> list[str]:
     """Allocators of a bench result by estimated time, best first; those that failed or were not proven are left out."""
     scores: dict[str, float] = {}
-    for cell in result["cells"]:
-        ratio = cell["ratio_to_baseline"]
-        if cell["copy"] == 0 and cell["verdict"] == "baseline":
-            scores[cell["factors"]["allocator"]] = 1.0
-        elif cell["copy"] == 0 and ratio is not None and cell["verdict"] not in ("unproven", "failed"):
-            scores[cell["factors"]["allocator"]] = float(ratio["estimate"])
+    for cell in result.cells:
+        ratio, name = cell.ratio_to_baseline, cell.allocator
+        if cell.copy == 0 and cell.verdict == "baseline":
+            scores[name] = 1.0
+        elif cell.copy == 0 and ratio is not None and cell.verdict not in ("unproven", "failed"):
+            scores[name] = ratio.estimate
     return sorted(scores, key=lambda name: (scores[name], name))
 
 
-def winner(name: str, command: str) -> dict[str, Any]:
-    """How to use an allocator with settings without loam: {"allocator", "settings", "environment", "command"}."""
+def winner(name: str, command: str) -> results.Winner:
+    """How to use an allocator with settings without loam."""
     from loam_lab.subjects.allocators import registry
 
     base, settings = registry.split(name)
@@ -221,41 +226,35 @@ def winner(name: str, command: str) -> dict[str, Any]:
         environment = dict(registry.load(name).environment)
     except LoamError:  # known to the instruments, not to this machine's registry
         environment = {}
-    return {
-        "allocator": base, "name": name, "settings": settings, "environment": environment,
-        "command": paste.shell({}, name, command),
-    }  # fmt: skip
+    return results.Winner(base, name, settings, environment, paste.shell(name, command))
 
 
-def show(found: Mapping[str, Any]) -> None:
+def show(found: results.Search) -> None:
     """Print the outcome, the line to paste, and what each round kept."""
     from rich.text import Text
 
     out = console.out()
-    out.print(Text(found["text"], style="head"), soft_wrap=True)
-    if found["winner"] is not None:
-        out.print(Text(f"  {found['winner']['command']}", style="command"), soft_wrap=True)
-        out.print(Text(f"check it with fresh runs: {found['check']}", style="aside"), soft_wrap=True)
+    out.print(Text(found.text, style="head"), soft_wrap=True)
+    if found.winner is not None:
+        out.print(Text(f"  {found.winner.command}", style="command"), soft_wrap=True)
+        out.print(Text(f"check it with fresh runs: {found.check}", style="aside"), soft_wrap=True)
     rows = [
-        [str(number["round"]), Text(c["allocator"]), _number(c["estimate"]), _low_high(c), "yes" if c["kept"] else ""]
-        for number in found["rounds"]
-        for c in sorted(number["candidates"], key=lambda c: (c["estimate"] is None, c["estimate"] or 0))
+        [str(number.round), Text(c.allocator), _number(c.estimate), _low_high(c), "yes" if c.kept else ""]
+        for number in found.rounds
+        for c in sorted(number.candidates, key=lambda c: (c.estimate is None, c.estimate or 0))
     ]
     rows += [
-        ["final", Text(row["allocator"]), _number(row["to_best"]["estimate"]), _low_high(row["to_best"]), ""]
-        for row in found["final"]
+        ["final", Text(row.allocator), _number(row.to_best.estimate), _low_high(row.to_best), ""] for row in found.final
     ]
-    columns = ["round", "settings", f"of {found['best']}", "interval", "kept"]
+    columns = ["round", "settings", f"of {found.best}", "interval", "kept"]
     title = (
         "Wall time against the best allocator as it is, over all rounds so far; the final has fresh runs and decides"
     )
     out.print(console.table(columns, rows, numeric=columns[2:4], title=title))
 
 
-def _interval(found: Interval | None) -> dict[str, float | None]:
-    if found is None:
-        return {"estimate": None, "low": None, "high": None}
-    return {"estimate": found.estimate, "low": found.low, "high": found.high}
+def _ends(found: Interval | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if found is None else found.ends
 
 
 def _below(found: Interval) -> bool:
@@ -274,5 +273,5 @@ def _number(value: float | None) -> str:
     return "failed" if value is None else f"{value:.3f}"
 
 
-def _low_high(interval: Mapping[str, Any]) -> str:
-    return "" if interval["low"] is None else f"{interval['low']:.3f} to {interval['high']:.3f}"
+def _low_high(interval: results.Ends) -> str:
+    return "" if interval.low is None else f"{interval.low:.3f} to {interval.high:.3f}"

@@ -11,6 +11,7 @@ from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.compare import judge, machines, sides
 from loam_lab.commands.run import tables
+from loam_lab.model.result import Ends
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -100,22 +101,21 @@ def _row(cell: Mapping[str, Any], *, gated: bool) -> list[str | Text]:
     from rich.text import Text
 
     # The interval that decides is the one shown.
-    ratio = (
-        cell["ratio_of_ratios"]
-        if cell["by"] == "baseline"
-        else cell["ratio"]
-        if cell["by"] in ("values", "day")
-        else None
-    )
+    given = {"baseline": cell["ratio_of_ratios"], "values": cell["ratio"], "day": cell["ratio"]}.get(cell["by"])
+    ratio = None if given is None else Ends(given["estimate"], given["low"], given["high"])
     row: list[str | Text] = [
         Text(cell["allocator"]),
-        *(tables.quantity({**cell[side], "unit": cell["unit"]}, "estimate") for side in ("first", "second")),
-        tables.number(ratio, "estimate"),
-        tables.span(ratio, 3),
+        *(_value(cell[side]["estimate"], cell["unit"]) for side in ("first", "second")),
+        tables.number(ratio),
+        tables.span(ratio),
         {"baseline": "baseline", "values": "itself", "day": "the day"}.get(cell["by"] or "", ""),
-        tables.verdict_of(cell),
+        tables.verdict_of(cell["verdict"], cell["rough"]),
     ]
     return [*row, Text(cell["gate"], style={"failed": "bad", "passed": "good"}.get(cell["gate"], ""))] if gated else row
+
+
+def _value(estimate: float | None, unit: str) -> str:
+    return "" if estimate is None else tables.quantity(estimate, unit)
 
 
 def _show_gate(found: Mapping[str, Any]) -> None:

@@ -8,7 +8,6 @@ baseline, each block's ratio to it is compared instead, which cancels the day.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.commands.compare.sides import SETTINGS, ComparedCell, Side
 from loam_lab.judging.statistics import multiplicity, shift, verdicts
 from loam_lab.judging.statistics.intervals import Interval, exponential
+from loam_lab.model.result import Ends, Facts
 
 SCHEMA = 1
 
@@ -46,7 +46,7 @@ def same_machine(first: Side, second: Side) -> bool:
     return all(_alike(a, b) for a, b in both or [(first.machine, second.machine)])
 
 
-def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+def _alike(a: Facts, b: Facts) -> bool:
     if a.get("fingerprint") and b.get("fingerprint"):
         return bool(a["fingerprint"] == b["fingerprint"])
     return (a.get("cpu"), a.get("cores")) == (b.get("cpu"), b.get("cores"))
@@ -135,7 +135,7 @@ def _unchanged(first: Side, second: Side, bases: tuple[ComparedCell | None, Comp
 
 def _line(pair: Pair, q: float | None, gate: float | None) -> dict[str, Any]:
     cell, ratio = pair.second, pair.ratio
-    factors = cell.raw["factors"]
+    factors = cell.raw.factors
     better: Any = cell.better
     verdict: str = (
         ("baseline" if pair.by == "day" else "not compared")
@@ -145,8 +145,8 @@ def _line(pair: Pair, q: float | None, gate: float | None) -> dict[str, Any]:
     if pair.second.state != "ok":
         verdict = pair.second.state
     return {
-        "cell": cell.words(), "workload": factors["workload"], "sync": factors["sync"], "allocator": cell.allocator,
-        "threads": factors["threads"], "parameters": cell.raw.get("parameters") or {}, "metric": cell.metric,
+        "cell": cell.words(), "workload": factors.workload, "sync": factors.sync, "allocator": cell.allocator,
+        "threads": factors.threads, "parameters": cell.raw.parameters, "metric": cell.metric,
         "better": better, "unit": cell.unit,
         "first": _value(pair.first), "second": _value(pair.second),
         "ratio": _json(pair.plain), "ratio_of_ratios": _json(pair.relative), "by": pair.by or None,
@@ -156,11 +156,11 @@ def _line(pair: Pair, q: float | None, gate: float | None) -> dict[str, Any]:
 
 
 def _value(cell: ComparedCell) -> dict[str, Any]:
-    metric = (cell.raw.get("metrics") or {}).get(cell.metric) or {}
+    metric = cell.raw.metrics.get(cell.metric) or Ends()
     return {
         "state": cell.state,
         "n": len(cell.values),
-        **{name: metric.get(name) for name in ("estimate", "low", "high")},
+        **{name: getattr(metric, name) for name in ("estimate", "low", "high")},
     }
 
 
@@ -203,29 +203,26 @@ def times_as_good(ratio: Interval, better: str) -> tuple[float, float]:
 def _changed(first: Side, second: Side) -> list[str]:
     """What else is different between the results, in words."""
     found = []
-    if (a := _nested(first.raw, "build", "revision")) != (b := _nested(second.raw, "build", "revision")):
-        found.append(f"revision: {str(a)[:12]}, now {str(b)[:12]}")
+    before, now = first.raw.build, second.raw.build
+    if before.revision != now.revision:
+        found.append(f"revision: {before.revision[:12]}, now {now.revision[:12]}")
     for name in ("compiler", "preset", "flags"):
-        if (a := _nested(first.raw, "build", name)) != (b := _nested(second.raw, "build", name)):
+        if (a := getattr(before, name)) != (b := getattr(now, name)):
             found.append(f"{name}: {a}, now {b}")
-    for kind, mark in (("syncs", "build_id"), ("allocators", "sha256")):
-        before = {item["name"]: item.get(mark) for item in first.raw.get(kind) or ()}
-        for item in second.raw.get(kind) or ():
-            if item["name"] in before and before[item["name"]] != item.get(mark):
-                found.append(f"{item['name']}: another build")
+    for old, new in (
+        ({one.name: one.build_id for one in first.raw.syncs}, {one.name: one.build_id for one in second.raw.syncs}),
+        (
+            {one.name: one.sha256 for one in first.raw.allocators},
+            {one.name: one.sha256 for one in second.raw.allocators},
+        ),
+    ):
+        found += [f"{name}: another build" for name, mark in new.items() if old.get(name, mark) != mark]
     for name in SETTINGS:
         if first.machine.get(name) != second.machine.get(name):
             found.append(f"{name}: {first.machine.get(name)}, now {second.machine.get(name)}")
     if first.baseline != second.baseline:
         found.append(f"baseline: {first.baseline}, now {second.baseline}")
     return found
-
-
-def _nested(raw: Mapping[str, Any], *keys: str) -> Any:
-    value: Any = raw
-    for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def _machine(side: Side) -> str:

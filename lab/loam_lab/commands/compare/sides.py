@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from loam_lab.base.errors import LoamError
-from loam_lab.model import schema
 from loam_lab.model.cell import canonical
+from loam_lab.model.result import Cell, Facts, Metric, Result
 from loam_lab.model.store.folder import MANIFEST, RESULT, read_manifest, read_result
 
 # Of the machine, beside its processor: what may change from one day to the next, and the times with it.
@@ -25,7 +28,7 @@ class ComparedCell:
     made_of: build of the executable and content of the allocator, None where the result does not say
     """
 
-    raw: Mapping[str, Any]
+    raw: Cell
     metric: str
     better: str
     unit: str
@@ -36,19 +39,19 @@ class ComparedCell:
     @property
     def state(self) -> str:
         """ok | failed | unproven | skipped."""
-        return str(self.raw.get("state", "ok"))
+        return self.raw.state
 
     @property
     def allocator(self) -> str:
         """Name of its allocator."""
-        return str(self.raw["factors"]["allocator"])
+        return self.raw.factors.allocator
 
     def words(self) -> str:
         """The cell in one line: workload key=value ... sync threads allocator."""
-        factors = self.raw["factors"]
-        parameters = " ".join(f"{name}={value}" for name, value in (self.raw.get("parameters") or {}).items())
-        parts = (factors["workload"], parameters, factors["sync"], f"{factors['threads']}T", factors["allocator"])
-        return " ".join(str(part) for part in parts if part)
+        factors = self.raw.factors
+        parameters = " ".join(f"{name}={value}" for name, value in self.raw.parameters.items())
+        parts = (factors.workload, parameters, factors.sync, f"{factors.threads}T", factors.allocator)
+        return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -56,37 +59,36 @@ class Side:
     """A result to compare. cells: by key, see _key; baseline: name of its baseline allocator"""
 
     source: str
-    raw: Mapping[str, Any]
+    raw: Result
     cells: Mapping[str, ComparedCell]
     baseline: str
 
     @property
-    def machine(self) -> Mapping[str, Any]:
+    def machine(self) -> Facts:
         """The machine that the lab ran on."""
-        return self.raw.get("machine") or {}
+        return self.raw.machine
 
     @property
-    def machines(self) -> Mapping[str, Mapping[str, Any]]:
+    def machines(self) -> Mapping[str, Facts]:
         """The machines of its cells by name."""
-        found: Mapping[str, Mapping[str, Any]] = self.raw.get("machines") or {}
-        return found
+        return self.raw.machines
 
     def beside(self, key: str) -> ComparedCell | None:
         """The baseline's cell of a cell, or None where it has none or is it."""
         cell = self.cells[key]
         if cell.allocator == self.baseline:
             return None
-        return self._places.get(_place({**cell.raw, "factors": {**cell.raw["factors"], "allocator": self.baseline}}))
+        return self._places.get(_place(cell.raw, self.baseline))
 
     @functools.cached_property
     def _places(self) -> dict[tuple[object, ...], ComparedCell]:
-        return {_place(cell.raw): cell for cell in self.cells.values()}
+        return {_place(cell.raw, cell.allocator): cell for cell in self.cells.values()}
 
     def as_json(self) -> dict[str, Any]:
         """What names it in the result of a comparison."""
         return {
-            "source": self.source, "study": self.raw.get("study"), "created_utc": self.raw.get("created_utc"),
-            "baseline": self.baseline, "revision": (self.raw.get("build") or {}).get("revision"),
+            "source": self.source, "study": self.raw.study, "created_utc": self.raw.created_utc,
+            "baseline": self.baseline, "revision": self.raw.build.revision,
             "machine": {key: self.machine.get(key) for key in ("cpu", "cores", "fingerprint", *SETTINGS)},
         }  # fmt: skip
 
@@ -104,7 +106,6 @@ def read(path: Path, *, defaults: bool = True) -> Side:
         raw = summarise.summarise(path)
     else:
         raw = read_result(path)
-    schema.check(path, raw.get("schema"))
     try:
         return _side(str(path), raw, defaults=defaults)
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -115,47 +116,44 @@ def read(path: Path, *, defaults: bool = True) -> Side:
 
 def knows_defaults(side: Side) -> bool:
     """Whether every cell that was run says which parameters it had by default."""
-    return all(cell.raw.get("identity") for cell in side.cells.values() if cell.raw.get("runs"))
+    return all(cell.raw.identity for cell in side.cells.values() if cell.raw.runs)
 
 
-def _side(source: str, raw: Mapping[str, Any], *, defaults: bool) -> Side:
+def _side(source: str, raw: Result, *, defaults: bool) -> Side:
     cells: dict[str, ComparedCell] = {}
-    for item in raw["cells"]:
-        if item["copy"] == 0:
+    for item in raw.cells:
+        if item.copy == 0:
             key = _key(item, defaults=defaults)
             # The same cell in two groups was measured twice; the second is known by its group.
-            cells[f"{key} {item.get('group', '')}" if key in cells else key] = _cell(item, raw["primary_metrics"])
-    return Side(source, raw, cells, str(raw["baseline"]))
+            cells[f"{key} {item.group}" if key in cells else key] = _cell(item, raw.primary_metrics)
+    return Side(source, raw, cells, raw.baseline)
 
 
-def _key(item: Mapping[str, Any], *, defaults: bool) -> str:
+def _key(item: Cell, *, defaults: bool) -> str:
     """What a cell measured: everything that changes its numbers, but the build, the machine, seed, block and copy."""
-    identity = (item.get("identity") or {}) if defaults else {}
-    factors = item["factors"]
-    parameters = dict(identity.get("parameters", item.get("parameters") or {}))
+    identity: Facts = (item.identity or {}) if defaults else {}
+    factors = item.factors
+    parameters = dict(identity.get("parameters", item.parameters))
     # Where a command of bench was run: base and head usually lie in two folders.
     parameters.pop("folder", None)
     return canonical({
-        "workload": factors["workload"], "sync": factors["sync"], "threads": factors["threads"],
-        "machine": factors.get("machine"), "allocator": factors["allocator"], "parameters": parameters,
+        "workload": factors.workload, "sync": factors.sync, "threads": factors.threads,
+        "machine": factors.machine, "allocator": factors.allocator, "parameters": parameters,
         "warmup_ms": identity.get("warmup_ms"),
     })  # fmt: skip
 
 
-def _place(item: Mapping[str, Any]) -> tuple[object, ...]:
-    factors = item["factors"]
-    return item.get("group"), tuple(sorted(factors.items())), tuple(sorted((item.get("parameters") or {}).items()))
+def _place(item: Cell, allocator: str) -> tuple[object, ...]:
+    return item.group, replace(item.factors, allocator=allocator), tuple(sorted(item.parameters.items()))
 
 
-def _cell(item: Mapping[str, Any], primary: Mapping[str, str]) -> ComparedCell:
-    name = primary[item["factors"]["workload"]]
-    metric = (item.get("metrics") or {}).get(name) or {}
-    values = [float(value) for value in metric.get("values") or ()]
-    blocks = metric.get("blocks")
+def _cell(item: Cell, primary: Mapping[str, str]) -> ComparedCell:
+    name = primary[item.factors.workload]
+    metric = item.metrics.get(name) or Metric(math.nan)
+    blocks = metric.blocks
     # Results of older labs name no blocks: without a failure they are all there, in order.
-    paired = blocks is not None or not item.get("failed")
-    of_block = dict(zip(blocks if blocks is not None else range(len(values)), values, strict=True))
-    identity = item.get("identity") or {}
+    paired = blocks is not None or not item.failed
+    of_block = dict(zip(blocks if blocks is not None else range(len(metric.values)), metric.values, strict=True))
+    identity = item.identity or {}
     made_of = (str(identity["sync"]["build_id"]), str(identity["allocator"]["sha256"])) if identity else None
-    better = str(metric.get("better", "neither"))
-    return ComparedCell(item, name, better, str(metric.get("unit", "")), of_block, paired, made_of)
+    return ComparedCell(item, name, metric.better, metric.unit, of_block, paired, made_of)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from loam_lab.base.errors import LoamError
+from loam_lab.model.result import Result
+from loam_lab.model.store.folder import read_result
 from loam_lab.subjects import machine
 
 RECENT_S = 7 * 24 * 3600.0
@@ -37,24 +38,20 @@ def newest(results: Path) -> Fitness | None:
         if age > RECENT_S:
             return None
         try:
-            reach = reach_of(json.loads(file.read_text()))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            reach = reach_of(read_result(file))
+        except LoamError:
             continue  # a result of another version, or half a file: an older one may do
         if reach is not None:
             return Fitness(reach, file.parent.name, max(age, 0.0))
     return None
 
 
-def reach_of(document: dict[str, Any]) -> float | None:
+def reach_of(result: Result) -> float | None:
     """The largest A/A difference of a result; None where it has no sentinel or is of another machine."""
-    if document["machine"]["fingerprint"] != machine.identity():
+    if result.machine.get("fingerprint") != machine.identity():
         return None
-    ratios = [cell.get("ratio_to_baseline") for cell in document["cells"] if cell.get("copy") == 1]
-    ends = [
-        max(ratio["high"] - 1, 1 - ratio["low"])
-        for ratio in ratios
-        if ratio and None not in (ratio["low"], ratio["high"])
-    ]
+    ratios = [cell.ratio_to_baseline for cell in result.cells if cell.copy == 1]
+    ends = [max(one.high - 1, 1 - one.low) for one in ratios if one and one.low is not None and one.high is not None]
     return max(ends, default=None)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
     from loam_lab.campaign.measure.plan import Plan
     from loam_lab.model.cell import Purpose
+    from loam_lab.model.result import Result
     from loam_lab.model.study import Study
 
 INTERRUPTED = 130
@@ -354,7 +355,7 @@ def counter_sources(study: Study) -> list[dict[str, Any]]:
     return sources.probe()
 
 
-def make_report(result: dict[str, Any], folder: Path) -> bool:
+def make_report(result: Result, folder: Path) -> bool:
     """Write the report into the folder; False if that failed.
 
     Whatever goes wrong here is told and not raised: the figures are still to be printed, and the report is made from
@@ -371,30 +372,30 @@ def make_report(result: dict[str, Any], folder: Path) -> bool:
         return False
 
 
-def _print(result: dict[str, Any], *, as_json: bool) -> None:
+def _print(result: Result, *, as_json: bool) -> None:
     from loam_lab.commands.run import factor_tables, special_tables, tables
 
     if as_json:
         console.print_json(result)
-    elif result.get("factors"):
+    elif result.factors:
         factor_tables.show(result)
     else:
         tables.show(result)
         special_tables.show(result)
-        if result.get("claims"):
+        if result.claims:
             from loam_lab.judging.claims import tables as ledger
 
             ledger.show(result)
     show_warnings(result)
 
 
-def show_warnings(result: dict[str, Any]) -> None:
+def show_warnings(result: Result) -> None:
     """Print the warnings of a Result on standard error."""
-    for text in result["warnings"]:
+    for text in result.warnings:
         console.warn(text)
 
 
-def finish(ended: Ended, result: dict[str, Any], folder: Path, command: str, elapsed_s: float) -> int:
+def finish(ended: Ended, result: Result, folder: Path, command: str, elapsed_s: float) -> int:
     """Say where the result is and how to go on; returns the exit status."""
     if ended.interrupted:
         again = f"{command} --resume --out {shlex.quote(str(folder))}"
@@ -403,8 +404,8 @@ def finish(ended: Ended, result: dict[str, Any], folder: Path, command: str, ela
     pages = [name for name in ("report.html", "index.html") if (folder / name).exists()]
     where = folder / pages[0] if pages else folder
     console.note(f"{ended.measured} runs in {duration(elapsed_s)}; result: {where}")
-    if result["failures"]:
-        failed = sum(failure["count"] for failure in result["failures"])
+    if result.failures:
+        failed = sum(failure.count for failure in result.failures)
         console.note(f"{failed} runs failed; see failures in {folder / 'result.json'}")
         return 1
     return int(bool(ended.changed))

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.base import console
 from loam_lab.commands.run.tables import name_of, quantity, share
+from loam_lab.model.result import Cell, Memory, Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def show(result: Mapping[str, Any]) -> None:
+def show(result: Result) -> None:
     """Print counters and memory of a Result on standard output, a table per family; nothing where it has none."""
-    families: dict[str, list[Mapping[str, Any]]] = {}
-    for cell in result["cells"]:
-        if cell["copy"] == 0:
+    families: dict[str, list[Cell]] = {}
+    for cell in result.cells:
+        if cell.copy == 0:
             families.setdefault(_where(cell), []).append(cell)
     for where, cells in families.items():
-        _counters(where, [cell for cell in cells if cell.get("counters")])
+        _counters(where, [cell for cell in cells if cell.counters])
     for where, cells in families.items():
-        _memory(where, [cell for cell in cells if cell.get("memory")])
+        _memory(where, [cell for cell in cells if cell.memory])
 
 
-def _counters(where: str, cells: list[Mapping[str, Any]]) -> None:
+def _counters(where: str, cells: list[Cell]) -> None:
     rows: list[list[RenderableType | str]] = [
         [
-            name_of(cell), str(counted["source"]), str(counted["per"]), _count(counted.get("instructions")),
-            _count(counted.get("cycles")), _count(counted.get("l1d_misses")), share(counted.get("l1d_miss_ratio")),
-            _count(counted.get("llc_misses")), _count(counted.get("dtlb_misses")), _count(counted.get("dtlb_misses_large")),
-            _count(counted.get("hitm")), _count(counted.get("transfers")),
-            _count(counted.get("false_sharing_misses")), _count(counted.get("true_sharing_misses")),
-            _count(counted.get("calls")), _count(counted.get("requested_bytes")), share(counted.get("external")),
+            name_of(cell), counted.source, counted.per, _count(counted.instructions),
+            _count(counted.cycles), _count(counted.l1d_misses), share(counted.l1d_miss_ratio),
+            _count(counted.llc_misses), _count(counted.dtlb_misses), _count(counted.dtlb_misses_large),
+            _count(counted.hitm), _count(counted.transfers),
+            _count(counted.false_sharing_misses), _count(counted.true_sharing_misses),
+            _count(counted.calls), _count(counted.requested_bytes), share(counted.external),
         ]
         for cell in cells
-        for counted in cell["counters"]
+        for counted in cell.counters
     ]  # fmt: skip
     heads = [
         "instructions",
@@ -56,14 +56,13 @@ def _counters(where: str, cells: list[Mapping[str, Any]]) -> None:
     _print(["allocator", "source", "per", *heads], rows, f"Counts · {where}", numeric=heads)
 
 
-def _memory(where: str, cells: list[Mapping[str, Any]]) -> None:
+def _memory(where: str, cells: list[Cell]) -> None:
     rows: list[list[RenderableType | str]] = []
     for cell in cells:
-        memory = cell["memory"]
-        live = memory["live_peak_bytes"]
+        memory = cell.memory or Memory()
         rows.append([
-            name_of(cell), _bytes(memory["peak_pss_bytes"]), _bytes(memory["mean_pss_bytes"]),
-            "" if live is None else _bytes(live), _whole(memory["faults_minor"]), "yes" if memory["fit"] else "no",
+            name_of(cell), _bytes(memory.peak_pss_bytes), _bytes(memory.mean_pss_bytes),
+            _bytes(memory.live_peak_bytes), _count(memory.faults_minor), "yes" if memory.fit else "no",
         ])  # fmt: skip
     heads = ["peak PSS", "mean PSS", "live", "minor faults"]
     _print(["allocator", *heads, "fit"], rows, f"Memory over time · {where}", numeric=heads)
@@ -89,15 +88,15 @@ def _print(columns: list[str], rows: list[list[RenderableType | str]], title: st
         console.out().print(console.table(shown, cut, numeric=[head for head in numeric if head in shown], title=title))
 
 
-def _where(cell: Mapping[str, Any]) -> str:
-    factors = cell["factors"]
-    parameters = " ".join(f"{name}={value}" for name, value in cell["parameters"].items() if name != "command")
-    words = (factors["workload"], parameters, factors["sync"], f"{factors['threads']}T")
+def _where(cell: Cell) -> str:
+    factors = cell.factors
+    parameters = " ".join(f"{name}={value}" for name, value in cell.parameters.items() if name != "command")
+    words = (factors.workload, parameters, factors.sync, f"{factors.threads}T")
     return " ".join(str(word) for word in words if word)
 
 
-def _bytes(value: float) -> str:
-    return quantity({"value": value, "unit": "B"}, "value")
+def _bytes(value: float | None) -> str:
+    return "" if value is None else quantity(value, "B")
 
 
 def _count(value: float | None) -> str:

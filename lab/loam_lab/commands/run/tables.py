@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from loam_lab.base import console
 from loam_lab.model import words
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from loam_lab.model.result import Cell, Contrast, Ends, Metric, Result
 
 VERDICT_STYLES = {
     "better": "good",
@@ -27,121 +31,121 @@ NAME_MAX = 16
 BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def show(result: Mapping[str, Any]) -> None:
+def show(result: Result) -> None:
     """Print headlines, a table per family, contrasts and warnings of a Result on standard output."""
     out = console.out()
-    if result["remember"]:
-        out.print(_text(result["remember"], "head"), soft_wrap=True)
+    if result.remember:
+        out.print(_text(result.remember, "head"), soft_wrap=True)
         out.print()
-    for headline in result["headlines"]:
-        out.print(_text(headline["text"], "head" if headline["verdict"] == "better" else ""), soft_wrap=True)
-    families: dict[str, list[Mapping[str, Any]]] = {}
-    counted = {group["name"] for group in result.get("groups", ()) if group["role"] == "counted"}
-    for cell in result["cells"]:
-        if cell.get("group") in counted:
+    for headline in result.headlines:
+        out.print(_text(headline.text, "head" if headline.verdict == "better" else ""), soft_wrap=True)
+    families: dict[str, list[Cell]] = {}
+    counted = {group.name for group in result.groups if group.role == "counted"}
+    for cell in result.cells:
+        if cell.group in counted:
             continue  # no speed is compared there: the ledger and the report have what is read of it
-        factors = {key: value for key, value in cell["factors"].items() if key != "allocator"}
-        families.setdefault(repr((cell.get("group"), factors, cell["parameters"])), []).append(cell)
+        factors = replace(cell.factors, allocator="")
+        families.setdefault(repr((cell.group, factors, cell.parameters)), []).append(cell)
     for cells in families.values():
         _family(result, cells)
     _contrasts(result)
-    for answer in result.get("across_machines") or ():
-        console.out().print(_text(f"Does the ranking hold across machines? {answer['text']}"), soft_wrap=True)
+    for answer in result.across_machines:
+        console.out().print(_text(f"Does the ranking hold across machines? {answer.text}"), soft_wrap=True)
     failures(result)
 
 
-def failures(result: Mapping[str, Any]) -> None:
+def failures(result: Result) -> None:
     """Print what failed, how often, and what the first one said."""
-    for failure in result["failures"]:
-        cell = failure["cell"]
-        what = " ".join(str(cell[key]) for key in ("workload", "sync", "allocator") if key in cell)
-        line = f"{failure['state']}: {what} ({failure['count']} times): {failure['detail']}"
+    for failure in result.failures:
+        cell = failure.cell
+        what = f"{cell.workload} {cell.sync} {cell.allocator}"
+        line = f"{failure.state}: {what} ({failure.count} times): {failure.detail}"
         console.out().print(_text(line, "bad"), soft_wrap=True)
 
 
-def _family(result: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> None:
+def _family(result: Result, cells: list[Cell]) -> None:
     first = cells[0]
-    factors = first["factors"]
-    primary = result["primary_metrics"][factors["workload"]]
+    factors = first.factors
+    primary = result.primary_metrics[factors.workload]
     wide = console.out().width >= WIDE
     # (head, text of a cell, whether it needs the width)
-    layout: list[tuple[str, Callable[[Mapping[str, Any]], str | Text], bool]] = [
+    layout: list[tuple[str, Callable[[Cell], str | Text], bool]] = [
         ("allocator", lambda cell: _text(name_of(cell)), False),
-        (primary, lambda cell: quantity(cell["metrics"].get(primary), "estimate"), False),
-        ("95 % interval", lambda cell: span(cell["metrics"].get(primary)), True),
+        (primary, lambda cell: estimate(cell.metrics.get(primary)), False),
+        ("95 % interval", lambda cell: _ends(cell.metrics.get(primary)), True),
         (
-            f"of {result['baseline']}" if len(result["baseline"]) <= NAME_MAX else "of baseline",
-            lambda cell: number(cell["ratio_to_baseline"], "estimate"),
+            f"of {result.baseline}" if len(result.baseline) <= NAME_MAX else "of baseline",
+            lambda cell: number(cell.ratio_to_baseline),
             False,
         ),
-        ("interval", lambda cell: span(cell["ratio_to_baseline"], 3), False),
+        ("interval", lambda cell: span(cell.ratio_to_baseline), False),
     ]
-    if any("aborts_per_attempt" in cell["metrics"] for cell in cells):
-        layout.append(
-            ("aborts", lambda cell: share((cell["metrics"].get("aborts_per_attempt") or {}).get("estimate")), False)
-        )
-    if any(cell["blame"] for cell in cells):
-        layout.append(("blame run", lambda cell: share((cell["blame"] or {}).get("aborts_per_attempt")), True))
-        layout.append(("false", lambda cell: share(false_share(cell["blame"])), False))
-    layout.append(("verdict", verdict_of, False))
+    if any("aborts_per_attempt" in cell.metrics for cell in cells):
+        layout.append(("aborts", lambda cell: share(_aborts(cell)), False))
+    if any(cell.blame for cell in cells):
+        layout.append(("blame run", lambda cell: share((cell.blame or {}).get("aborts_per_attempt")), True))
+        layout.append(("false", lambda cell: share(false_share(cell.blame)), False))
+    layout.append(("verdict", lambda cell: verdict_of(cell.verdict, cell.rough), False))
     shown = [(head, text) for head, text, needs_width in layout if wide or not needs_width]
     rows = [[text(cell) for _, text in shown] for cell in cells]
     columns = [head for head, _ in shown]
-    parameters = " ".join(f"{name}={value}" for name, value in first["parameters"].items())
-    threads = f"{factors['threads']} thread" + ("" if factors["threads"] == 1 else "s")
-    where = f", {factors['machine']}" if len(result.get("machines") or ()) > 1 else ""
-    measured = f"{factors['workload']} {parameters}".rstrip()
-    title = (
-        f"{measured} · {factors['sync']}, {threads}{where}, {first['runs']} block{'' if first['runs'] == 1 else 's'}"
-    )
+    parameters = " ".join(f"{name}={value}" for name, value in first.parameters.items())
+    threads = f"{factors.threads} thread" + ("" if factors.threads == 1 else "s")
+    where = f", {factors.machine}" if len(result.machines) > 1 else ""
+    measured = f"{factors.workload} {parameters}".rstrip()
+    title = f"{measured} · {factors.sync}, {threads}{where}, {first.runs} block{'' if first.runs == 1 else 's'}"
     numeric = [column for column in columns if column not in ("allocator", "verdict")]
     console.out().print(console.table(columns, rows, numeric=numeric, title=title))
 
 
-def _contrasts(result: Mapping[str, Any]) -> None:
+def _contrasts(result: Result) -> None:
     rows: list[list[str | Text]] = [
         [
-            _text(contrast["what"]),
+            _text(contrast.what),
             _text(_held(result, contrast)),
-            _text(contrast["allocator"]),
-            number(contrast, "estimate"),
-            span(contrast, 3),
-            verdict_of(contrast),
+            _text(contrast.allocator),
+            number(contrast),
+            span(contrast),
+            verdict_of(contrast.verdict, contrast.rough),
         ]
-        for contrast in result["contrasts"]
-        if contrast["factor"] != "sequential"
+        for contrast in result.contrasts
+        if contrast.factor != "sequential"
     ]
     if rows:
         columns = ["what", "where", "allocator", "ratio", "interval", "verdict"]
         console.out().print(console.table(columns, rows, numeric=["ratio", "interval"], title="Within the same blocks"))
 
 
-def _held(result: Mapping[str, Any], contrast: Mapping[str, Any]) -> str:
+def _held(result: Result, contrast: Contrast) -> str:
     """What both sides of a contrast have in common, without the factor that it compares: "queue, 2 threads"."""
-    units = (result.get("units") or {}).get(contrast["workload"], {})
-    parts = [contrast["workload"], words.parameters(contrast["parameters"], units)]
-    parts += [contrast["sync"]] if contrast["factor"] != "sync" else []
-    parts += [words.threads(contrast["threads"])] if contrast["factor"] != "threads" else []
-    parts += [contrast["machine"]] if len(result.get("machines") or ()) > 1 else []
+    units = result.units.get(contrast.workload, {})
+    parts = [contrast.workload, words.parameters(contrast.parameters, units)]
+    parts += [contrast.sync or ""] if contrast.factor != "sync" else []
+    parts += [words.threads(contrast.threads or 1)] if contrast.factor != "threads" else []
+    parts += [contrast.machine or ""] if len(result.machines) > 1 else []
     return ", ".join(part for part in parts if part)
 
 
-def name_of(cell: Mapping[str, Any]) -> str:
+def name_of(cell: Cell) -> str:
     """The allocator, marked where it is the second copy of the baseline."""
-    return str(cell["factors"]["allocator"]) + (" (again)" if cell["copy"] else "")
+    return cell.allocator + (" (again)" if cell.copy else "")
 
 
-def verdict_of(cell: Mapping[str, Any]) -> Text:
+def verdict_of(verdict: str, rough: bool = False) -> Text:
     """The verdict in its colour, with "roughly" where the interval is wide."""
-    told = words.judged(cell["verdict"], bool(cell.get("rough")))
-    return _text(told, VERDICT_STYLES.get(cell["verdict"], "doubt"))
+    return _text(words.judged(verdict, rough), VERDICT_STYLES.get(verdict, "doubt"))
 
 
-def false_share(blame: Mapping[str, Any] | None) -> float | None:
+def _aborts(cell: Cell) -> float | None:
+    rate = cell.metrics.get("aborts_per_attempt")
+    return None if rate is None else rate.estimate
+
+
+def false_share(blame: Mapping[str, float] | None) -> float | None:
     """Share of a blame run's aborts that placement caused: another block or another stripe."""
     if not blame or not blame.get("aborts"):
         return None
-    return float(blame.get("aborts_other_block", 0) + blame.get("aborts_other_stripe", 0)) / float(blame["aborts"])
+    return (blame.get("aborts_other_block", 0) + blame.get("aborts_other_stripe", 0)) / blame["aborts"]
 
 
 def share(value: float | None) -> str:
@@ -149,11 +153,13 @@ def share(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
 
-def quantity(metric: Mapping[str, Any] | None, which: str) -> str:
+def estimate(metric: Metric | None) -> str:
+    """The estimate of a metric; "" where the cell has not that metric."""
+    return "" if metric is None else quantity(metric.estimate, metric.unit)
+
+
+def quantity(value: float, unit: str) -> str:
     """A value with its unit in a readable size: "1.24 M/s", "12.3 MiB", "0.512 s"."""
-    if metric is None or metric[which] is None:
-        return ""
-    value, unit = float(metric[which]), str(metric["unit"])
     if unit == "B":
         for size, name in BYTES:
             if value >= size:
@@ -169,20 +175,25 @@ def quantity(metric: Mapping[str, Any] | None, which: str) -> str:
     return f"{value:.3g}{suffix}"
 
 
-def number(ratio: Mapping[str, Any] | None, which: str) -> str:
+def number(ratio: Ends | None) -> str:
     """A ratio with three decimals; "" where there is none."""
-    return "" if ratio is None or ratio[which] is None else f"{ratio[which]:.3f}"
+    return "" if ratio is None or ratio.estimate is None else f"{ratio.estimate:.3f}"
 
 
-def span(metric: Mapping[str, Any] | None, decimals: int | None = None) -> str:
-    """An interval: with decimals "0.981–1.002", else with units; "none" where there were too few runs for one."""
+def span(ratio: Ends | None) -> str:
+    """The interval of a ratio, "0.981–1.002"; "none" where there were too few runs for one."""
+    if ratio is None:
+        return ""
+    return "none" if ratio.low is None or ratio.high is None else f"{ratio.low:.3f}–{ratio.high:.3f}"
+
+
+def _ends(metric: Metric | None) -> str:
+    """The interval of a metric with its unit; "none" where there were too few runs for one."""
     if metric is None:
         return ""
-    if metric["low"] is None or metric["high"] is None:
+    if metric.low is None or metric.high is None:
         return "none"
-    if decimals is not None:
-        return f"{metric['low']:.{decimals}f}–{metric['high']:.{decimals}f}"
-    return f"{quantity(metric, 'low')} to {quantity(metric, 'high')}"
+    return f"{quantity(metric.low, metric.unit)} to {quantity(metric.high, metric.unit)}"
 
 
 def _text(text: str, style: str = "") -> Text:

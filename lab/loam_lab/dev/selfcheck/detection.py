@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base import console, paths, subcommands
+from loam_lab.model.result import Result
 
 # (planted per cent, blocks of a study)
 KINDS = ((5, 10), (5, 20), (3, 30))
@@ -102,16 +102,14 @@ def measure(planted: int, blocks: int, number: int) -> list[Trial]:
     return outcomes_of(result, planted, blocks, number)
 
 
-def outcomes_of(result: dict[str, Any], planted: int, blocks: int, number: int) -> list[Trial]:
+def outcomes_of(result: Result, planted: int, blocks: int, number: int) -> list[Trial]:
     """The outcomes that a result holds: the sentinel is 0 %, the other one what was planted."""
     found = []
-    for cell in result["cells"]:
-        ratio = cell["ratio_to_baseline"]
+    for cell in result.cells:
+        ratio = cell.ratio_to_baseline
         if ratio is not None:
-            percent = 0 if cell["copy"] else planted
-            found.append(
-                Trial(percent, blocks, number, ratio["estimate"], ratio["low"], ratio["high"], cell["verdict"])
-            )
+            percent = 0 if cell.copy else planted
+            found.append(Trial(percent, blocks, number, ratio.estimate, ratio.low, ratio.high, cell.verdict))
     return found
 
 

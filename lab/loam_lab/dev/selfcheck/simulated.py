@@ -20,10 +20,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base import console, paths, subcommands
 from loam_lab.base.errors import LoamError
+from loam_lab.model.result import Cell, Result, read
 from loam_lab.subjects.machines import HOST
 from loam_lab.subjects.simulated import PREFIX
 
@@ -46,38 +46,37 @@ class Value:
 
 
 Values = Mapping[str, Value]
-Result = Mapping[str, Any]
 
 
-def _of_metric(cell: Mapping[str, Any], metric: str) -> Value:
+def _of_metric(cell: Cell, metric: str) -> Value:
     """raises: LoamError where no run of the cell gave it"""
-    found = cell["metrics"].get(metric)
+    found = cell.metrics.get(metric)
     if found is None:
-        factors = cell["factors"]
-        what = f"{factors['workload']} with {factors['allocator']} on {factors['machine']}"
-        raise LoamError("selfcheck simulated", what, f"gave no {metric}: its runs are {cell['state']}", "try again")
-    estimate = found["estimate"]
-    low, high = (found[end] if found[end] is not None else estimate for end in ("low", "high"))
+        factors = cell.factors
+        what = f"{factors.workload} with {factors.allocator} on {factors.machine}"
+        raise LoamError("selfcheck simulated", what, f"gave no {metric}: its runs are {cell.state}", "try again")
+    estimate = found.estimate
+    low, high = (estimate if end is None else end for end in (found.low, found.high))
     return Value(estimate, low, high)
 
 
-def _cells(result: Result) -> Iterator[Mapping[str, Any]]:
-    return (cell for cell in result["cells"] if cell["copy"] == 0)
+def _cells(result: Result) -> Iterator[Cell]:
+    return (cell for cell in result.cells if cell.copy == 0)
 
 
-def _rate(result: Result, cell: Mapping[str, Any]) -> Value:
+def _rate(result: Result, cell: Cell) -> Value:
     """Of the metric that the workload itself calls its primary one."""
-    return _of_metric(cell, result["primary_metrics"][cell["factors"]["workload"]])
+    return _of_metric(cell, result.primary_metrics[cell.factors.workload])
 
 
 def patterns(result: Result) -> Values:
     """Operations per second, by where the counters lie."""
-    return {cell["parameters"]["pattern"]: _rate(result, cell) for cell in _cells(result)}
+    return {str(cell.parameters["pattern"]): _rate(result, cell) for cell in _cells(result)}
 
 
 def speed_ups(result: Result) -> Values:
     """How many times as fast two threads are as one, by allocator. Its interval is the widest that those of both allow."""
-    rates = {(cell["factors"]["allocator"], cell["factors"]["threads"]): _rate(result, cell) for cell in _cells(result)}
+    rates = {(cell.allocator, cell.factors.threads): _rate(result, cell) for cell in _cells(result)}
     return {
         name: Value(two.estimate / one.estimate, two.low / one.high, two.high / one.low)
         for (name, threads), two in rates.items()
@@ -88,7 +87,7 @@ def speed_ups(result: Result) -> Values:
 
 def abort_rates(result: Result) -> Values:
     """The share of attempts that abort, by allocator."""
-    return {cell["factors"]["allocator"]: _of_metric(cell, "aborts_per_attempt") for cell in _cells(result)}
+    return {cell.allocator: _of_metric(cell, "aborts_per_attempt") for cell in _cells(result)}
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def ask(question: Question, machine: str, blocks: int) -> Values:
         done = subprocess.run([*command, "--out", out], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LoamError("selfcheck simulated", question.what, f"{machine}: {done.stderr.strip()[-500:]}")
-    return question.values(json.loads(done.stdout))
+    return question.values(read(done.stdout, question.what))
 
 
 Ask = Callable[[Question, str, int], Values]

@@ -15,14 +15,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from loam_lab.judging.across import cases as reading
 from loam_lab.judging.across.cases import Case
 from loam_lab.judging.statistics import interaction, intervals, multiplicity, verdicts
 from loam_lab.judging.statistics.intervals import BLOCKS_MIN, Interval
 from loam_lab.judging.statistics.multiplicity import SIGNIFICANCE
+from loam_lab.model import result as results
+from loam_lab.model.result import (
+    AcrossMachines,
+    Differing,
+    Family,
+    MachineRatio,
+    MachinesCase,
+    Ranking,
+    Result,
+    Reversal,
+)
 from loam_lab.model.words import listing
 
 # Holm's first step asks for a probability below 0.05 / family: dealing must be able to reach it, with some to spare.
@@ -51,7 +61,7 @@ class Meeting:
     columns: tuple[Interval, ...]
 
 
-def of_result(result: Mapping[str, Any], margin: float = verdicts.MARGIN) -> list[dict[str, Any]]:
+def of_result(result: Result, margin: float = verdicts.MARGIN) -> list[AcrossMachines]:
     """What each kind of machine of a result answers, machines that exist first; empty for a result of one machine."""
     found = []
     for machines in reading.kinds(result):
@@ -61,7 +71,7 @@ def of_result(result: Mapping[str, Any], margin: float = verdicts.MARGIN) -> lis
     return found
 
 
-def judge(known: Sequence[Case], margin: float = verdicts.MARGIN) -> dict[str, Any]:
+def judge(known: Sequence[Case], margin: float = verdicts.MARGIN) -> AcrossMachines:
     """The answer of some cases (docs/internals/machines.md has its keys). margin: what is called equivalent"""
     machines = list(dict.fromkeys(machine for case in known for machine in case.logs))
     pairs, meetings = _pairs(known, margin), _meetings(known)
@@ -72,14 +82,12 @@ def judge(known: Sequence[Case], margin: float = verdicts.MARGIN) -> dict[str, A
     ]
     counts = _counts(known, pairs, reversals)
     holds, text = _answer(lines, counts, reversals, machines)
-    return {
-        "machines": machines, "holds": holds, "text": text, "cases": lines, "pairs": counts, "reversals": reversals,
-        "multiplicity": {
-            "interaction": {"method": "Holm", "size": len(meetings)},
-            "reversals": {"method": "Holm", "size": _reversible(known)},
-            "pairs": {"method": "Benjamini-Hochberg", "size": len(pairs)},
-        },
-    }  # fmt: skip
+    families = {
+        "interaction": Family("Holm", len(meetings)),
+        "reversals": Family("Holm", _reversible(known)),
+        "pairs": Family("Benjamini-Hochberg", len(pairs)),
+    }
+    return AcrossMachines(machines, holds, text, lines, counts, reversals, families)
 
 
 def _pairs(known: Sequence[Case], margin: float) -> list[Pair]:
@@ -121,7 +129,7 @@ def _reversible(known: Sequence[Case]) -> int:
     return sum(math.comb(len(case.allocators), 2) * math.comb(len(case.logs), 2) for case in known)
 
 
-def _reversals(known: Sequence[Case], pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def _reversals(known: Sequence[Case], pairs: Sequence[Pair]) -> list[Reversal]:
     """Where one allocator is better than another on one machine and worse on another, shown after Holm."""
     of_pair: dict[tuple[int, tuple[str, str]], list[Pair]] = {}
     for pair in pairs:
@@ -135,21 +143,15 @@ def _reversals(known: Sequence[Case], pairs: Sequence[Pair]) -> list[dict[str, A
     missing = [1.0] * (_reversible(known) - len(opposite))
     adjusted = multiplicity.holm([max(one.ratio.p or 0.0, other.ratio.p or 0.0) for one, other in opposite] + missing)
     return [
-        {
-            "case": known[one.case].label, "better": one.names[0], "than": one.names[1],
-            "on": one.machine, "ratio": interval_json(one.ratio),
-            "but_worse_on": other.machine, "ratio_there": interval_json(other.ratio), "p_holm": p,
-        }
+        Reversal(
+            known[one.case].label, *one.names, one.machine, results.Interval(*one.ratio.ends),
+            other.machine, results.Interval(*other.ratio.ends), p,
+        )
         for (one, other), p in zip(opposite, adjusted, strict=False) if p < SIGNIFICANCE
     ]  # fmt: skip
 
 
-def interval_json(interval: Interval) -> dict[str, Any]:
-    """An interval as results have it."""
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
-
-
-def _line(case: Case, pairs: Sequence[Pair], meetings: Sequence[Meeting]) -> dict[str, Any]:
+def _line(case: Case, pairs: Sequence[Pair], meetings: Sequence[Meeting]) -> MachinesCase:
     """What a case says: ratios and ranking on each machine, and whether the machines agree."""
     p = min((meeting.p for meeting in meetings), default=None)
     rivals = case.allocators[1:]
@@ -166,32 +168,21 @@ def _line(case: Case, pairs: Sequence[Pair], meetings: Sequence[Meeting]) -> dic
         if columns:
             # The two machines that differ most, in either direction; those that are shown to differ before others.
             shown, meeting, column = max(columns, key=lambda one: (one[0], abs(math.log(one[2].estimate))))
-            differing.append(
-                {
-                    "allocator": rival,
-                    "between": list(meeting.machines),
-                    **interval_json(column),
-                    "p": column.p,
-                    "shown": shown,
-                }
-            )
-    return {
-        **case.where, "label": case.label, "baseline": case.baseline, "allocators": list(case.allocators),
-        "absent": dict(case.absent), "blocks": {machine: len(logs) for machine, logs in case.logs.items()},
-        "ratios": [
-            {
-                "allocator": pair.names[0], "machine": pair.machine, **interval_json(pair.ratio), "n": pair.ratio.n,
-                "q": pair.q, "verdict": pair.verdict,
-            }
+            differing.append(Differing(*column.ends, rival, list(meeting.machines), column.p, shown))
+    return MachinesCase(
+        **asdict(case.where), label=case.label, baseline=case.baseline, allocators=list(case.allocators),
+        absent=dict(case.absent), blocks={machine: len(logs) for machine, logs in case.logs.items()},
+        ratios=[
+            MachineRatio(*pair.ratio.ends, pair.names[0], pair.machine, pair.ratio.n, pair.q, pair.verdict)
             for pair in pairs if pair.names[1] == case.baseline
         ],
-        "ranking": {machine: _ranking(case, machine, pairs) for machine in case.logs},
-        "interaction": "too few blocks" if p is None else "shown" if p < SIGNIFICANCE else "not shown",
-        "p_holm": p, "differing": differing,
-    }  # fmt: skip
+        ranking={machine: _ranking(case, machine, pairs) for machine in case.logs},
+        interaction="too few blocks" if p is None else "shown" if p < SIGNIFICANCE else "not shown",
+        p_holm=p, differing=differing,
+    )  # fmt: skip
 
 
-def _ranking(case: Case, machine: str, pairs: Sequence[Pair]) -> dict[str, Any]:
+def _ranking(case: Case, machine: str, pairs: Sequence[Pair]) -> Ranking:
     """Allocators from best to worst on a machine; apart: whether each is told apart from the next."""
     own = {pair.names: pair for pair in pairs if pair.machine == machine}
     score = dict.fromkeys(case.allocators, 0.0)
@@ -203,10 +194,10 @@ def _ranking(case: Case, machine: str, pairs: Sequence[Pair]) -> dict[str, Any]:
     for one, other in itertools.pairwise(order):
         pair = own.get((one, other)) or own[other, one]
         apart.append(pair.verdict in ("better", "worse"))
-    return {"order": order, "apart": apart}
+    return Ranking(order, apart)
 
 
-def _counts(known: Sequence[Case], pairs: Sequence[Pair], reversals: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def _counts(known: Sequence[Case], pairs: Sequence[Pair], reversals: Sequence[Reversal]) -> dict[str, int]:
     """Pairs of allocators over all cases: told apart with one order everywhere, on some machines only, reversed, nowhere.
 
     open: told apart in both orders, though chance can explain it among so many
@@ -214,7 +205,7 @@ def _counts(known: Sequence[Case], pairs: Sequence[Pair], reversals: Sequence[Ma
     of_pair: dict[tuple[int, tuple[str, str]], list[str]] = {}
     for pair in pairs:
         of_pair.setdefault((pair.case, pair.names), []).append(pair.verdict)
-    turned = {(one["case"], one["better"], one["than"]) for one in reversals}
+    turned = {(one.case, one.better, one.than) for one in reversals}
     found = {"all": len(of_pair), "same": 0, "some": 0, "reversed": 0, "open": 0, "nowhere": 0}
     for (place, names), told in of_pair.items():
         orders = {verdict for verdict in told if verdict in ("better", "worse")}
@@ -228,22 +219,20 @@ def _counts(known: Sequence[Case], pairs: Sequence[Pair], reversals: Sequence[Ma
 
 
 def _answer(
-    lines: Sequence[Mapping[str, Any]], counts: Mapping[str, int], reversals: Sequence[Mapping[str, Any]], machines: Sequence[str]
+    lines: Sequence[MachinesCase], counts: Mapping[str, int], reversals: Sequence[Reversal], machines: Sequence[str]
 ) -> tuple[str, str]:  # fmt: skip
     """One word and a plain text: does the ranking hold across the machines?"""
-    shown = [line for line in lines if line["interaction"] == "shown"]
-    tested = [line for line in lines if line["interaction"] != "too few blocks"]
+    shown = [line for line in lines if line.interaction == "shown"]
+    tested = [line for line in lines if line.interaction != "too few blocks"]
     told = counts["all"] - counts["nowhere"]
     where = f"across {listing(machines)}"
     if reversals:
-        one = max(
-            reversals, key=lambda line: abs(math.log(line["ratio"]["estimate"] / line["ratio_there"]["estimate"]))
-        )
-        count = len({line["case"] for line in reversals})
+        turned = max(reversals, key=lambda line: abs(math.log(line.ratio.estimate / line.ratio_there.estimate)))
+        count = len({line.case for line in reversals})
         return "no", (
             f"No. The ranking of allocators does not hold {where}: in {count} of {len(lines)} cases two of them change places. "
-            f"{one['case']}: {one['better']} is {_times(one['ratio'])} as good as {one['than']} on {one['on']}, and "
-            f"{_times(one['ratio_there'])} on {one['but_worse_on']}."
+            f"{turned.case}: {turned.better} is {_times(turned.ratio)} as good as {turned.than} on {turned.on}, and "
+            f"{_times(turned.ratio_there)} on {turned.but_worse_on}."
         )
     if not tested:
         return "undecided", (
@@ -256,8 +245,8 @@ def _answer(
         line, one = _largest(shown)
         return "order", (
             f"The order holds {where}, the sizes do not: {orders}. In {len(shown)} of {len(tested)} cases how much an allocator "
-            f"matters depends on the machine. Most in {line['label']}: the ratio of {one['allocator']} to {line['baseline']} on "
-            f"{one['between'][1]} is {_times(one)} that on {one['between'][0]}."
+            f"matters depends on the machine. Most in {line.label}: the ratio of {one.allocator} to {line.baseline} on "
+            f"{one.between[1]} is {_times(one)} that on {one.between[0]}."
         )
     if not told:
         return (
@@ -267,24 +256,24 @@ def _answer(
     line, one = _largest(tested)
     return "yes", (
         f"Yes, as far as was measured {where}: {orders}. In none of {len(tested)} cases a difference between machines is shown; "
-        f"the largest seen is that of {one['allocator']} in {line['label']}, {_times(one)}."
+        f"the largest seen is that of {one.allocator} in {line.label}, {_times(one)}."
     )
 
 
-def _largest(lines: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _largest(lines: Sequence[MachinesCase]) -> tuple[MachinesCase, Differing]:
     """The case and allocator whose ratio differs most between two machines; of shown ones where there are any."""
-    every = [(line, one) for line in lines for one in line["differing"]]
-    some = [pair for pair in every if pair[1]["shown"]] or every
-    return max(some, key=lambda pair: abs(math.log(pair[1]["estimate"])))
+    every = [(line, one) for line in lines for one in line.differing]
+    some = [pair for pair in every if pair[1].shown] or every
+    return max(some, key=lambda pair: abs(math.log(pair[1].estimate)))
 
 
-def _times(ratio: Mapping[str, Any]) -> str:
-    if ratio["low"] is None or not math.isfinite(ratio["low"]):
-        return f"{ratio['estimate']:.2f} times"
-    return f"{ratio['estimate']:.2f} times [{ratio['low']:.2f}, {ratio['high']:.2f}]"
+def _times(ratio: results.Interval) -> str:
+    if ratio.low is None or ratio.high is None or not math.isfinite(ratio.low):
+        return f"{ratio.estimate:.2f} times"
+    return f"{ratio.estimate:.2f} times [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
-def ranked(ranking: Mapping[str, Any]) -> str:
+def ranked(ranking: Ranking) -> str:
     """ "tbb > glibc ≈ hoard": from best to worst, with ≈ between neighbours that are not told apart."""
-    signs = [" > " if apart else " ≈ " for apart in ranking["apart"]]
-    return "".join(part for pair in zip(ranking["order"], [*signs, ""], strict=True) for part in pair)
+    signs = [" > " if apart else " ≈ " for apart in ranking.apart]
+    return "".join(part for pair in zip(ranking.order, [*signs, ""], strict=True) for part in pair)

@@ -9,17 +9,16 @@ was measured whole on one machine.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from loam_lab.judging.across import cases as reading
 from loam_lab.judging.across.cases import Case
-from loam_lab.judging.across.judge import interval_json
 from loam_lab.judging.statistics import interaction, intervals, multiplicity, shift, verdicts
 from loam_lab.judging.statistics.intervals import BLOCKS_MIN, Interval
 from loam_lab.judging.statistics.multiplicity import SIGNIFICANCE
+from loam_lab.model.result import BaselineApart, Identical, Pooled, Result
 from loam_lab.model.words import listing
 
 # How far the baseline's values on two identical machines may lie apart, with the whole interval.
@@ -27,17 +26,17 @@ APART_MAX = 0.05
 FACTS = ("cpu", "cores", "microcode")
 
 
-def of_result(result: Mapping[str, Any], declared: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+def of_result(result: Result, declared: Sequence[Sequence[str]]) -> list[Identical]:
     """For each set of machines that was declared identical: whether its A/A comparison passed, and the pooled ratios.
 
     declared: names of machines; those that measured nothing take no part
     """
-    measured = {str(cell["factors"].get("machine", "host")) for cell in result["cells"] if cell.get("runs")}
+    measured = {cell.factors.machine for cell in result.cells if cell.runs}
     sets = [[name for name in names if name in measured] for names in declared]
     return [_judged(result, names) for names in sets if len(names) > 1]
 
 
-def _judged(result: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _judged(result: Result, names: Sequence[str]) -> Identical:
     known = reading.read(result, names)
     whole = [case for case in known if len(case.logs) == len(names)]
     apart = [line for case in whole for line in _apart(case)]
@@ -59,22 +58,16 @@ def _judged(result: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         f"ratios differ between {two[0]} and {two[1]} in {case.label}"
         for (case, two, _), p in zip(tests, adjusted, strict=True) if p < SIGNIFICANCE
     ]  # fmt: skip
-    return {
-        "machines": list(names), "passed": not reasons, "reasons": reasons,
-        "baseline": [
-            {"case": case.label, "between": list(two), **interval_json(ratio), "within": _within(ratio)}
-            for case, two, ratio in apart
-        ],
-        "pooled": [] if reasons else _pooled(whole),
-    }  # fmt: skip
+    baseline = [BaselineApart(*ratio.ends, case.label, list(two), _within(ratio)) for case, two, ratio in apart]
+    return Identical(list(names), not reasons, reasons, baseline, [] if reasons else _pooled(whole))
 
 
-def _unlike(result: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _unlike(result: Result, names: Sequence[str]) -> list[str]:
     """Facts that are not the same on machines that were declared identical."""
-    facts = result.get("machines") or {}
+    facts = result.machines
     found = []
     for key in FACTS:
-        values = {name: (facts.get(name) or {}).get(key) for name in names}
+        values = {name: facts.get(name, {}).get(key) for name in names}
         if len(set(map(str, values.values()))) > 1:
             told = listing(f"{value or 'unknown'} on {name}" for name, value in values.items())
             found.append(f"they are not of one kind: {key} is {told}")
@@ -106,7 +99,7 @@ def _tests(case: Case, family: int) -> list[tuple[tuple[str, str], interaction.I
     return found
 
 
-def _pooled(known: Sequence[Case]) -> list[dict[str, Any]]:
+def _pooled(known: Sequence[Case]) -> list[Pooled]:
     """The rivals' ratios over the blocks of all machines."""
     every = []
     for case in known:
@@ -115,12 +108,9 @@ def _pooled(known: Sequence[Case]) -> list[dict[str, Any]]:
             every.append((case, name, intervals.exponential(intervals.hodges_lehmann(rows[:, place]))))
     adjusted = multiplicity.benjamini_hochberg([1.0 if ratio.p is None else ratio.p for _, _, ratio in every])
     return [
-        {
-            "case": case.label, "allocator": name, "baseline": case.baseline, **interval_json(ratio), "n": ratio.n, "q": q,
-            "verdict": verdicts.decide(ratio, "higher", adjusted=q),
-        }
+        Pooled(*ratio.ends, case.label, name, case.baseline, ratio.n, q, verdicts.decide(ratio, "higher", adjusted=q))
         for (case, name, ratio), q in zip(every, adjusted, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _span(ratio: Interval) -> str:
@@ -129,11 +119,11 @@ def _span(ratio: Interval) -> str:
     return f"{ratio.estimate:.3f} times [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
-def warnings(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def warnings(found: Sequence[Identical]) -> list[str]:
     """What a reader must know of machines that were declared identical and do not pass."""
     return [
-        f"{listing(one['machines'])} were declared identical and do not pass their A/A comparison: {one['reasons'][0]}"
-        + (f" (and {len(one['reasons']) - 1} more reasons)" if len(one["reasons"]) > 1 else "")
+        f"{listing(one.machines)} were declared identical and do not pass their A/A comparison: {one.reasons[0]}"
+        + (f" (and {len(one.reasons) - 1} more reasons)" if len(one.reasons) > 1 else "")
         + "; their blocks are not pooled; read each machine's own figures, or measure more blocks"
-        for one in found if not one["passed"]
+        for one in found if not one.passed
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.judging.claims import figures, predicates
 from loam_lab.judging.claims.values import Evidence, measured
+from loam_lab.model import result
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -18,8 +19,8 @@ REASONS_SHOWN = 2
 
 def entries(
     campaign: Campaign,
-    cells: Mapping[str, Mapping[str, Any]],
-    counter_sources: Sequence[Mapping[str, Any]] = (),
+    cells: Mapping[str, result.Cell],
+    counter_sources: Sequence[result.CounterSource] = (),
 ) -> dict[str, Any]:
     """What a result says about a study's paper: `claims`, `paper_figures`, `placements`; nothing where it has none.
 
@@ -28,7 +29,7 @@ def entries(
     study = campaign.study
     if not study.claims and not study.paper_figures:
         return {}
-    counters = {key: entry.get("counters") or () for key, entry in cells.items()}
+    counters = {key: entry.counters for key, entry in cells.items()}
     evidence = Evidence(campaign, counters, counter_sources)
     return {
         "claims": [_claim(evidence, claim) for claim in study.claims],
@@ -37,24 +38,24 @@ def entries(
     }
 
 
-def _claim(evidence: Evidence, claim: Claim) -> dict[str, Any]:
+def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
     verdict, reason, decisions = _decide(evidence, claim)
-    return {
-        "id": claim.id,
-        "section": claim.section,
-        "figure": claim.figure,
-        "sentence": claim.sentence,
-        "predicate": claim.words(),
-        "verdict": verdict,
-        "reason": reason,
-        "note": claim.note,
-        "needs": claim.needs.words(),
-        "paper": [value.model_dump() for value in claim.paper],
-        "ours": [comparison.as_json() for decision in decisions for comparison in decision.comparisons],
-        "machine": " ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
-        "by_preset": verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
-        "self_contradicting": claim.self_contradicting,
-    }
+    return result.Claim(
+        id=claim.id,
+        section=claim.section,
+        figure=claim.figure,
+        sentence=claim.sentence,
+        predicate=claim.words(),
+        verdict=verdict,
+        reason=reason,
+        note=claim.note,
+        needs=claim.needs.words(),
+        paper=[result.PaperValue(value.what, value.value) for value in claim.paper],
+        ours=[comparison.of_result() for decision in decisions for comparison in decision.comparisons],
+        machine=" ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
+        by_preset=verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
+        self_contradicting=claim.self_contradicting,
+    )
 
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
@@ -87,8 +88,8 @@ def unmet(evidence: Evidence, claim: Claim) -> list[str]:
         found.append(f"{needs.cores} cores (this machine has {evidence.cores})")
     if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
         found.append("hardware transactions (this machine has none that commit)")
-    if needs.counters and not any(s["source"] == "perf_event" and s["counts"] for s in evidence.counter_sources):
-        why = next((str(s["why"]) for s in evidence.counter_sources if s["source"] == "perf_event"), "not looked for")
+    if needs.counters and not any(s.source == "perf_event" and s.counts for s in evidence.counter_sources):
+        why = next((s.why for s in evidence.counter_sources if s.source == "perf_event"), "not looked for")
         found.append(f"hardware counters ({why})")
     names = measured(campaign)
     found += [f"allocator {name} (not measured here)" for name in needs.allocators if name not in names]

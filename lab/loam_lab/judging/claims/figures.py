@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.judging.claims.predicates import paired
 from loam_lab.judging.claims.values import Evidence, Undecided, names, read
 from loam_lab.judging.statistics import intervals
+from loam_lab.model import result
 from loam_lab.model.claim import BLOCKS
 
 if TYPE_CHECKING:
@@ -18,30 +19,25 @@ if TYPE_CHECKING:
 
 BLOCKS_DRAWN = 64
 LINE_BYTES = 64
-Table = tuple[list[str], list[list[Any]]]
+Table = tuple[list[str], list[list[result.Entry]]]
 
 
-def paper_figures(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def paper_figures(evidence: Evidence, cells: Mapping[str, result.Cell]) -> list[result.PaperFigure]:
     """Each figure of the study's paper beside ours.
 
     cells: by cell key, as results have them, copy 0
     """
     found = []
     for figure in evidence.campaign.study.paper_figures:
-        columns, rows = _joined([_table(evidence, cells, ours) for ours in figure.ours if not ours.drawn])
-        found.append({
-            "id": figure.id, "title": figure.title, "kind": figure.kind,
-            "paper": {
-                "columns": list(figure.paper.columns), "rows": [list(row) for row in figure.paper.rows],
-                "note": figure.paper.note,
-            },
-            "ours": {"columns": columns, "rows": rows},
-            "groups": list(figure.groups),
-        })  # fmt: skip
+        columns, rows = _joined([_table(evidence, cells, one) for one in figure.ours if not one.drawn])
+        theirs = figure.paper
+        paper = result.PaperTable(list(theirs.columns), [list(row) for row in theirs.rows], theirs.note)
+        ours = result.PaperTable(columns, rows)
+        found.append(result.PaperFigure(figure.id, figure.title, figure.kind, paper, ours, list(figure.groups)))
     return found
 
 
-def placements(campaign: Campaign) -> list[dict[str, Any]]:
+def placements(campaign: Campaign) -> list[result.Placement]:
     """Blocks of one run of each allocator for every figure that draws them, at most BLOCKS_DRAWN each."""
     return [
         one
@@ -52,7 +48,7 @@ def placements(campaign: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
+def _table(evidence: Evidence, cells: Mapping[str, result.Cell], ours: Ours) -> Table:
     makers = {"grid": _grid, "extremes": _extremes, "reach": _reach}
     columns, rows = makers[ours.kind](evidence, cells, ours)
     if ours.percent:
@@ -60,13 +56,14 @@ def _table(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Our
     return (["of", *columns], [[ours.label, *row] for row in rows]) if ours.label else (columns, rows)
 
 
-def _percent(share: Any) -> Any:
+def _percent(share: result.Entry) -> result.Entry:
     """A share, with its interval or without one, as per cent; None stays."""
-    if share is None:
+    if isinstance(share, int | float):
+        share = result.Value(share)
+    if not isinstance(share, result.Value):
         return None
-    ends = share if isinstance(share, dict) else {"estimate": share, "low": None, "high": None}
-    hundredfold = {name: None if ends[name] is None else 100 * ends[name] for name in ("estimate", "low", "high")}
-    return {**ends, **hundredfold, "unit": "%"}
+    low, high = (None if end is None else 100 * end for end in (share.low, share.high))
+    return result.Value(100 * share.estimate, low, high, "%")
 
 
 def _joined(tables: Sequence[Table]) -> Table:
@@ -88,18 +85,19 @@ def _joined(tables: Sequence[Table]) -> Table:
             rows = rows + more_rows
             continue
         beside = {row[0]: row[1:] for row in more_rows}
-        blank = [None] * (len(more_columns) - 1)
+        blank: list[result.Entry] = [None] * (len(more_columns) - 1)
         columns = columns + more_columns[1:]
         rows = [row + beside.get(row[0], blank) for row in rows]
     return columns, rows
 
 
-def _levels(evidence: Evidence, ours: Ours) -> list[Any]:
+def _levels(evidence: Evidence, ours: Ours) -> list[int | str]:
     """Levels of the factor that makes the rows, as far as they were measured."""
     cells = _cells(evidence.campaign, ours.select)
     if ours.rows == "threads":
-        return sorted({cell.threads for cell in cells})
-    return list(dict.fromkeys(dict(cell.parameters).get(ours.rows) for cell in cells))
+        return [*sorted({cell.threads for cell in cells})]
+    given = [dict(cell.parameters) for cell in cells]
+    return list(dict.fromkeys(one[ours.rows] for one in given if ours.rows in one))
 
 
 def _allocators(evidence: Evidence, ours: Ours) -> list[str]:
@@ -112,7 +110,7 @@ def _cells(campaign: Campaign, select: Selection) -> list[Cell]:
     return [cell for cell in campaign.cells if names(select, cell)]
 
 
-def _grid(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
+def _grid(evidence: Evidence, cells: Mapping[str, result.Cell], ours: Ours) -> Table:
     metrics = list(ours.metrics) or [""]
     allocators = _allocators(evidence, ours)
     if ours.rows == "allocator":
@@ -134,8 +132,8 @@ def _grid(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours
 
 
 def _value(
-    evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], select: Selection, allocator: str, metric: str
-) -> Any:
+    evidence: Evidence, cells: Mapping[str, result.Cell], select: Selection, allocator: str, metric: str
+) -> result.Entry:
     """An interval, a plain number where counters gave one, or None."""
     chosen = [cell for cell in _cells(evidence.campaign, select) if cell.allocator == allocator]
     if select.source != "timing":
@@ -144,7 +142,7 @@ def _value(
         except Undecided:
             return None
         return _interval(intervals.median(list(seen.values.values())))
-    entries = [cells[cell.key] for cell in chosen if cell.key in cells and cells[cell.key]["state"] == "ok"]
+    entries = [cells[cell.key] for cell in chosen if cell.key in cells and cells[cell.key].state == "ok"]
     found = [_of(evidence.campaign, entry, metric) for entry in entries]
     values = [value for value in found if value is not None]
     if not values:
@@ -152,11 +150,11 @@ def _value(
     if len(values) == 1 or select.over == BLOCKS:
         one = values[0]
         # What never varies, as the bytes of a block, needs no interval.
-        return one["estimate"] if one["low"] is not None and one["low"] == one["high"] else one
-    return median(float(value["estimate"]) for value in values)
+        return one.estimate if one.low is not None and one.low == one.high else one
+    return median(value.estimate for value in values)
 
 
-def _relative(evidence: Evidence, select: Selection, allocator: str, metric: str) -> dict[str, Any] | None:
+def _relative(evidence: Evidence, select: Selection, allocator: str, metric: str) -> result.Value | None:
     """The value over the baseline's; None where one of them is missing."""
     wanted = select.model_copy(update={"metric": metric})
     try:
@@ -167,17 +165,17 @@ def _relative(evidence: Evidence, select: Selection, allocator: str, metric: str
     return None if ratio is None else _interval(ratio(intervals.CONFIDENCE))
 
 
-def _of(campaign: Campaign, entry: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
+def _of(campaign: Campaign, entry: result.Cell, metric: str) -> result.Value | None:
     name = metric or next(
-        campaign.primary(cell).name for cell in campaign.cells if cell.workload == entry["factors"]["workload"]
+        campaign.primary(cell).name for cell in campaign.cells if cell.workload == entry.factors.workload
     )
-    value = entry["metrics"].get(name)
-    return None if value is None else {name: value[name] for name in ("estimate", "low", "high")}
+    value = entry.metrics.get(name)
+    return None if value is None else result.Value(value.estimate, value.low, value.high)
 
 
-def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
+def _extremes(evidence: Evidence, cells: Mapping[str, result.Cell], ours: Ours) -> Table:
     campaign = evidence.campaign
-    rows: list[list[Any]] = []
+    rows: list[list[result.Entry]] = []
     for level in _levels(evidence, ours):
         select = ours.select.at(ours.rows, level)
         seen = {}
@@ -199,10 +197,10 @@ def _extremes(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: 
     return [ours.rows, "best", "worst", "times better"], rows
 
 
-def _reach(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Ours) -> Table:
+def _reach(evidence: Evidence, cells: Mapping[str, result.Cell], ours: Ours) -> Table:
     metric = ours.metrics[0] if ours.metrics else ""
     levels = _levels(evidence, ours)
-    rows: list[list[Any]] = []
+    rows: list[list[result.Entry]] = []
     for name in _allocators(evidence, ours):
         try:
             first = read(evidence, ours.select.at(ours.rows, levels[0]).model_copy(update={"metric": metric}), name)
@@ -226,11 +224,11 @@ def _reach(evidence: Evidence, cells: Mapping[str, Mapping[str, Any]], ours: Our
     return ["allocator", f"{ours.rows} up to which {100 * ours.share:.0f} % of the rate is kept"], rows
 
 
-def _interval(found: intervals.Interval) -> dict[str, Any]:
-    return {"estimate": found.estimate, "low": found.low, "high": found.high}
+def _interval(found: intervals.Interval) -> result.Value:
+    return result.Value(*found.ends)
 
 
-def _placements(campaign: Campaign, figure: PaperFigure, ours: Ours) -> Iterator[dict[str, Any]]:
+def _placements(campaign: Campaign, figure: PaperFigure, ours: Ours) -> Iterator[result.Placement]:
     for cell in _cells(campaign, ours.select):
         if ours.select.allocator and cell.allocator not in ours.select.allocator:
             continue
@@ -242,17 +240,14 @@ def _placements(campaign: Campaign, figure: PaperFigure, ours: Ours) -> Iterator
         if not {"thread", "address", "usable_bytes", "record"} <= columns.keys():
             continue
         parameters = run.begin.get("parameters", {})
-        yield {
-            "allocator": cell.allocator, "kind": ours.kind, "title": figure.title, "figure": figure.id,
-            "threads": cell.threads, "bytes_per_line": LINE_BYTES, "shift": int(parameters.get("stripe_log2", 5)),
-            "blocks": [
-                {
-                    "thread": row[columns["thread"]], "address": row[columns["address"]],
-                    "bytes": row[columns["usable_bytes"]], "record": row[columns["record"]],
-                }
+        yield result.Placement(
+            cell.allocator, ours.kind, figure.title, figure.id, cell.threads, LINE_BYTES,
+            int(parameters.get("stripe_log2", 5)),
+            [
+                result.Block(*(row[columns[name]] for name in ("thread", "address", "usable_bytes", "record")))
                 for row in series["rows"][:BLOCKS_DRAWN]
             ],
-        }  # fmt: skip
+        )  # fmt: skip
 
 
 def _series(run: Run) -> Mapping[str, Any] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 
 if TYPE_CHECKING:
+    from loam_lab.model import result
     from loam_lab.model.claim import Claim
 
 SCHEMA = 1
@@ -30,10 +30,9 @@ def show(*, as_json: bool) -> int:
                 "id": claim.id, "study": study, "section": claim.section, "figure": claim.figure,
                 "sentence": claim.sentence, "predicate": claim.words(), "needs": claim.needs.words(),
                 "paper": [value.model_dump() for value in claim.paper],
-                "verdict": last[study].get(claim.id, {}).get("verdict"),
-                "reason": last[study].get(claim.id, {}).get("reason"),
+                "verdict": known and known.verdict, "reason": known and known.reason,
             }
-            for study, claim in found
+            for study, claim in found for known in (last[study].get(claim.id),)
         ]})  # fmt: skip
         return 0
     if not found:
@@ -42,11 +41,12 @@ def show(*, as_json: bool) -> int:
     for study in dict.fromkeys(name for name, _ in found):
         rows = []
         for claim in (claim for name, claim in found if name == study):
-            verdict = str(last[study].get(claim.id, {}).get("verdict", ""))
+            known = last[study].get(claim.id)
             needs = "; ".join(claim.needs.words())
             lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
             lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
-            rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
+            verdict = known.verdict if known else "-"
+            rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict, "\n".join(lines)])
         title = f"claims of study {study}"
         console.out().print(
             console.table(["id", "paper", "last verdict", "claim and how it is decided"], rows, title=title)
@@ -54,14 +54,12 @@ def show(*, as_json: bool) -> int:
     return 0
 
 
-def _last(study: str) -> dict[str, dict[str, Any]]:
+def _last(study: str) -> dict[str, result.Claim]:
     """Claims by id of results/latest, where that is a result of the study; else of none."""
-    from loam_lab.model.store.folder import RESULT
+    from loam_lab.model.store.folder import read_result
 
     try:
-        result = json.loads((paths.latest_result() / RESULT).read_text())
-    except (LoamError, OSError, ValueError):
+        found = read_result(paths.latest_result())
+    except LoamError:
         return {}
-    if result.get("study") != study:
-        return {}
-    return {claim["id"]: claim for claim in result.get("claims", ())}
+    return {claim.id: claim for claim in found.claims or ()} if found.study == study else {}

@@ -10,10 +10,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
 from loam_lab.judging.statistics import bootstrap, intervals
+from loam_lab.model.result import Compared
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.intervals import Interval
@@ -42,10 +43,9 @@ class Comparison:
         """holds, fails or open."""
         return self.judge(self.interval, self.apart)
 
-    def as_json(self) -> dict[str, Any]:
+    def of_result(self) -> Compared:
         """The comparison as results have it."""
-        i = self.interval
-        return {"what": self.what, "estimate": i.estimate, "low": i.low, "high": i.high, "unit": self.unit}
+        return Compared(*self.interval.ends, self.what, self.unit)
 
 
 @dataclass(frozen=True)

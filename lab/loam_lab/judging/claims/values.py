@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.model.claim import BLOCKS, EXACT, Selection
+from loam_lab.model.result import CounterSource, Counts
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -26,8 +27,8 @@ class Evidence:
     """
 
     campaign: Campaign
-    counters: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    counter_sources: Sequence[Mapping[str, Any]] = ()
+    counters: Mapping[str, Sequence[Counts]] = field(default_factory=dict)
+    counter_sources: Sequence[CounterSource] = ()
 
     @property
     def cores(self) -> int:
@@ -168,6 +169,6 @@ def _counted(evidence: Evidence, cell: Cell, selection: Selection) -> float | No
     """A value of the cell's counter runs; None where there is none."""
     wanted = {"counters": "perf_event", "tlb": "lackey"}.get(selection.source, selection.source)
     for counted in evidence.counters.get(cell.key, ()):
-        if counted.get("source") == wanted and counted.get(selection.metric) is not None:
-            return float(counted[selection.metric])
+        if counted.source == wanted and (found := counted.numbers().get(selection.metric)) is not None:
+            return found
     return None

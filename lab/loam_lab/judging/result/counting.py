@@ -1,4 +1,4 @@
-"""Counting runs in a result: cell["counters"], result["counter_sources"], and their warnings."""
+"""Counting runs in a result: `counters` of its cells, its `counter_sources`, and their warnings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.model.cell import COUNTING, IN_VALGRIND
 from loam_lab.model.records import COUNTED, records_mapping
+from loam_lab.model.result import CounterSource, Counts
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign, Run
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _PER_OPERATION = ("instructions", "cycles", "l1d_misses", "llc_misses", "dtlb_misses", "hitm")
 
 
-def of_cell(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
+def of_cell(campaign: Campaign, cell: Cell) -> list[Counts]:
     """What was counted of a cell, one entry per source.
 
     returns: source, per ("operation", or "run" of a command), counts per that, ratios from 0 to 1; a value that the
@@ -40,7 +41,7 @@ _OF_SIMULATOR = {
 }  # fmt: skip
 
 
-def _simulated(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
+def _simulated(campaign: Campaign, cell: Cell) -> list[Counts]:
     """What the simulated cores counted in the timed runs, all seeds together: a ratio of sums."""
     operations = campaign.primary(cell).of
     runs = [run for run in campaign.runs(cell, 0) if run.state == "ok"]
@@ -48,12 +49,13 @@ def _simulated(campaign: Campaign, cell: Cell) -> list[dict[str, Any]]:
     if done <= 0:
         return []
     sums = {name: sum(run.sums.get(COUNTED + name, 0.0) for run in runs) for name in _OF_SIMULATOR}
-    entry = {shown: sums[name] / done for name, shown in _OF_SIMULATOR.items()}
-    ratio = {"l1d_miss_ratio": sums["misses"] / sums["accesses"]} if sums["accesses"] else {}
-    return [{"source": "simulator", "per": "operation", **entry, **ratio}]
+    entry: dict[str, Any] = {shown: sums[name] / done for name, shown in _OF_SIMULATOR.items()}
+    if sums["accesses"]:
+        entry["l1d_miss_ratio"] = sums["misses"] / sums["accesses"]
+    return [Counts("simulator", **entry)]
 
 
-def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> dict[str, Any] | None:
+def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> Counts | None:
     good = sorted((run for run in runs if run.state == "ok" and run.observed), key=lambda run: run.block)
     if not good or len(good) != len(runs):
         return None
@@ -72,19 +74,15 @@ def _difference(campaign: Campaign, cell: Cell, runs: Sequence[Run]) -> dict[str
         before = first.observed["events"]
         counts = {name: value - before[name] for name, value in last.observed["events"].items() if name in before}
     source = last.observed["source"]
-    entry: dict[str, Any] = {"source": source, "per": per, **_READERS.get(source, from_valgrind)(counts, divisor)}
-    for name in ("caches", "tlb", "peak"):
-        if given := last.observed.get(name):
-            entry[name] = dict(given)
-    if parts := last.observed.get("fragmentation"):
-        entry["padding"] = parts["padding"]
-        if "held" in parts:
-            entry["external"] = parts["scattered"] + parts["held"]
-    if shares := last.observed.get("shares"):
-        entry["counted_share"] = min(shares.values())
-    if mapping := records_mapping(last.begin):
-        entry["records_mapping"] = mapping
-    return entry
+    parts = last.observed.get("fragmentation") or {}
+    shares = last.observed.get("shares") or {}
+    found: dict[str, Any] = _READERS.get(source, from_valgrind)(counts, divisor)
+    found |= {name: dict(given) for name in ("caches", "tlb", "peak") if (given := last.observed.get(name))}
+    return Counts(
+        source, per, **found,
+        padding=parts.get("padding"), external=parts["scattered"] + parts["held"] if "held" in parts else None,
+        counted_share=min(shares.values(), default=None), records_mapping=records_mapping(last.begin) or None,
+    )  # fmt: skip
 
 
 def from_perf(counts: Mapping[str, float], divisor: float) -> dict[str, float]:
@@ -132,16 +130,16 @@ def from_profile(counts: Mapping[str, float], divisor: float) -> dict[str, float
 _READERS = {"perf_event": from_perf, "lackey": from_lackey, "profile": from_profile}
 
 
-def of_result(campaign: Campaign) -> list[dict[str, Any]]:
+def of_result(campaign: Campaign) -> list[CounterSource]:
     """The sources of counts: as the machine was asked when the campaign began, and what was really used."""
     asked: Iterable[Mapping[str, Any]] = campaign.manifest.get("counter_sources", ())
-    found = {str(source["source"]): dict(source) for source in asked}
+    found = {str(source["source"]): CounterSource(**source) for source in asked}
     for purpose in COUNTING:
         for runs in campaign.special.get(purpose, {}).values():
             for run in runs:
                 if run.state == "ok" and run.observed:
                     name = str(run.observed["source"])
-                    found.setdefault(name, {"source": name, "counts": True, "why": "used in this campaign"})
+                    found.setdefault(name, CounterSource(name, True, "used in this campaign"))
     return list(found.values())
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
 from loam_lab.judging.result import headlines
 from loam_lab.judging.statistics import bootstrap, intervals, multiplicity, verdicts
 from loam_lab.judging.statistics.intervals import Array
+from loam_lab.model.result import Best, Geomean
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -50,7 +52,7 @@ def _family(campaign: Campaign, cells: list[Cell]) -> Family | None:
     return Family(cells[0], campaign.stratum(cells[0]), tuple(blocks.tolist()), columns)
 
 
-def geomeans(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
+def geomeans(campaign: Campaign, found: list[Family]) -> list[Geomean]:
     """Per allocator: how many times it is as good as the baseline, in the geometric mean of its families.
 
     Of blocks that all of them have: block b of each was run in the same turn of the plan.
@@ -60,7 +62,7 @@ def geomeans(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
     fit = [f for f in found if campaign.baseline(f.cell) == study.baseline and f.cell.threads <= campaign.cores(f.cell)]
     # A machine is never averaged with another one.
     machines = list(dict.fromkeys(family.cell.machine for family in fit))
-    lines: list[dict[str, Any]] = []
+    lines: list[Geomean] = []
     ratios: list[intervals.Interval] = []
     for machine, name in dict.fromkeys((family.cell.machine, name) for family in fit for name in family.logs):
         own = [family for family in fit if name in family.logs and family.cell.machine == machine]
@@ -70,20 +72,20 @@ def geomeans(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
         rows = [np.searchsorted(family.blocks, turns) for family in own]
         ratio = intervals.geometric_mean([family.logs[name][row] for family, row in zip(own, rows, strict=True)])
         ratios.append(ratio)
-        lines.append({
-            "what": f"{name}: times as good as {study.baseline}, geometric mean of {len(own)} cases"
-            + (f" on {machine}" if len(machines) > 1 else ""),
-            "allocator": name, "machine": machine, "cases": len(own),
-            "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high,
-            "n": ratio.n, "p": ratio.p, "rough": verdicts.rough(ratio, study.width_max),
-        })  # fmt: skip
+        what = f"{name}: times as good as {study.baseline}, geometric mean of {len(own)} cases"
+        what += f" on {machine}" if len(machines) > 1 else ""
+        lines.append(Geomean(*ratio.ends, what, name, machine, len(own), ratio.n, ratio.p))
     adjusted = multiplicity.benjamini_hochberg([1.0 if ratio.p is None else ratio.p for ratio in ratios])
-    for line, ratio, q in zip(lines, ratios, adjusted, strict=True):
-        line |= {"q": q, "verdict": verdicts.decide(ratio, "higher", margin=study.margin, adjusted=q)}
-    return lines
+    return [
+        replace(
+            line, q=q, rough=verdicts.rough(ratio, study.width_max),
+            verdict=verdicts.decide(ratio, "higher", margin=study.margin, adjusted=q),
+        )
+        for line, ratio, q in zip(lines, ratios, adjusted, strict=True)
+    ]  # fmt: skip
 
 
-def best(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
+def best(campaign: Campaign, found: list[Family]) -> list[Best]:
     """Per family and allocator: in which share of the draws it is the best; equals share.
 
     Blocks are drawn again (cluster bootstrap), and the allocators stay paired in them.
@@ -98,11 +100,9 @@ def best(campaign: Campaign, found: list[Family]) -> list[dict[str, Any]]:
         floor = max(float(logs.min()) for logs in logs_of.values())
         rivals = [name for name, logs in logs_of.items() if logs.max() >= floor]
         shares = _shares({name: logs_of[name] for name in rivals}, zlib.crc32(repr(family.stratum).encode()))
-        where = {
-            "group": cell.group, "label": headlines.place(campaign, cell), "workload": cell.workload, "sync": cell.sync,
-            "machine": cell.machine, "threads": cell.threads, "parameters": campaign.varied(cell),
-        }  # fmt: skip
-        lines += [{**where, "allocator": name, "probability": shares.get(name, 0.0)} for name in family.logs]
+        label, varied = headlines.place(campaign, cell), campaign.varied(cell)
+        where = cell.group, label, cell.workload, cell.sync, cell.machine, cell.threads, varied
+        lines += [Best(*where, name, shares.get(name, 0.0)) for name in family.logs]
     return lines
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loam_lab.judging.statistics import contrasts
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Disturbed, Stopping, TimelineRun
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign, Run
@@ -20,7 +21,7 @@ SOURCES = ("run_delay", "steal", "pressure")
 TIMELINE_MAX = 50_000
 
 
-def disturbed(campaign: Campaign) -> dict[str, Any]:
+def disturbed(campaign: Campaign) -> Disturbed:
     """How many blocks were measured, run again, and stayed disturbed; by: blocks in which a source was beyond its limit.
 
     A block counts for a source if any of its attempts met it.  slices, slices_left_out: of the runs that count, together
@@ -32,14 +33,14 @@ def disturbed(campaign: Campaign) -> dict[str, Any]:
         for source in run.disturbance["why"]:
             met.setdefault(str(source), set()).add(campaign.block_of(run))
     slices = sum(int(run.disturbance.get("slices") or 0) for run in timed)
-    return {
-        "blocks": len(set(map(campaign.block_of, timed))),
-        "repeated": len({campaign.block_of(run) for run in every if run.attempt > 0}),
-        "contaminated": len(campaign.contaminated),
-        "by": {source: len(blocks) for source, blocks in met.items()},
-        "slices": slices,
-        "slices_left_out": slices - sum(int(run.disturbance.get("slices_kept") or 0) for run in timed),
-    }
+    return Disturbed(
+        blocks=len(set(map(campaign.block_of, timed))),
+        repeated=len({campaign.block_of(run) for run in every if run.attempt > 0}),
+        contaminated=len(campaign.contaminated),
+        by={source: len(blocks) for source, blocks in met.items()},
+        slices=slices,
+        slices_left_out=slices - sum(int(run.disturbance.get("slices_kept") or 0) for run in timed),
+    )
 
 
 def contaminated(campaign: Campaign, cell: Cell, copy: int) -> set[int]:
@@ -55,7 +56,7 @@ def without_contaminated(campaign: Campaign, cell: Cell, copy: int) -> Interval 
     return contrasts.to_baseline(campaign, cell, copy, without=bad) if bad else None
 
 
-def timeline(campaign: Campaign, index: dict[tuple[str, int], int]) -> list[dict[str, Any]]:
+def timeline(campaign: Campaign, index: dict[tuple[str, int], int]) -> list[TimelineRun]:
     """Every timed run in the order in which it ran, those of superseded attempts included; of very many, every n-th.
 
     index: place in the result's cells by cell key and copy
@@ -68,11 +69,11 @@ def timeline(campaign: Campaign, index: dict[tuple[str, int], int]) -> list[dict
     keys = [(time or 0.0) if timed else float(run.order) for time, run in zip(times, runs, strict=True)]
     places = np.argsort(np.array(keys), kind="stable").tolist()
     return [
-        {
-            "order": run.order, "t_s": times[at], "cell": index[run.cell, run.copy], "block": run.block, "copy": run.copy,
-            "attempt": run.attempt, "value": run.value(campaign.primary(cells[run.cell])) if run.state == "ok" else None,
-            "share": run.disturbance.get("share"),
-        }
+        TimelineRun(
+            order=run.order, t_s=times[at], cell=index[run.cell, run.copy], block=run.block, copy=run.copy,
+            attempt=run.attempt, value=run.value(campaign.primary(cells[run.cell])) if run.state == "ok" else None,
+            share=run.disturbance.get("share"),
+        )
         for at in places[:: max(1, -(-len(runs) // TIMELINE_MAX))] for run in (runs[at],)
     ]  # fmt: skip
 
@@ -96,7 +97,7 @@ def _moment(run: Run) -> datetime | None:
         return None
 
 
-def stopping(campaign: Campaign, ratios: list[Interval]) -> dict[str, Any] | None:
+def stopping(campaign: Campaign, ratios: list[Interval]) -> Stopping | None:
     """Whether every ratio became as narrow as the study asks; None where it asks for none.
 
     ratios: of all cells to their baselines
@@ -106,9 +107,9 @@ def stopping(campaign: Campaign, ratios: list[Interval]) -> dict[str, Any] | Non
     study = campaign.study
     if study.target_width is None:
         return None
-    return {
-        "target_width": study.target_width,
-        "reached": bool(ratios) and all(half_width(ratio.low, ratio.high) <= study.target_width for ratio in ratios),
-        "cap_blocks": max(study.cap_of(group) for group in study.groups),
-        "blocks": max((len(runs) for runs in campaign.timed.values()), default=0),
-    }
+    return Stopping(
+        study.target_width,
+        reached=bool(ratios) and all(half_width(ratio.low, ratio.high) <= study.target_width for ratio in ratios),
+        cap_blocks=max(study.cap_of(group) for group in study.groups),
+        blocks=max((len(runs) for runs in campaign.timed.values()), default=0),
+    )

@@ -7,12 +7,13 @@ probability, which takes the picking into account (judging/statistics/extremes.p
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loam_lab.judging.statistics import extremes, multiplicity, verdicts
-from loam_lab.model import words
+from loam_lab.model import result, words
+from loam_lab.model.result import Headline
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -29,7 +30,7 @@ def families(campaign: Campaign) -> list[list[Cell]]:
     return list(found.values())
 
 
-def headlines(campaign: Campaign) -> list[dict[str, Any]]:
+def headlines(campaign: Campaign) -> list[Headline]:
     """For each family the best, the worst, and whether that is shown."""
     picks = [found for cells in families(campaign) if (found := _pick(campaign, cells)) is not None]
     adjusted = multiplicity.holm([found.p for _, found in picks])
@@ -46,27 +47,27 @@ def _pick(campaign: Campaign, cells: list[Cell]) -> tuple[list[Cell], extremes.P
     return known, extremes.pick(sign * np.log(values))
 
 
-def _line(campaign: Campaign, cells: list[Cell], found: extremes.Pick, p: float, count: int) -> dict[str, Any]:
+def _line(campaign: Campaign, cells: list[Cell], found: extremes.Pick, p: float, count: int) -> Headline:
     cell, worst, ratio = cells[found.best], cells[found.worst], found.ratio
     verdict = verdicts.decide(ratio, "higher", margin=campaign.study.margin, adjusted=p)
-    return {
-        "group": cell.group,
-        "workload": cell.workload,
-        "parameters": campaign.varied(cell),
-        "sync": cell.sync,
-        "machine": cell.machine,
-        "threads": cell.threads,
-        "metric": campaign.primary(cell).name,
-        "best": cell.allocator,
-        "worst": worst.allocator,
-        "ratio": {"estimate": ratio.estimate, "low": ratio.low, "high": ratio.high},
-        "p": found.p,
-        "p_holm": p,
-        "comparisons": count,
-        "verdict": verdict,
-        "rough": verdicts.rough(ratio, campaign.study.width_max),
-        "text": _sentence(campaign, cell, worst.allocator, ratio, verdict, p, count),
-    }
+    return Headline(
+        group=cell.group,
+        workload=cell.workload,
+        parameters=campaign.varied(cell),
+        sync=cell.sync,
+        machine=cell.machine,
+        threads=cell.threads,
+        metric=campaign.primary(cell).name,
+        best=cell.allocator,
+        worst=worst.allocator,
+        ratio=result.Interval(*ratio.ends),
+        p=found.p,
+        p_holm=p,
+        comparisons=count,
+        verdict=verdict,
+        rough=verdicts.rough(ratio, campaign.study.width_max),
+        text=_sentence(campaign, cell, worst.allocator, ratio, verdict, p, count),
+    )
 
 
 def place(campaign: Campaign, cell: Cell) -> str:

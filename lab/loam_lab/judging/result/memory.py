@@ -1,9 +1,11 @@
-"""Memory runs in a result: cell["memory"] and its warnings."""
+"""Memory runs in a result: `memory` of its cells, and their warnings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from loam_lab.model.result import Memory
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Run
@@ -15,7 +17,7 @@ DAMON = (
 )
 
 
-def of_cell(runs: Sequence[Run]) -> dict[str, Any] | None:
+def of_cell(runs: Sequence[Run]) -> Memory | None:
     """The memory of a cell, from its memory run; None without a good one.
 
     runs: of the purpose "memory"
@@ -32,19 +34,19 @@ def of_cell(runs: Sequence[Run]) -> dict[str, Any] | None:
     if live and samples:
         # The workload counts once, at the end of its timed part: nobody knows its course.
         samples[-1][3] = live[-1]
-    return {
-        "samples": samples,
+    return Memory(
+        samples=samples,
         # The probe sees the peak from inside; a look from outside may come before or after it.
-        "peak_rss_bytes": max(seen["peak_rss_bytes"], int(inside or 0)),
-        "peak_pss_bytes": seen["peak_pss_bytes"],
-        "mean_pss_bytes": seen["mean_pss_bytes"],
-        "area_pss_byte_s": seen["area_pss_byte_s"],
-        "live_peak_bytes": max(live) if live else None,
-        "faults_minor": seen["faults_minor"],
-        "faults_major": seen["faults_major"],
-        "fit": seen["fit"],
-        "reasons": seen["reasons"],
-    }
+        peak_rss_bytes=max(seen["peak_rss_bytes"], int(inside or 0)),
+        peak_pss_bytes=seen["peak_pss_bytes"],
+        mean_pss_bytes=seen["mean_pss_bytes"],
+        area_pss_byte_s=seen["area_pss_byte_s"],
+        live_peak_bytes=max(live) if live else None,
+        faults_minor=seen["faults_minor"],
+        faults_major=seen["faults_major"],
+        fit=seen["fit"],
+        reasons=seen["reasons"],
+    )
 
 
 def of_campaign(runs: Iterable[Run]) -> list[str]:

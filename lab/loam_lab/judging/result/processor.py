@@ -8,11 +8,12 @@ machine wall time decides.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.judging.result import diagnostics
 from loam_lab.judging.statistics import contrasts, multiplicity, verdicts
 from loam_lab.judging.statistics.data import PROCESSOR_TIME, process_metric, state_of
+from loam_lab.model.result import ProcessorRatio, Waiting
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -25,7 +26,7 @@ DISTURBED_SHARE = 0.25
 FIXED_SPREAD = 1.02
 
 
-def waiting(campaign: Campaign) -> dict[str, Any] | None:
+def waiting(campaign: Campaign) -> Waiting | None:
     """How many blocks hold a run that waited for a processor, and which metric decides; None where that is not judged.
 
     It is for commands, and for servers whose load has a fixed number of requests: one that lasts a fixed time keeps a
@@ -37,9 +38,9 @@ def waiting(campaign: Campaign) -> dict[str, Any] | None:
     if primary != "wall_s" and _fixed_time(campaign):
         return None
     counts = diagnostics.disturbed(campaign)
-    blocks, disturbed = counts["blocks"], counts["contaminated"]
+    blocks, disturbed = counts.blocks, counts.contaminated
     decides = PROCESSOR_TIME.name if blocks and disturbed >= DISTURBED_SHARE * blocks else primary
-    return {"blocks": blocks, "disturbed": disturbed, "decides": decides}
+    return Waiting(blocks, disturbed, decides)
 
 
 def _fixed_time(campaign: Campaign) -> bool:
@@ -47,10 +48,10 @@ def _fixed_time(campaign: Campaign) -> bool:
     return bool(times) and max(times) < FIXED_SPREAD * min(times)
 
 
-def ratios(campaign: Campaign) -> dict[Cell, dict[str, Any]]:
+def ratios(campaign: Campaign) -> dict[Cell, ProcessorRatio]:
     """By cell its ratio of processor time to the baseline's and the verdict on it, where processor time decides."""
     found = waiting(campaign)
-    if found is None or found["decides"] != "processor_s":
+    if found is None or found.decides != "processor_s":
         return {}
     known: dict[Cell, Interval] = {}
     for cell in campaign.cells:
@@ -61,10 +62,9 @@ def ratios(campaign: Campaign) -> dict[Cell, dict[str, Any]]:
     adjusted = multiplicity.benjamini_hochberg([1.0 if ratio.p is None else ratio.p for ratio in known.values()])
     margin, width_max = campaign.study.margin, campaign.study.width_max
     return {
-        cell: {
-            "metric": PROCESSOR_TIME.name, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high, "n": ratio.n,
-            "p": ratio.p, "q": q, "verdict": verdicts.decide(ratio, "lower", margin=margin, adjusted=q),
-            "rough": verdicts.rough(ratio, width_max),
-        }
+        cell: ProcessorRatio(
+            *ratio.ends, PROCESSOR_TIME.name, ratio.n, ratio.p, q,
+            verdicts.decide(ratio, "lower", margin=margin, adjusted=q), verdicts.rough(ratio, width_max),
+        )
         for (cell, ratio), q in zip(known.items(), adjusted, strict=True)
     }  # fmt: skip

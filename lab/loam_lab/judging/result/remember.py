@@ -8,10 +8,10 @@ and mapping.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from loam_lab.judging.statistics import verdicts
 from loam_lab.model import words
+from loam_lab.model.result import Cell, Headline
 
 # What leaves at most this part of the worst share of aborts is said to mend it.
 MENDED = 0.25
@@ -22,8 +22,8 @@ Shares = dict[str, tuple[float, float]]
 
 
 def text(
-    headlines: Sequence[Mapping[str, Any]],
-    cells: Iterable[Mapping[str, Any]],
+    headlines: Sequence[Headline],
+    cells: Iterable[Cell],
     units: Mapping[str, Mapping[str, str]],
 ) -> str:
     """The sentence and its places, "" for a result of fewer than two cases.
@@ -32,16 +32,16 @@ def text(
     """
     if len(headlines) < 2:
         return ""
-    causes = [cell for cell in cells if cell["copy"] == 0 and (cell["blame"] or {}).get("aborts")]
-    told = {cell["group"] for cell in causes}
-    shown = [line for line in headlines if line["verdict"] == "better"]
+    causes = [cell for cell in cells if cell.copy == 0 and (cell.blame or {}).get("aborts")]
+    told = {cell.group for cell in causes}
+    shown = [line for line in headlines if line.verdict == "better"]
     # Of groups whose aborts are told apart, if they show anything.
-    shown = [line for line in shown if line["group"] in told] or shown
-    top = max(shown, key=lambda line: float(line["ratio"]["estimate"]), default=None)
+    shown = [line for line in shown if line.group in told] or shown
+    top = max(shown, key=lambda line: line.ratio.estimate, default=None)
     speed = f"in none of {len(headlines)} cases was a difference in speed shown"
     places = []
     if top is not None:
-        speed = f"the choice of the allocator alone makes the same program up to {top['ratio']['estimate']:.2f} times as fast"
+        speed = f"the choice of the allocator alone makes the same program up to {top.ratio.estimate:.2f} times as fast"
         places.append(_place(top, units))
     aborts, whose = _causes(causes)
     places += [f"most aborts by placement: {whose}"] if whose else []
@@ -49,20 +49,18 @@ def text(
     return f"{speed[:1].upper()}{speed[1:]}{aborts}." + (f" {sources}." if sources else "")
 
 
-def _place(line: Mapping[str, Any], units: Mapping[str, Mapping[str, str]]) -> str:
-    ratio = line["ratio"]
+def _place(line: Headline, units: Mapping[str, Mapping[str, str]]) -> str:
+    ratio = line.ratio
     where = ", ".join(
-        part
-        for part in (line["workload"], words.parameters(line["parameters"], units.get(line["workload"], {})))
-        if part
+        part for part in (line.workload, words.parameters(line.parameters, units.get(line.workload, {}))) if part
     )
-    span = f"[{ratio['low']:.2f}, {ratio['high']:.2f}]{words.roughly(bool(line['rough']))}"
-    return f"largest difference: {where}, {line['best']} against {line['worst']} {span}"
+    span = f"[{ratio.low:.2f}, {ratio.high:.2f}]{words.roughly(line.rough)}"
+    return f"largest difference: {where}, {line.best} against {line.worst} {span}"
 
 
-def _causes(cells: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def _causes(cells: Sequence[Cell]) -> tuple[str, str]:
     """Which share of the aborts placement alone made, and what ends that; then under which allocator it was the largest."""
-    first = _shares(cell for cell in cells if cell["parameters"].get("mapping", TABLE) != SHADOW)
+    first = _shares(cell for cell in cells if cell.parameters.get("mapping", TABLE) != SHADOW)
     if not first:
         return "", ""
     worst = max(first, key=lambda name: _share(first[name]))
@@ -70,7 +68,7 @@ def _causes(cells: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     if most == 0:
         return ", and no abort came only from where blocks lie", ""
     mended = []
-    second = _shares(cell for cell in cells if cell["parameters"].get("mapping") == SHADOW)
+    second = _shares(cell for cell in cells if cell.parameters.get("mapping") == SHADOW)
     if second and (left := max(map(_share, second.values()))) <= MENDED * most:
         mended.append(f"shadow records leave {_most(left)}")
     good = [name for name, counts in first.items() if _share(counts) <= MENDED * most]
@@ -82,14 +80,14 @@ def _causes(cells: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return text + (f"; {', '.join(mended)}" if mended else ""), worst
 
 
-def _shares(cells: Iterable[Mapping[str, Any]]) -> Shares:
+def _shares(cells: Iterable[Cell]) -> Shares:
     """By allocator its aborts by placement, and all of its aborts."""
     found: Shares = {}
     for cell in cells:
-        placed, total = found.get(cell["factors"]["allocator"], (0.0, 0.0))
-        blame = cell["blame"]
-        placed += sum(float(blame.get(cause, 0)) for cause in words.PLACEMENT)
-        found[cell["factors"]["allocator"]] = placed, total + float(blame["aborts"])
+        placed, total = found.get(cell.allocator, (0.0, 0.0))
+        blame = cell.blame or {}
+        placed += sum(blame.get(cause, 0) for cause in words.PLACEMENT)
+        found[cell.allocator] = placed, total + blame["aborts"]
     return {name: counts for name, counts in found.items() if counts[1] >= ABORTS_MIN}
 
 

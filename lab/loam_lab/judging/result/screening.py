@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.base.errors import LoamError
 from loam_lab.judging.statistics import multiplicity, verdicts
 from loam_lab.judging.statistics.data import state_of
-from loam_lab.model import words
+from loam_lab.model import result, words
+from loam_lab.model.result import ChangedLevel, ScreenedFactor, Screening
 from loam_lab.subjects.allocators import registry
 
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ class _Level:
         """What ranks levels, the strongest first: the certain difference, then the estimated one."""
         return -self.certain, -abs(math.log(self.ratio.estimate)) if self.ratio else 1.0, self.value
 
-    def as_json(self) -> dict[str, Any]:
+    def of_result(self) -> ChangedLevel:
         """The change as results have it."""
         ratio = self.ratio
-        return {
-            "value": self.value, "verdict": self.verdict, "rough": self.rough, "p_holm": self.p_holm,
-            **{name: getattr(ratio, name) if ratio else None for name in ("estimate", "low", "high", "n", "p")},
-        }  # fmt: skip
+        return ChangedLevel(
+            *(ratio.ends if ratio else ()), value=self.value, verdict=self.verdict, rough=self.rough, p_holm=self.p_holm,
+            n=ratio.n if ratio else None, p=ratio.p if ratio else None,
+        )  # fmt: skip
 
 
 def changed(baseline: str, name: str) -> tuple[str, str] | None:
@@ -75,7 +76,7 @@ def _parts(name: str) -> tuple[list[str], dict[str, str]]:
     return [part for part in words_of if "=" not in part], settings
 
 
-def screened(campaign: Campaign, ratios: Mapping[tuple[Cell, int], Interval | None]) -> list[dict[str, Any]]:
+def screened(campaign: Campaign, ratios: Mapping[tuple[Cell, int], Interval | None]) -> list[Screening]:
     """For each family of cells that differ in the allocator only: its factors, ranked; nothing if it is no screening.
 
     ratios: of each cell and copy of the result to its baseline
@@ -121,31 +122,26 @@ def _case(
     levels: Sequence[_Level],
     ratios: Mapping[tuple[Cell, int], Interval | None],
     size: int,
-) -> dict[str, Any]:
+) -> Screening:
     baseline, metric = campaign.baseline(cell), campaign.primary(cell)
     before = _before(baseline)
     by_factor: dict[str, list[_Level]] = {}
     for level in sorted(levels, key=lambda level: level.order):
         by_factor.setdefault(level.factor, []).append(level)
     factors = [
-        {
-            "factor": name,
-            "was": before.get(name, ""),
-            "verdict": _together(own),
-            "levels": [one.as_json() for one in own],
-        }
+        ScreenedFactor(name, before.get(name, ""), _together(own), [one.of_result() for one in own])
         for name, own in by_factor.items()
     ]
     again = next((ratio for (one, copy), ratio in ratios.items() if copy == 1 and _family(one) == _family(cell)), None)
     parameters = " ".join(f"{name}={value}" for name, value in cell.parameters)
     on = f"{cell.sync}, {words.threads(cell.threads)}"
-    return {
-        "baseline": baseline, "workload": cell.workload, "sync": cell.sync, "threads": cell.threads, "machine": cell.machine,
-        "parameters": dict(cell.parameters), "title": f"{cell.workload} {parameters} · {on}".replace("  ", " "),
-        "metric": metric.name, "better": metric.better, "method": METHOD, "size": size, "factors": factors,
-        "again": None if again is None else {"estimate": again.estimate, "low": again.low, "high": again.high},
-        "text": _sentences(factors, baseline, metric.name, campaign.study.margin),
-    }  # fmt: skip
+    return Screening(
+        baseline=baseline, workload=cell.workload, sync=cell.sync, threads=cell.threads, machine=cell.machine,
+        parameters=dict(cell.parameters), title=f"{cell.workload} {parameters} · {on}".replace("  ", " "),
+        metric=metric.name, better=metric.better, method=METHOD, size=size, factors=factors,
+        again=None if again is None else result.Interval(*again.ends),
+        text=_sentences(factors, baseline, metric.name, campaign.study.margin),
+    )  # fmt: skip
 
 
 def _before(baseline: str) -> dict[str, str]:
@@ -165,23 +161,23 @@ def _together(levels: Sequence[_Level]) -> str:
     return "equivalent" if set(verdicts_of) == {"equivalent"} else "undecided"
 
 
-def _sentences(factors: Sequence[Mapping[str, Any]], baseline: str, metric: str, margin: float) -> list[str]:
+def _sentences(factors: Sequence[ScreenedFactor], baseline: str, metric: str, margin: float) -> list[str]:
     """The outcome in words: what decides, what else matters, what does not, what is open."""
-    mattering = [one for one in factors if one["verdict"] == "matters"]
+    mattering = [one for one in factors if one.verdict == "matters"]
     found = []
     if mattering:
-        first, level = mattering[0], mattering[0]["levels"][0]
+        first, level = mattering[0], mattering[0].levels[0]
         found.append(
-            f"{first['factor']} decides most: {first['factor']}={level['value']} has {level['estimate']:.3g} times the {metric} "
-            f"of {baseline} [{level['low']:.3g}, {level['high']:.3g}]."
+            f"{first.factor} decides most: {first.factor}={level.value} has {level.estimate:.3g} times the {metric} "
+            f"of {baseline} [{level.low:.3g}, {level.high:.3g}]."
         )
     else:
         found.append(f"No factor was shown to change {metric} of {baseline}.")
-    rest = [str(one["factor"]) for one in mattering[1:]]
+    rest = [one.factor for one in mattering[1:]]
     if rest:
         found.append(f"Also shown to matter: {words.listing(rest)}.")
     for verdict, lead in (("equivalent", f"No difference above {100 * margin:g} %"), ("undecided", "Not decided")):
-        named = [str(one["factor"]) for one in factors if one["verdict"] == verdict]
+        named = [one.factor for one in factors if one.verdict == verdict]
         if named:
             found.append(f"{lead}: {words.listing(named)}.")
     return found

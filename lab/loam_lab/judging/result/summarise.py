@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from loam_lab.judging.across import judge as across
 from loam_lab.judging.across import pooling
@@ -15,8 +18,9 @@ from loam_lab.judging.result import counting as counters
 from loam_lab.judging.result import derived, diagnostics, headlines, memory, processor, remember, screening, warnings
 from loam_lab.judging.statistics import bootstrap, contrasts, histograms, intervals, multiplicity, verdicts
 from loam_lab.judging.statistics.data import PROCESS_METRICS, Campaign, Run, load, state_of
-from loam_lab.model import collector
+from loam_lab.model import collector, result
 from loam_lab.model.records import totals
+from loam_lab.model.result import Family, Result
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.store import journal
 from loam_lab.model.store.folder import RESULT
@@ -32,22 +36,20 @@ if TYPE_CHECKING:
 VALUES_MAX = 200
 
 
-def write(
-    folder: Path, *, elapsed_s: float, commands: list[str] | None = None, notes: Sequence[str] = ()
-) -> dict[str, Any]:
+def write(folder: Path, *, elapsed_s: float, commands: list[str] | None = None, notes: Sequence[str] = ()) -> Result:
     """Summarise a campaign and write <folder>/result.json.
 
     elapsed_s: wall time of the whole command; commands: that repeat parts (of the manifest's study where None)
     notes: warnings that the journal does not tell
     raises: LoamError if the folder holds no campaign or cannot be written
     """
-    result = summarise(folder, elapsed_s=elapsed_s, commands=commands)
-    result["warnings"] = [*notes, *result["warnings"]]
-    journal.write_whole(folder / RESULT, text(result))
-    return result
+    found = summarise(folder, elapsed_s=elapsed_s, commands=commands)
+    found = replace(found, warnings=[*notes, *found.warnings])
+    journal.write_whole(folder / RESULT, text(found))
+    return found
 
 
-def text(result: Mapping[str, Any]) -> str:
+def text(found: Result) -> str:
     """The result as JSON text, one line per key, and one per item of a list: to be compared and searched by lines."""
 
     def line(value: object) -> str:
@@ -58,114 +60,106 @@ def text(result: Mapping[str, Any]) -> str:
             return line(value)
         return "[\n  " + ",\n  ".join(map(line, value)) + "\n ]"
 
-    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in result.items()) + "\n}\n"
+    return "{\n " + ",\n ".join(f"{line(key)}: {lines(value)}" for key, value in found.as_json().items()) + "\n}\n"
 
 
-def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | None = None) -> dict[str, Any]:
+def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | None = None) -> Result:
     """The Result of a campaign folder (see write)."""
     unreadable: list[str] = []
     campaign = load(folder, unreadable.append)
     manifest, study = campaign.manifest, campaign.study
     ratios = _ratios(campaign)
-    cells = [_cell(campaign, cell, copy, ratio) for (cell, copy), ratio in ratios.items()]
     by_processor = processor.ratios(campaign)
-    for (cell, copy), entry in zip(ratios, cells, strict=True):
-        entry["processor_ratio"] = by_processor.get(cell) if copy == 0 else None
+    cells = [
+        _cell(campaign, cell, copy, ratio, by_processor.get(cell) if copy == 0 else None)
+        for (cell, copy), ratio in ratios.items()
+    ]
     disturbed = diagnostics.disturbed(campaign)
     found_headlines, families = headlines.headlines(campaign), derived.families(campaign)
     found_contrasts = contrasts.contrasts(campaign)
     factors = screening.screened(campaign, {key: None if one is None else one.interval for key, one in ratios.items()})
     units = {cell.workload: campaign.units(cell) for cell in campaign.cells}
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
-    found: dict[str, Any] = {
-        "schema": SCHEMA,
-        "study": study.name,
-        "title": study.title,
-        "question": study.question,
-        "created_utc": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "folder": str(folder),
-        "baseline": campaign.baseline(campaign.cells[0]),
-        "primary_metrics": {cell.workload: campaign.primary(cell).name for cell in campaign.cells},
-        "units": units,
-        "command": manifest["command"],
-        "commands": commands if commands is not None else [manifest["command"]],
-        "blocks": max((len(runs) for runs in campaign.timed.values()), default=0),
-        "elapsed_s": round(elapsed_s, 2),
-        "machine": manifest["machine"],
-        "machines": manifest["machines"],
-        "build": {
-            "compiler": next((b["compiler"] for b in builds if b["compiler"]), ""),
-            "preset": manifest["preset"],
-            "flags": next((b["flags"] for b in builds if b["flags"]), ""),
-            "revision": manifest["revision"],
-        },
-        "syncs": [
-            {
-                "name": e["name"],
-                "machine": e["machine"],
-                "path": e["argv"][0],
-                "build_id": e["build_id"],
-                "summary": e["description"]["sync"]["summary"],
-                "kind": e["description"]["sync"]["kind"],
-            }
+    sources = counters.of_result(campaign)
+    found = Result(
+        schema=SCHEMA,
+        study=study.name,
+        title=study.title,
+        question=study.question,
+        created_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        folder=str(folder),
+        baseline=campaign.baseline(campaign.cells[0]),
+        primary_metrics={cell.workload: campaign.primary(cell).name for cell in campaign.cells},
+        units=units,
+        command=manifest["command"],
+        commands=commands if commands is not None else [manifest["command"]],
+        blocks=max((len(runs) for runs in campaign.timed.values()), default=0),
+        elapsed_s=round(elapsed_s, 2),
+        machine=manifest["machine"],
+        machines=manifest["machines"],
+        build=result.Build(
+            compiler=next((b["compiler"] for b in builds if b["compiler"]), ""),
+            preset=manifest["preset"],
+            flags=next((b["flags"] for b in builds if b["flags"]), ""),
+            revision=manifest["revision"],
+        ),
+        syncs=[
+            result.Sync(
+                name=e["name"],
+                machine=e["machine"],
+                path=e["argv"][0],
+                build_id=e["build_id"],
+                summary=e["description"]["sync"]["summary"],
+                kind=e["description"]["sync"]["kind"],
+            )
             for e in manifest["executables"]
         ],
-        "abort_causes": _abort_causes(campaign),
-        "groups": [{"name": g.name, "title": g.title, "role": g.role, "workload": g.workload} for g in study.groups],
-        "figures": [figure.model_dump(mode="json") for figure in study.figures],
-        "allocators": [_allocator(campaign, allocator) for allocator in manifest["allocators"]],
-        "counter_sources": counters.of_result(campaign),
-        "cells": cells,
-        "contrasts": found_contrasts,
-        "headlines": found_headlines,
-        "remember": remember.text(found_headlines, cells, units),
-        **({"factors": factors} if factors else {}),
-        "multiplicity": {
-            "headlines": {
-                "method": "Holm",
-                "size": len(found_headlines),
-            },
-            "cells": {
-                "method": "Benjamini-Hochberg",
-                "size": sum(ratio is not None and ratio.q is not None for ratio in ratios.values()),
-            },
-            "contrasts": {"method": "Benjamini-Hochberg", "size": len(found_contrasts)},
+        abort_causes=_abort_causes(campaign),
+        groups=[result.Group(g.name, g.title, g.role, g.workload) for g in study.groups],
+        figures=[result.Figure(one.kind, list(one.groups), one.title) for one in study.figures],
+        allocators=[_allocator(campaign, allocator) for allocator in manifest["allocators"]],
+        counter_sources=sources,
+        cells=cells,
+        contrasts=found_contrasts,
+        headlines=found_headlines,
+        remember=remember.text(found_headlines, cells, units),
+        factors=factors or None,
+        multiplicity={
+            "headlines": Family("Holm", len(found_headlines)),
+            "cells": Family(
+                "Benjamini-Hochberg", sum(one is not None and one.q is not None for one in ratios.values())
+            ),
+            "contrasts": Family("Benjamini-Hochberg", len(found_contrasts)),
         },
-        "disturbed": disturbed,
-        "waiting": processor.waiting(campaign),
-        "timeline": diagnostics.timeline(
-            campaign, {(cell.key, copy): place for place, (cell, copy) in enumerate(ratios)}
-        ),
-        "stopping": diagnostics.stopping(campaign, [ratio.interval for ratio in ratios.values() if ratio is not None]),
-        "geomeans": derived.geomeans(campaign, families),
-        "best": derived.best(campaign, families),
+        disturbed=disturbed,
+        waiting=processor.waiting(campaign),
+        timeline=diagnostics.timeline(campaign, {(cell.key, copy): place for place, (cell, copy) in enumerate(ratios)}),
+        stopping=diagnostics.stopping(campaign, [ratio.interval for ratio in ratios.values() if ratio is not None]),
+        geomeans=derived.geomeans(campaign, families),
+        best=derived.best(campaign, families),
         **evaluate.entries(
             campaign,
             {cell.key: entry for (cell, copy), entry in zip(ratios, cells, strict=True) if copy == 0},
-            counters.of_result(campaign),
+            sources,
         ),
-        "warnings": unreadable + warnings.of_campaign(campaign, disturbed),
-        "failures": _failures(campaign),
-    }
+        warnings=unreadable + warnings.of_campaign(campaign, disturbed),
+        failures=_failures(campaign),
+    )
     # From the cells as they stand in the result, so that `compare` says the same of two results.
-    found["across_machines"] = across.of_result(found, study.margin)
-    found["identical"] = pooling.of_result(found, study.identical)
-    found["warnings"] += pooling.warnings(found["identical"])
-    return found
+    identical = pooling.of_result(found, study.identical)
+    return replace(
+        found, across_machines=across.of_result(found, study.margin), identical=identical,
+        warnings=[*found.warnings, *pooling.warnings(identical)],
+    )  # fmt: skip
 
 
-def _abort_causes(campaign: Campaign) -> list[dict[str, str]]:
+def _abort_causes(campaign: Campaign) -> list[result.Cause]:
     """Every cause of aborts that an executable describes, once, in the order of the first that does."""
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, result.Cause] = {}
     for description in campaign.descriptions.values():
         for cause in description.sync.tm.abort_causes if description.sync.tm else ():
-            found.setdefault(cause.name, cause.model_dump(mode="json"))
+            found.setdefault(cause.name, result.Cause(cause.name, cause.words, cause.meaning))
     return list(found.values())
-
-
-def interval_json(interval: intervals.Interval) -> dict[str, Any]:
-    """An interval as results have it; ends are null where there are too few runs for one."""
-    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
 
 
 @dataclass(frozen=True)
@@ -197,10 +191,12 @@ def _ratios(campaign: Campaign) -> dict[tuple[Cell, int], Ratio | None]:
     }
 
 
-def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> dict[str, Any]:
+def _cell(
+    campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None, by_processor: result.ProcessorRatio | None
+) -> result.Cell:
     runs = campaign.runs(cell, copy)
     state = state_of(runs)
-    metrics: dict[str, dict[str, Any]] = {}
+    metrics: dict[str, result.Metric] = {}
     primary = campaign.primary(cell)
     for metric in (*campaign.workload(cell).metrics, *PROCESS_METRICS):
         estimated = estimate(campaign, cell, copy, metric)
@@ -208,40 +204,45 @@ def _cell(campaign: Campaign, cell: Cell, copy: int, compared: Ratio | None) -> 
             known = campaign.series(cell, copy, metric)[1].size
             few = metric.name == primary.name or known <= VALUES_MAX
             shown = list(campaign.values(cell, copy, metric).values()) if few else []
-            metrics[metric.name] = {**interval_json(estimated), "unit": metric.unit, "better": metric.better,
-                                    "kind": metric.kind, "values": shown}  # fmt: skip
-    if primary.name in metrics:
-        metrics[primary.name]["blocks"] = campaign.series(cell, copy, primary)[0].tolist()
+            blocks = campaign.series(cell, copy, primary)[0].tolist() if metric.name == primary.name else None
+            metrics[metric.name] = result.Metric(
+                *estimated.ends, metric.unit, metric.better, metric.kind, shown, blocks
+            )
     verdict = _verdict(campaign, cell, copy, state, compared)
     clean = None if compared is None else diagnostics.without_contaminated(campaign, cell, copy)
-    return {
-        "group": cell.group,
-        "factors": {
-            "workload": cell.workload, "allocator": cell.allocator, "sync": cell.sync, "machine": cell.machine,
-            "threads": cell.threads, **collector.factors(dict(cell.parameters)),
-        },
-        "parameters": dict(cell.parameters),
-        "identity": _identity(runs),
-        "copy": copy,
-        "runs": len(runs),
-        "failed": sum(run.state != "ok" for run in runs),
-        "state": state,
-        "metrics": metrics,
-        "ratio_to_baseline": None if compared is None else {
-            "metric": primary.name, **interval_json(compared.interval), "n": compared.interval.n,
-            "p": compared.interval.p, "q": compared.q,
-        },
-        "contaminated": len(diagnostics.contaminated(campaign, cell, copy)),
-        "ratio_without_contaminated": None if clean is None else {**interval_json(clean), "n": clean.n},
-        "verdict": verdict,
-        "rough": compared is not None and verdicts.rough(compared.interval, campaign.study.width_max),
-        "blame": _blame(campaign, cell) if copy == 0 else None,
-        "aborts_per_commit": histograms.total(runs, "aborts_per_commit") if copy == 0 else None,
-        "counters": counters.of_cell(campaign, cell) if copy == 0 else [],
-        "moves": next((run.observed["moves"] for run in runs if run.observed.get("moves")), None) if copy == 0 else None,
-        "memory": memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
-        "warnings": warnings.of_cell(campaign, cell, copy, _advice(campaign, cell, compared, verdict)),
-    }  # fmt: skip
+    return result.Cell(
+        group=cell.group,
+        factors=result.Factors(
+            cell.workload, cell.allocator, cell.sync, cell.machine, cell.threads, **collector.factors(dict(cell.parameters))
+        ),
+        parameters=dict(cell.parameters),
+        identity=_identity(runs),
+        copy=copy,
+        runs=len(runs),
+        failed=sum(run.state != "ok" for run in runs),
+        state=state,
+        metrics=metrics,
+        ratio_to_baseline=None if compared is None else result.Ratio(
+            *compared.interval.ends, primary.name, compared.interval.n, compared.interval.p, compared.q
+        ),
+        contaminated=len(diagnostics.contaminated(campaign, cell, copy)),
+        ratio_without_contaminated=None if clean is None else result.Undisturbed(*clean.ends, clean.n),
+        verdict=verdict,
+        rough=compared is not None and verdicts.rough(compared.interval, campaign.study.width_max),
+        blame=_blame(campaign, cell) if copy == 0 else None,
+        aborts_per_commit=histograms.total(runs, "aborts_per_commit") if copy == 0 else None,
+        counters=counters.of_cell(campaign, cell) if copy == 0 else [],
+        moves=_moves(runs) if copy == 0 else None,
+        memory=memory.of_cell(campaign.special.get("memory", {}).get(cell.key, [])) if copy == 0 else None,
+        warnings=warnings.of_cell(campaign, cell, copy, _advice(campaign, cell, compared, verdict)),
+        processor_ratio=by_processor,
+    )  # fmt: skip
+
+
+def _moves(runs: list[Run]) -> result.Moves | None:
+    """The lines that moved in the first run that saw any."""
+    seen = next((run.observed["moves"] for run in runs if run.observed.get("moves")), None)
+    return None if seen is None else msgspec.convert(seen, result.Moves)
 
 
 def _identity(runs: list[Run]) -> dict[str, Any] | None:
@@ -291,21 +292,21 @@ def estimate(campaign: Campaign, cell: Cell, copy: int, metric: Metric) -> inter
     return intervals.median(values) if values.size else None
 
 
-def _blame(campaign: Campaign, cell: Cell) -> dict[str, Any] | None:
+def _blame(campaign: Campaign, cell: Cell) -> dict[str, float] | None:
     good = [run for run in campaign.blame.get(cell.key, []) if run.state == "ok"]
     if not good:
         return None
     sums = totals(line for run in good for line in run.records())
-    counts: dict[str, Any] = {
+    counts: dict[str, float] = {
         name: int(value) for name, value in sums.items()
         if name in ("attempts", "commits", "aborts") or (name.startswith("aborts_") and name != "aborts_per_attempt")
     }  # fmt: skip
-    attempts = sums.get("attempts", 0.0)
-    counts["aborts_per_attempt"] = sums.get("aborts", 0.0) / attempts if attempts else None
+    if attempts := sums.get("attempts"):
+        counts["aborts_per_attempt"] = sums.get("aborts", 0.0) / attempts
     return counts
 
 
-def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> dict[str, Any]:
+def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> result.Allocator:
     """The allocator with what the probes of all its runs said."""
     keys = {cell.key for cell in campaign.cells if cell.allocator == allocator["name"]}
     runs = [run for (key, _), found in campaign.timed.items() if key in keys for run in found]
@@ -315,12 +316,12 @@ def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> dict[str, Any]:
     reasons = dict.fromkeys(
         str(reason) for run in runs if run.state == "unproven" for reason in run.proof.get("reasons", [])
     )
-    return {**allocator, "proof": worst, "reasons": list(reasons)}
+    return result.Allocator(**allocator, proof=worst, reasons=list(reasons))
 
 
-def _failures(campaign: Campaign) -> list[dict[str, Any]]:
+def _failures(campaign: Campaign) -> list[result.Failure]:
     """Every kind of failure of every cell, with how often it happened and what the first one said."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str], result.Failure] = {}
     for cell in campaign.cells:
         runs = [run for copy in (0, 1) for run in campaign.runs(cell, copy)] + campaign.others(cell)
         for run in runs:
@@ -329,8 +330,8 @@ def _failures(campaign: Campaign) -> list[dict[str, Any]]:
             state = {"killed": "signal", "failed": "exit"}.get(run.state, run.state)
             if run.failure == "verification":
                 state = run.failure
-            entry = found.setdefault(
-                (cell.key, state), {"cell": cell.as_json(), "state": state, "detail": run.detail, "count": 0}
-            )
-            entry["count"] += 1
+            known = found.get((cell.key, state))
+            if known is None:
+                known = result.Failure(result.FailedCell(**cell.as_json()), state, run.detail, 0)
+            found[cell.key, state] = replace(known, count=known.count + 1)
     return list(found.values())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.judging.result import counting as counters
 from loam_lab.judging.result import memory
@@ -14,6 +13,7 @@ from loam_lab.model.records import records_mapping, totals
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
     from loam_lab.model.cell import Cell
+    from loam_lab.model.result import Disturbed
 
 # Share of the timed part in which a thread that never sleeps was not on a CPU.
 STARVED_MAX = 0.02
@@ -96,7 +96,7 @@ def unproven_elsewhere(campaign: Campaign, cell: Cell) -> bool:
     )
 
 
-def of_campaign(campaign: Campaign, disturbed: Mapping[str, Any]) -> list[str]:
+def of_campaign(campaign: Campaign, disturbed: Disturbed) -> list[str]:
     """Warnings about the whole result. disturbed: as diagnostics.disturbed() has it"""
     found = list(campaign.manifest["plan"]["notes"])
     done = sum(len(runs) for runs in campaign.timed.values()) + sum(
@@ -137,19 +137,19 @@ def of_campaign(campaign: Campaign, disturbed: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _disturbed(counts: Mapping[str, Any]) -> list[str]:
-    if not counts["contaminated"]:
+def _disturbed(counts: Disturbed) -> list[str]:
+    if not counts.contaminated:
         return []
     names = {
         "run_delay": "threads waited for a CPU",
         "steal": "the hypervisor took time",
         "pressure": "other tasks ran",
     }
-    why = ", ".join(f"{names.get(source, source)} in {count}" for source, count in counts["by"].items() if count)
-    were = "was" if counts["repeated"] == 1 else "were"
-    again = f", although {counts['repeated']} {were} run again" if counts["repeated"] else ""
+    why = ", ".join(f"{names.get(source, source)} in {count}" for source, count in counts.by.items() if count)
+    were = "was" if counts.repeated == 1 else "were"
+    again = f", although {counts.repeated} {were} run again" if counts.repeated else ""
     return [
-        f"{counts['contaminated']} of {counts['blocks']} blocks stayed disturbed{again} ({why}); their values are "
+        f"{counts.contaminated} of {counts.blocks} blocks stayed disturbed{again} ({why}); their values are "
         "noisier, and slower than they should be; stop other programs (loam doctor) and repeat"
     ]
 

@@ -6,9 +6,11 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from loam_lab.judging.statistics import intervals, multiplicity, verdicts
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Contrast, Level
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -55,12 +57,12 @@ def _sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:
     return campaign.find({**cell.as_json(), **changed, "parameters": parameters})
 
 
-def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
+def contrasts(campaign: Campaign) -> list[Contrast]:
     """Levels of each factor that shares blocks, against its first level, allocator by allocator.
 
     A group with role "sequential" adds its allocators' ratios: what placement does without any transaction.
     """
-    found = []
+    found: list[Contrast] = []
     for cell in campaign.cells:
         group = campaign.group(cell)
         own = {parameter.name for parameter in campaign.workload(cell).parameters}
@@ -80,7 +82,7 @@ def contrasts(campaign: Campaign) -> list[dict[str, Any]]:
             ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
             if ratio is not None:
                 what = f"{_word(name, level)} against {_word(name, first)}"
-                found.append({**_contrast(campaign, cell, what, name, ratio), "level": level})
+                found.append(_contrast(campaign, cell, what, name, ratio, level))
         if group.role == "sequential":
             ratio = to_baseline(campaign, cell)
             if ratio is not None:
@@ -95,36 +97,24 @@ def _word(name: str, level: Any) -> str:
     return f"{name} {level}" if isinstance(level, int) else str(level)
 
 
-def _contrast(campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Interval) -> dict[str, Any]:
+def _contrast(
+    campaign: Campaign, cell: Cell, what: str, factor: str, ratio: Interval, level: Level | None = None
+) -> Contrast:
     metric = campaign.primary(cell)
     parameters = {name: value for name, value in campaign.varied(cell).items() if name != factor}
-    return {
-        "what": what,
-        "factor": factor,
-        "group": cell.group,
-        "workload": cell.workload,
-        "sync": cell.sync,
-        "machine": cell.machine,
-        "threads": cell.threads,
-        "parameters": parameters,
-        "allocator": cell.allocator,
-        "metric": metric.name,
-        "better": metric.better,
-        "estimate": ratio.estimate,
-        "low": ratio.low,
-        "high": ratio.high,
-        "n": ratio.n,
-        "p": ratio.p,
-    }
+    return Contrast(
+        *ratio.ends, what, factor, cell.group, cell.workload, cell.sync, cell.machine, cell.threads, parameters,
+        cell.allocator, metric.name, metric.better, ratio.n, ratio.p, level,
+    )  # fmt: skip
 
 
-def _adjusted(campaign: Campaign, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _adjusted(campaign: Campaign, found: list[Contrast]) -> list[Contrast]:
     """The contrasts with their verdicts, which take into account how many there are."""
     study = campaign.study
-    adjusted = multiplicity.benjamini_hochberg([1.0 if line["p"] is None else line["p"] for line in found])
+    adjusted = multiplicity.benjamini_hochberg([1.0 if line.p is None else line.p for line in found])
+    judged = []
     for line, q in zip(found, adjusted, strict=True):
-        ratio = Interval(line["estimate"], line["low"], line["high"], line["n"], line["p"])
-        line["q"] = q
-        line["verdict"] = verdicts.decide(ratio, line["better"], margin=study.margin, adjusted=q)
-        line["rough"] = verdicts.rough(ratio, study.width_max)
-    return found
+        ratio = Interval(line.estimate, line.low, line.high, line.n, line.p)
+        verdict = verdicts.decide(ratio, line.better, margin=study.margin, adjusted=q)
+        judged.append(replace(line, q=q, verdict=verdict, rough=verdicts.rough(ratio, study.width_max)))
+    return judged

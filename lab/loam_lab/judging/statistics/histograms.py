@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from loam_lab.judging.statistics.data import Run
+from loam_lab.model.result import Histogram
 
 
-def total(runs: Iterable[Run], name: str) -> dict[str, Any] | None:
-    """{"bounds", "counts"}: counts of all good runs by lower bound; None where no run has the histogram.
+def total(runs: Iterable[Run], name: str) -> Histogram | None:
+    """Counts of all good runs by lower bound; None where no run has the histogram.
 
     Runs whose bounds differ from the first one's are of another build: they are left out, not added to wrong bars.
     """
-    bounds: list[Any] | None = None
-    counts: list[int] = []
+    bounds: list[float] | None = None
+    counts: list[float] = []
     for run in runs:
         if run.state != "ok":
             continue
@@ -25,4 +25,4 @@ def total(runs: Iterable[Run], name: str) -> dict[str, Any] | None:
                 bounds, counts = list(line["bounds"]), [0] * len(line["bounds"])
             if list(line["bounds"]) == bounds and len(line["counts"]) == len(bounds):
                 counts = [a + int(b) for a, b in zip(counts, line["counts"], strict=True)]
-    return None if bounds is None else {"bounds": bounds, "counts": counts}
+    return None if bounds is None else Histogram(bounds, counts)

@@ -40,6 +40,11 @@ class Interval:
     p: float | None = None
 
     @property
+    def ends(self) -> tuple[float, float | None, float | None]:
+        """Estimate, low and high: what begins every interval of a result."""
+        return self.estimate, self.low, self.high
+
+    @property
     def width(self) -> float:
         """high / low - 1; infinite where there is no interval or it reaches 0."""
         if self.low is None or self.high is None or self.low <= 0:

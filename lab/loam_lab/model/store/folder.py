@@ -9,13 +9,16 @@ import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import loam_lab
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.model import schema
 from loam_lab.model.store import journal
+
+if TYPE_CHECKING:
+    from loam_lab.model.result import Result
 
 MANIFEST = "campaign.json"
 RESULT = "result.json"
@@ -79,7 +82,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return content
 
 
-def read_result(folder: Path) -> dict[str, Any]:
+def read_result(folder: Path) -> Result:
     """The result of a folder.
 
     folder: one that holds result.json, or that file itself
@@ -89,9 +92,12 @@ def read_result(folder: Path) -> dict[str, Any]:
     if not file.exists():
         hint = "name the folder of a result, or finish its measurement with --resume"
         raise LoamError(str(folder), None, f"holds no {RESULT}", hint)
-    content = _read_json(file, "measure again, or restore the file")
-    schema.check(folder, content.get("schema"))
-    return content
+    from loam_lab.model import result
+
+    try:
+        return result.read(file.read_bytes(), str(folder))
+    except OSError as problem:
+        raise LoamError("result", file, f"cannot be read: {problem.strerror}", result.AGAIN) from None
 
 
 def _revision(content: Mapping[str, Any]) -> str:

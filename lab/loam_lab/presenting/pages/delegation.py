@@ -11,11 +11,11 @@ intervals of 95 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from loam_lab.model.result import Cell, Result
 from loam_lab.presenting.pages.parts import limits, paired
 from loam_lab.presenting.pages.parts.cells import by_machine
 from loam_lab.presenting.pages.parts.limits import Limit
@@ -42,54 +42,54 @@ BESIDE = (
 )
 
 
-def _cells(cells: Sequence[Mapping[str, Any]], workload: str) -> list[Mapping[str, Any]]:
-    return [cell for cell in cells if cell["factors"]["workload"] == workload]
+def _cells(cells: Sequence[Cell], workload: str) -> list[Cell]:
+    return [cell for cell in cells if cell.factors.workload == workload]
 
 
-def cases(cells: Sequence[Mapping[str, Any]], column: str, row: str) -> list[Case]:
+def cases(cells: Sequence[Cell], column: str, row: str) -> list[Case]:
     """Cells as cases: one for each level of the factor `column` and thread count; names in a case are levels of `row`."""
     found: dict[tuple[str, int], Case] = {}
     for cell in cells:
-        if METRIC in cell["metrics"]:
-            factors = cell["factors"]
-            key = str(factors[column]), int(factors["threads"])
-            found.setdefault(key, Case(*key)).values[str(factors[row])] = paired.by_block(cell, METRIC)
+        if METRIC in cell.metrics:
+            factors = cell.factors
+            key = getattr(factors, column), factors.threads
+            found.setdefault(key, Case(*key)).values[getattr(factors, row)] = paired.by_block(cell, METRIC)
     return list(found.values())
 
 
-def page(result: Mapping[str, Any]) -> str:
+def page(result: Result) -> str:
     """The page.
 
     raises: ValueError if the result has no queue under several synchronisations
     """
     machines = by_machine(result)
     queues = {name: found for name, cells in machines.items() if (found := _cells(cells, QUEUE))}
-    if len({cell["factors"]["sync"] for queue in queues.values() for cell in queue}) < 2:
+    if len({cell.factors.sync for queue in queues.values() for cell in queue}) < 2:
         raise ValueError("this result has no queue under several schemes; ./loam study run delegation makes one")
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         "# Delegation: schemes and allocators", "",
         "```", "./loam study run delegation     measures",
         "./loam page delegation          writes this page from the result", "```", "",
         "The first row of a table has rates. Every other row has its rate over that one, with a 95 % interval: above 1 is",
         "faster. **Bold**: the fastest of a column.", "",
-        f"Runs were interleaved in {result['blocks']} paired blocks. {machine['cpu']}, {machine['cores']} cores, kernel",
-        f"{machine['kernel']}, {result['created_utc'][:10]}. A server keeps one core for itself: with as many threads as cores",
+        f"Runs were interleaved in {result.blocks} paired blocks. {machine['cpu']}, {machine['cores']} cores, kernel",
+        f"{machine['kernel']}, {result.created_utc[:10]}. A server keeps one core for itself: with as many threads as cores",
         "its rates describe the scheduler. A title that ends in `sim:NAME` is of a simulated machine: its allocators take a",
         "fixed time for each call, so that its tables compare schemes.", "",
     ]  # fmt: skip
     for name, queue in queues.items():
-        lines += _machine(queue, result["baseline"], "" if name == HOST else f", {name}")
+        lines += _machine(queue, result.baseline, "" if name == HOST else f", {name}")
     lines += _lines(_cells(machines.get(HOST, []), LINES))
     lines += _limits(machines.get(HOST, []))
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _machine(queue: Sequence[Mapping[str, Any]], baseline: str, where: str) -> list[str]:
+def _machine(queue: Sequence[Cell], baseline: str, where: str) -> list[str]:
     """The tables of one machine's cells; where: what ends their titles. Machines never meet in one table."""
     by_allocator, by_sync = cases(queue, "allocator", "sync"), cases(queue, "sync", "allocator")
-    syncs = list(dict.fromkeys(str(cell["factors"]["sync"]) for cell in queue))
-    allocators = list(dict.fromkeys(str(cell["factors"]["allocator"]) for cell in queue))
+    syncs = list(dict.fromkeys(cell.factors.sync for cell in queue))
+    allocators = list(dict.fromkeys(cell.allocator for cell in queue))
     lines = []
     for threads in sorted({case.threads for case in by_allocator}):
         count = f"{threads} thread{'s' * (threads > 1)}{where}"
@@ -105,14 +105,14 @@ def _machine(queue: Sequence[Mapping[str, Any]], baseline: str, where: str) -> l
     return lines
 
 
-def _median(cell: Mapping[str, Any], metric: str) -> float | None:
-    values = [value for value in cell["metrics"].get(metric, {}).get("values", ()) if value is not None]
+def _median(cell: Cell, metric: str) -> float | None:
+    values = cell.values(metric)
     return float(np.median(values)) if values else None
 
 
-def _beside(queue: Sequence[Mapping[str, Any]], allocator: str, threads: int, title: str) -> list[str]:
+def _beside(queue: Sequence[Cell], allocator: str, threads: int, title: str) -> list[str]:
     """What runs report beside their rates, under one allocator."""
-    own = [c for c in queue if c["factors"]["allocator"] == allocator and int(c["factors"]["threads"]) == threads]
+    own = [c for c in queue if c.allocator == allocator and c.factors.threads == threads]
     shown = [one for one in BESIDE if any(_median(cell, one[0]) is not None for cell in own)]
     if not shown:
         return []
@@ -124,15 +124,13 @@ def _beside(queue: Sequence[Mapping[str, Any]], allocator: str, threads: int, ti
     for cell in own:
         found = [(_median(cell, metric), unit) for metric, _, unit in shown]
         texts = [rounding.MISSING if value is None else f"{rounding.significant(value)}{unit}" for value, unit in found]
-        lines.append(f"| {cell['factors']['sync']} | " + " | ".join(texts) + " |")
+        lines.append(f"| {cell.factors.sync} | " + " | ".join(texts) + " |")
     return [*lines, ""]
 
 
-def _lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+def _lines(cells: Sequence[Cell]) -> list[str]:
     """What a cache line costs, by who writes it."""
-    rows = [
-        (str(cell["parameters"]["pattern"]), time) for cell in cells if (time := _median(cell, "op_ns")) is not None
-    ]
+    rows = [(str(cell.parameters["pattern"]), time) for cell in cells if (time := _median(cell, "op_ns")) is not None]
     if not rows:
         return []
     return [
@@ -144,7 +142,7 @@ def _lines(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     ]  # fmt: skip
 
 
-def _limits(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+def _limits(cells: Sequence[Cell]) -> list[str]:
     """The limits that were measured; none where the result has not their groups."""
     found = [*_round_trip(cells), *_alone(cells), *_crowd(cells)]
     if not found:
@@ -157,20 +155,20 @@ def _limits(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     ]  # fmt: skip
 
 
-def _rates(cells: Sequence[Mapping[str, Any]], group: str, name: Callable[[Mapping[str, Any]], str]) -> Case:
+def _rates(cells: Sequence[Cell], group: str, name: Callable[[Cell], str]) -> Case:
     """The rates of a group's cells as one case."""
     case = Case(group, 0)
     for cell in cells:
-        if cell.get("group") == group and METRIC in cell["metrics"]:
+        if cell.group == group and METRIC in cell.metrics:
             case.values[name(cell)] = paired.by_block(cell, METRIC)
     return case
 
 
-def _round_trip(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
+def _round_trip(cells: Sequence[Cell]) -> list[Limit]:
     """Of one request in flight, and of many over one."""
-    case = _rates(cells, ROUND_TRIP, lambda cell: str(cell["parameters"].get("in_flight")))
+    case = _rates(cells, ROUND_TRIP, lambda cell: str(cell.parameters.get("in_flight")))
     for cell in _cells(cells, LINES):
-        if str(cell["parameters"]["pattern"]) == "pass" and METRIC in cell["metrics"]:
+        if str(cell.parameters["pattern"]) == "pass" and METRIC in cell.metrics:
             case.values["two passes"] = [value and value / 2 for value in paired.by_block(cell, METRIC)]
     found = []
     if {"1", "two passes"} <= case.values.keys():
@@ -182,9 +180,9 @@ def _round_trip(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
     return found
 
 
-def _alone(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
+def _alone(cells: Sequence[Cell]) -> list[Limit]:
     """Time of an operation over that under a mutex, where nobody contends."""
-    case = _rates(cells, ALONE, lambda cell: str(cell["factors"]["sync"]))
+    case = _rates(cells, ALONE, lambda cell: cell.factors.sync)
     return [
         Limit(f"`{name}` over a mutex, uncontended", case.ratio(MUTEX, name), high=OVER_MUTEX_MAX)
         for name in case.values
@@ -192,10 +190,10 @@ def _alone(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
     ]
 
 
-def _crowd(cells: Sequence[Mapping[str, Any]]) -> list[Limit]:
+def _crowd(cells: Sequence[Cell]) -> list[Limit]:
     """Rate of many threads over that of few, by scheme."""
-    case = _rates(cells, CROWDED, lambda cell: f"{cell['factors']['sync']} {cell['factors']['threads']}")
-    syncs = dict.fromkeys(str(cell["factors"]["sync"]) for cell in cells if cell.get("group") == CROWDED)
+    case = _rates(cells, CROWDED, lambda cell: f"{cell.factors.sync} {cell.factors.threads}")
+    syncs = dict.fromkeys(cell.factors.sync for cell in cells if cell.group == CROWDED)
     return [
         Limit(f"`{sync}`: rate of {CROWD} threads over {FEW}", ratio, low=CROWD_MIN)
         for sync in syncs

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -36,22 +37,22 @@ _BOUNDS = (
 )  # fmt: skip
 
 
-def cases(result: Mapping[str, Any], group: str, metric: str) -> list[Case]:
+def cases(result: Result, group: str, metric: str) -> list[Case]:
     """A group's values by synchronisation; a case for each thread count and parameters."""
     found: dict[tuple[int, str], Case] = {}
-    for cell in result["cells"]:
-        if cell["copy"] or cell["group"] != group or metric not in cell["metrics"]:
+    for cell in result.cells:
+        if cell.copy or cell.group != group or metric not in cell.metrics:
             continue
-        factors = cell["factors"]
-        name = ", ".join(f"{key} {value}" for key, value in _varied(result, group, cell["parameters"]))
-        case = found.setdefault((factors["threads"], name), Case(name, factors["threads"]))
-        case.values[factors["sync"]] = paired.by_block(cell, metric)
+        factors = cell.factors
+        name = ", ".join(f"{key} {value}" for key, value in _varied(result, group, cell.parameters))
+        case = found.setdefault((factors.threads, name), Case(name, factors.threads))
+        case.values[factors.sync] = paired.by_block(cell, metric)
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[0]))]
 
 
-def _varied(result: Mapping[str, Any], group: str, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _varied(result: Result, group: str, parameters: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """The parameters in which cells of the group differ."""
-    own = [cell["parameters"] for cell in result["cells"] if cell["group"] == group]
+    own = [cell.parameters for cell in result.cells if cell.group == group]
     return [(key, value) for key, value in parameters.items() if any(other.get(key, value) != value for other in own)]
 
 
@@ -64,7 +65,7 @@ def _percent(share: float | None) -> str:
     return rounding.MISSING if share is None else f"{100 * share:.0f} %"
 
 
-def _placements(result: Mapping[str, Any]) -> list[str]:
+def _placements(result: Result) -> list[str]:
     """Every placement at the same memory, and what must be reached."""
     rates, shares = cases(result, "equal", RATE), cases(result, "equal", SHARE)
     if not rates or CONTROL not in rates[0].values or JUDGED not in rates[0].values or not shares:
@@ -101,7 +102,7 @@ _WORK = (
 )
 
 
-def _work(result: Mapping[str, Any]) -> list[str]:
+def _work(result: Result) -> list[str]:
     """What the collector does with dedicated logs and without; nothing if the result does not say."""
     rows = []
     for metric, name, unit in _WORK:
@@ -115,7 +116,7 @@ def _work(result: Mapping[str, Any]) -> list[str]:
     return [f"| counted in a run | {JUDGED} | {CONTROL} |", "| --- | ---: | ---: |", *rows, ""]
 
 
-def _gain(result: Mapping[str, Any], group: str, title: str) -> list[str]:
+def _gain(result: Result, group: str, title: str) -> list[str]:
     """What logs outside of the heap win over logs in it, in a group; nothing if the result has no such group."""
     shares = {(case.name, case.threads): case for case in cases(result, group, SHARE)}
     rows = []
@@ -132,30 +133,27 @@ def _gain(result: Mapping[str, Any], group: str, title: str) -> list[str]:
     return [f"## {title}", "", head, "| --- | ---: | ---: | ---: | ---: |", *rows, ""]
 
 
-def page(result: Mapping[str, Any]) -> str:
+def page(result: Result) -> str:
     """The page.
 
     raises: ValueError if the result is not of the study gc
     """
     placements = _placements(result)
     tables = [
-        line
-        for group in result["groups"]
-        if group["name"] != "equal"
-        for line in _gain(result, group["name"], group["title"])
+        line for group in result.groups if group.name != "equal" for line in _gain(result, group.name, group.title)
     ]
     return "\n".join([*_head(result), *placements, *_work(result), *tables, *_BOUNDS]).rstrip("\n") + "\n"
 
 
-def _head(result: Mapping[str, Any]) -> list[str]:
-    machine = result["machine"]
+def _head(result: Result) -> list[str]:
+    machine = result.machine
     return [
         "# What logs cost a garbage collector", "",
         "```", "./loam study run gc     measures", "./loam page gc          writes this page of the newest result", "```", "",
         f"`{IN_HEAP}` has its logs in the collected heap, `{JUDGED}` in a heap of their own. `{CONTROL}` is a control that",
         "keeps no log of reads and undo. Heap and logs have the same memory together. Ratios have 95 % intervals; above 1 is",
         "faster.", "",
-        f"{result['blocks']} blocks on {machine['cpu']}, {machine['cores']} cores, {result['created_utc'][:10]}.", "",
+        f"{result.blocks} blocks on {machine['cpu']}, {machine['cores']} cores, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
 
 

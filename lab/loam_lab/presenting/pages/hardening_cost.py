@@ -8,11 +8,11 @@ Ratios are of runs that shared a block.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import paired, programs
 from loam_lab.presenting.report import rounding
 
@@ -21,7 +21,7 @@ ALLOCATORS = ("glibc", "loam", "loam:hardened=1")
 PYTHON = "pymalloc"
 
 
-def page(result: Mapping[str, Any], allocators: Sequence[str] = ALLOCATORS) -> str:
+def page(result: Result, allocators: Sequence[str] = ALLOCATORS) -> str:
     """The table: seconds under the first allocator, and ratios of the others to it and of the last to the one before.
 
     raises: ValueError if the result has no programs, or lacks one of the allocators

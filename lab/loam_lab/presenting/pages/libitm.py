@@ -15,6 +15,7 @@ from typing import Any
 
 from loam_lab.judging.statistics import intervals
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Cell, Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -34,15 +35,15 @@ MARK = " †"
 MEAN_LIMIT, CASE_LIMIT, JUDGED_THREADS = 2.0, 0.9, 2
 
 
-def _name(cell: Mapping[str, Any]) -> str | None:
+def _name(cell: Cell) -> str | None:
     """The row of a cell; None where it is of neither library."""
-    sync = cell["factors"]["sync"]
+    sync = cell.factors.sync
     if sync not in PARTIES:
         return None
     parameter, who = PARTIES[sync]
     if parameter is None:
         return who
-    chosen = cell["parameters"].get(parameter)
+    chosen = cell.parameters.get(parameter)
     return None if chosen is None else f"{who} {chosen}{MARK * (who == 'GCC' and chosen in WRONG)}"
 
 
@@ -52,25 +53,25 @@ def _case(parameters: Mapping[str, Any]) -> str:
     return f"{parameters['structure']} {parameters['update_percent']} %"
 
 
-def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
+def cases(result: Result) -> tuple[list[Case], list[str]]:
     """The cases, and the rows in the order of their appearance.
 
     A method that needs hardware transactions is left out where the machine has none: GCC's library replaces it.
     """
-    works = result["machine"].get("rtm") == "works"
+    works = result.machine.get("rtm") == "works"
     found: dict[tuple[str, int], Case] = {}
     names: dict[str, None] = {}
-    for cell in result["cells"]:
+    for cell in result.cells:
         name = _name(cell)
-        if cell["copy"] or METRIC not in cell["metrics"] or name is None or (name == f"GCC htm{MARK}" and not works):
+        if cell.copy or METRIC not in cell.metrics or name is None or (name == f"GCC htm{MARK}" and not works):
             continue
         names[name] = None
-        key = _case(cell["parameters"]), int(cell["factors"]["threads"])
+        key = _case(cell.parameters), cell.factors.threads
         found.setdefault(key, Case(*key)).values[name] = paired.by_block(cell, METRIC)
     return list(found.values()), list(names)
 
 
-def page(result: Mapping[str, Any]) -> str:
+def page(result: Result) -> str:
     """The page.
 
     raises: ValueError if the result has not both libraries
@@ -79,7 +80,7 @@ def page(result: Mapping[str, Any]) -> str:
     ours = [name for name in names if name.startswith("ours")]
     if not ours or BASE not in names:
         raise ValueError("this result has not both libraries; ./loam study run libitm makes one")
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         "# The library behind -fgnu-tm", "",
         "```", "./loam study run libitm     measures; some ten minutes on an idle machine",
@@ -88,8 +89,8 @@ def page(result: Mapping[str, Any]) -> str:
         f"algorithm. The row of {BASE} has rates. Every other row has its rate over that one, with a 95 % interval: above 1",
         f"is faster. **Bold**: the fastest of a column.{MARK}: lets a write stay that was cancelled",
         "([libitm.md](../libitm.md)).", "",
-        f"Runs were interleaved in {result['blocks']} paired blocks. Allocator {result['baseline']}, {machine['cpu']},",
-        f"{machine['cores']} cores, kernel {machine['kernel']}, {result['created_utc'][:10]}.", "",
+        f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}, {machine['cpu']},",
+        f"{machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
     counts = sorted({case.threads for case in found})
     for threads in counts:

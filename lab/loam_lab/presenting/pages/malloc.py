@@ -11,11 +11,11 @@ intervals of 95 %.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import latency, paired, rivals
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -29,24 +29,24 @@ SHARING = ("cache-scratch", "cache-thrash")
 SHARING_LIMIT = 1.05
 
 
-def cases(result: Mapping[str, Any], metric: str) -> list[Case]:
+def cases(result: Result, metric: str) -> list[Case]:
     """The cases of a Result that have this metric, with its values by allocator."""
     found: dict[tuple[str, int], Case] = {}
-    relevant = [cell for cell in result["cells"] if cell["copy"] == 0 and metric in cell["metrics"]]
+    relevant = [cell for cell in result.cells if cell.copy == 0 and metric in cell.metrics]
     for cell in relevant:
-        factors = cell["factors"]
-        alike = [other for other in relevant if other["factors"]["workload"] == factors["workload"]]
-        words = [factors["workload"]] + [
+        factors = cell.factors
+        alike = [other for other in relevant if other.factors.workload == factors.workload]
+        words = [factors.workload] + [
             str(value)
-            for name, value in cell["parameters"].items()
-            if len({str(other["parameters"].get(name)) for other in alike}) > 1
+            for name, value in cell.parameters.items()
+            if len({str(other.parameters.get(name)) for other in alike}) > 1
         ]
-        key = " ".join(words), int(factors["threads"])
-        found.setdefault(key, Case(*key)).values[factors["allocator"]] = paired.by_block(cell, metric)
+        key = " ".join(words), factors.threads
+        found.setdefault(key, Case(*key)).values[factors.allocator] = paired.by_block(cell, metric)
     return sorted(found.values(), key=lambda case: (case.threads, case.name))
 
 
-def page(result: Mapping[str, Any], ours: str = "loam") -> str:
+def page(result: Result, ours: str = "loam") -> str:
     """The page.
 
     raises: ValueError if the result lacks our allocator or any other
@@ -56,15 +56,15 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     peers = [name for name in names if name != ours]
     if not rates or not peers:
         raise ValueError(f"this result does not compare {ours} with another allocator; ./loam study run mallocs does")
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         "# Speed and memory of malloc", "",
         "```", "./loam study run mallocs     measures",
         "./loam page malloc           writes this page from the result", "```", "",
         f"The row of {ours} has rates. Every other row has its rate over {ours}'s, with a 95 % interval: above 1 is faster.",
         "**Bold**: the fastest of a column.", "",
-        f"Runs were interleaved in paired blocks, up to {result['blocks']} of them. {machine['cpu']}, {machine['cores']} cores,",
-        f"kernel {machine['kernel']}, {result['created_utc'][:10]}.", "",
+        f"Runs were interleaved in paired blocks, up to {result.blocks} of them. {machine['cpu']}, {machine['cores']} cores,",
+        f"kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
     for threads in sorted({case.threads for case in rates}):
         own = [case for case in rates if case.threads == threads and _workload(case) not in SHARING]
@@ -81,7 +81,7 @@ def page(result: Mapping[str, Any], ours: str = "loam") -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _rates(result: Mapping[str, Any], ours: str) -> list[Case]:
+def _rates(result: Result, ours: str) -> list[Case]:
     """The cases in which rates are compared, in the order of their names."""
     found = [case for metric in RATES for case in cases(result, metric)]
     kept = [case for case in found if ours in case.values and _workload(case) not in NO_RATE]

@@ -12,12 +12,12 @@ safety in the same blocks.  Ratios are of paired blocks, with signed-rank interv
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base import subcommands
 from loam_lab.base.errors import LoamError
+from loam_lab.model.result import Result
 from loam_lab.model.store.folder import read_result
 from loam_lab.presenting.pages import tm
 from loam_lab.presenting.pages.parts import paired, writing
@@ -25,7 +25,7 @@ from loam_lab.presenting.pages.parts import paired, writing
 BASE = "etl-wb (none)"
 
 
-def page(results: Sequence[Mapping[str, Any]]) -> str:
+def page(results: Sequence[Result]) -> str:
     """The page.
 
     raises: ValueError if a result lacks etl-wb without safety, or has nothing that is safe
@@ -44,18 +44,18 @@ def page(results: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _of(result: Mapping[str, Any]) -> list[str]:
+def _of(result: Result) -> list[str]:
     """The tables of one result."""
     found, syncs = tm.cases(result)
     memories = tm.memories_of(result, syncs)
     if BASE not in memories or not any(map(tm.is_safe, memories)):
         raise ValueError("this result has not both modes of privatization under etl-wb; loam page privatization --help")
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         f"## {', '.join(dict.fromkeys(case.name.split()[0] for case in found))}", "",
-        "```", result["commands"][0], "```", "",
-        f"{result['blocks']} paired blocks, allocator {result['baseline']}, {machine['cpu']}, {machine['cores']} cores, kernel",
-        f"{machine['kernel']}, {result['created_utc'][:10]}.", "",
+        "```", result.commands[0], "```", "",
+        f"{result.blocks} paired blocks, allocator {result.baseline}, {machine['cpu']}, {machine['cores']} cores, kernel",
+        f"{machine['kernel']}, {result.created_utc[:10]}.", "",
     ]  # fmt: skip
     for threads in sorted({case.threads for case in found}):
         own = [case for case in found if case.threads == threads]

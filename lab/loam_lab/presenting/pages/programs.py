@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from loam_lab.model.result import Cell, Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts import programs as measured
 from loam_lab.subjects.programs.catalogue import PROGRAMS
@@ -20,17 +20,17 @@ PYTHON = "malloc"
 DIFFERS = "its result differs"
 
 
-def page(result: Mapping[str, Any]) -> str:
+def page(result: Result) -> str:
     """The table.
 
     raises: ValueError if the result has no programs
     """
-    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    found: dict[str, dict[str, Cell]] = {}
     for cell in measured.cells(result, PYTHON):
-        found.setdefault(cell["factors"]["workload"], {})[cell["factors"]["allocator"]] = cell
+        found.setdefault(cell.factors.workload, {})[cell.allocator] = cell
     if not found:
         raise ValueError(f"this result has no programs; {measured.STUDY} has")
-    base = str(result["baseline"])
+    base = result.baseline
     names = list(dict.fromkeys([base, *(name for by in found.values() for name in by)]))
     head = ["program", "what is compared", *names[1:], *(f"{name}: MiB" for name in names)]
     rows = []
@@ -50,21 +50,21 @@ def page(result: Mapping[str, Any]) -> str:
     ]) + "\n"  # fmt: skip
 
 
-def _verdict(result: Mapping[str, Any], cell: Mapping[str, Any] | None) -> str:
+def _verdict(result: Result, cell: Cell | None) -> str:
     if cell is None:
         return "-"
-    if cell["state"] == "ok":
+    if cell.state == "ok":
         return "same"
     said = [
-        str(failure["detail"]) for failure in result["failures"]
-        if (failure["cell"]["workload"], failure["cell"]["allocator"])
-        == (cell["factors"]["workload"], cell["factors"]["allocator"])
+        failure.detail for failure in result.failures
+        if (failure.cell.workload, failure.cell.allocator)
+        == (cell.factors.workload, cell.allocator)
     ]  # fmt: skip
-    return "differs" if any(text.startswith(DIFFERS) for text in said) else str(cell["state"])
+    return "differs" if any(text.startswith(DIFFERS) for text in said) else cell.state
 
 
-def _peak(cell: Mapping[str, Any] | None) -> str:
-    values = [] if cell is None else cell["metrics"].get("rss_peak_bytes", {}).get("values") or []
+def _peak(cell: Cell | None) -> str:
+    values = [] if cell is None else cell.values("rss_peak_bytes")
     return f"{float(np.median(values)) / 2**20:.0f}" if values else "-"
 
 

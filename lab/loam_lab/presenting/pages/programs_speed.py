@@ -8,11 +8,11 @@ Rates are runs in a second of processor time, in user and kernel mode; ratios ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import paired, programs, rivals
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -21,7 +21,7 @@ from loam_lab.presenting.report import rounding
 PYTHON = "malloc"
 
 
-def page(result: Mapping[str, Any], ours: str = "loam") -> str:
+def page(result: Result, ours: str = "loam") -> str:
     """The page.
 
     raises: ValueError if the result has no programs, or not our allocator and another one

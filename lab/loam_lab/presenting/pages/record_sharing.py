@@ -10,10 +10,10 @@ one on another block of the same stripe is its doing too, and finer stripes end 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.report import rounding
 
@@ -26,11 +26,11 @@ CAUSES = ("other_stripe", "other_block")
 class Share:
     """Aborts of one cause over attempts, over the algorithms of an allocator and structure."""
 
-    events: int = 0
-    attempts: int = 0
+    events: float = 0
+    attempts: float = 0
     worst: float = 0.0  # of one algorithm
 
-    def add(self, events: int, attempts: int) -> None:
+    def add(self, events: float, attempts: float) -> None:
         self.events += events
         self.attempts += attempts
         self.worst = max(self.worst, events / attempts if attempts else 0.0)
@@ -41,36 +41,37 @@ class Share:
         return f"{rounding.significant(self.events / self.attempts)} (worst {rounding.significant(self.worst)})"
 
 
-def shares(result: Mapping[str, Any], cause: str) -> dict[str, dict[str, Share]]:
+def shares(result: Result, cause: str) -> dict[str, dict[str, Share]]:
     """Of each allocator its structures' shares, in the order of the result."""
     found: dict[str, dict[str, Share]] = {}
-    for cell in result["cells"]:
-        blame = cell.get("blame")
-        if cell["copy"] or not blame:
+    for cell in result.cells:
+        blame = cell.blame
+        if cell.copy or not blame:
             continue
-        of_allocator = found.setdefault(cell["factors"]["allocator"], {})
-        of_allocator.setdefault(str(cell["parameters"]["structure"]), Share()).add(blame[cause], blame["attempts"])
+        of_allocator = found.setdefault(cell.allocator, {})
+        share = of_allocator.setdefault(str(cell.parameters["structure"]), Share())
+        share.add(blame[cause], blame["attempts"])
     return found
 
 
-def page(result: Mapping[str, Any], ours: str = "loam") -> str:
+def page(result: Result, ours: str = "loam") -> str:
     """The page.
 
     raises: ValueError if the result has no explained runs of ours
     """
     if ours not in shares(result, "aborts_other_stripe"):
         raise ValueError(f"this result has no explained runs of {ours}; ./loam study run record-sharing makes them")
-    machine = result["machine"]
-    syncs = dict.fromkeys(str(cell["factors"]["sync"]) for cell in result["cells"] if cell.get("blame"))
+    machine = result.machine
+    syncs = dict.fromkeys(cell.factors.sync for cell in result.cells if cell.blame)
     lines = [
         "# Aborts that placement alone causes", "",
         "```", "./loam study run record-sharing     measures",
         "./loam page record-sharing          writes this page from the result", "```", "",
         "Each cell is the share of all attempts that aborted for this cause, over all algorithms, then of the worst one.", "",
-        f"Explained runs of `intset` on {machine['cpu']}, {result['created_utc'][:10]}, under {', '.join(syncs)}.",
+        f"Explained runs of `intset` on {machine['cpu']}, {result.created_utc[:10]}, under {', '.join(syncs)}.",
         "Their tables have 2^20 records; each guards stripes of 32 bytes.", "",
     ]  # fmt: skip
-    words = {str(cause["name"]): str(cause["words"]) for cause in result["abort_causes"]}
+    words = {cause.name: cause.words for cause in result.abort_causes}
     for cause in CAUSES:
         rows, name = shares(result, f"aborts_{cause}"), words[cause]
         structures = list(dict.fromkeys(structure for row in rows.values() for structure in row))

@@ -11,13 +11,13 @@ for each 16 bytes.  Ratios are of paired blocks, with signed-rank intervals of 9
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from loam_lab.judging.statistics import intervals
+from loam_lab.model.result import Cell, Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts.cells import by_machine
 from loam_lab.presenting.pages.parts.paired import Case
@@ -41,25 +41,25 @@ class Application:
     shadow: dict[int, Case] = field(default_factory=dict)
 
 
-def applications(cells: Sequence[Mapping[str, Any]]) -> list[Application]:
+def applications(cells: Sequence[Cell]) -> list[Application]:
     """Those of the cells of one machine, in their order."""
     found: dict[str, Application] = {}
     for cell in cells:
-        if METRIC not in cell["metrics"]:
+        if METRIC not in cell.metrics:
             continue
-        factors = cell["factors"]
-        name, threads = factors["workload"], int(factors["threads"])
+        factors = cell.factors
+        name, threads = factors.workload, factors.threads
         application = found.setdefault(name, Application(name, Case(name, 1)))
-        if factors["sync"] == SEQUENTIAL:
+        if factors.sync == SEQUENTIAL:
             case = application.alone
         else:
-            kind = application.shadow if cell["parameters"].get("mapping") == SHADOW else application.shared
+            kind = application.shadow if cell.parameters.get("mapping") == SHADOW else application.shared
             case = kind.setdefault(threads, Case(name, threads))
-        case.values[factors["allocator"]] = paired.by_block(cell, METRIC)
+        case.values[factors.allocator] = paired.by_block(cell, METRIC)
     return list(found.values())
 
 
-def page(result: Mapping[str, Any]) -> str:
+def page(result: Result) -> str:
     """The page.
 
     raises: ValueError if the result has no application both alone and under transactions
@@ -67,11 +67,11 @@ def page(result: Mapping[str, Any]) -> str:
     tables = {name: text for name, cells in by_machine(result).items() if (text := _machine(result, name, cells))}
     if not tables:
         raise ValueError("this result has no application with sequential runs; ./loam study run stamp makes them")
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         "# Allocators and whole applications", "",
         "```", "./loam study run stamp     measures", "./loam page stamp          writes this page from the result", "```", "",
-        f"{machine['cpu']}, {machine['cores']} cores, kernel {machine['kernel']}, {result['created_utc'][:10]}.",
+        f"{machine['cpu']}, {machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.",
         "A ratio has its 95 % interval beside it.", "",
     ]  # fmt: skip
     if any(name != HOST for name in tables):
@@ -84,7 +84,7 @@ def page(result: Mapping[str, Any]) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _machine(result: Mapping[str, Any], name: str, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+def _machine(result: Result, name: str, cells: Sequence[Cell]) -> list[str]:
     """The tables of one machine; none if no application ran both alone and under transactions there."""
     found = [one for one in applications(cells) if one.alone.values and one.shared]
     where = "" if name == HOST else f", {name}"
@@ -159,17 +159,15 @@ def _mean(rows: Sequence[Sequence[float]]) -> str:
     return paired.text_of(intervals.geometric_mean([list(row) for row in rows]))
 
 
-def _causes(
-    result: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], names: Sequence[str], where: str
-) -> list[str]:
+def _causes(result: Result, cells: Sequence[Cell], names: Sequence[str], where: str) -> list[str]:
     """Of all attempts the share that aborted, by cause; over the allocators, with records shared by stripes."""
-    words = {str(cause["name"]): str(cause["words"]) for cause in result["abort_causes"]}
+    words = {cause.name: cause.words for cause in result.abort_causes}
     counted: dict[tuple[str, int], dict[str, int]] = {}
     for cell in cells:
-        blame = cell.get("blame")
-        if not blame or cell["parameters"].get("mapping") == SHADOW:
+        blame = cell.blame
+        if not blame or cell.parameters.get("mapping") == SHADOW:
             continue
-        sums = counted.setdefault((cell["factors"]["workload"], int(cell["factors"]["threads"])), {})
+        sums = counted.setdefault((cell.factors.workload, cell.factors.threads), {})
         for name in ("attempts", *(f"aborts_{cause}" for cause in words)):
             sums[name] = sums.get(name, 0) + int(blame.get(name, 0))
     shown = [cause for cause in words if any(sums[f"aborts_{cause}"] for sums in counted.values())]

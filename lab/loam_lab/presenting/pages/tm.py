@@ -17,9 +17,9 @@ Ratios are of paired blocks, with signed-rank intervals of 95 %.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from loam_lab.model.result import Result
 from loam_lab.presenting.pages.parts import paired
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -32,38 +32,38 @@ SAFE = "commit"
 _PATH = re.compile(r"(?<=[\s,])/[^\s,]+")
 
 
-def cases(result: Mapping[str, Any]) -> tuple[list[Case], list[str]]:
+def cases(result: Result) -> tuple[list[Case], list[str]]:
     """The cases of a Result under its baseline allocator, and the synchronisations in the order of their appearance."""
     found: dict[tuple[str, int], Case] = {}
     syncs: dict[str, None] = {}
-    relevant = [cell for cell in result["cells"] if cell["copy"] == 0 and METRIC in cell["metrics"]]
-    relevant = [cell for cell in relevant if cell["factors"]["allocator"] == result["baseline"]]
+    relevant = [cell for cell in result.cells if cell.copy == 0 and METRIC in cell.metrics]
+    relevant = [cell for cell in relevant if cell.allocator == result.baseline]
     varied = {
         name
-        for name in {n for cell in relevant for n in cell["parameters"]}
-        if len({str(cell["parameters"].get(name)) for cell in relevant if name in cell["parameters"]}) > 1
+        for name in {n for cell in relevant for n in cell.parameters}
+        if len({str(cell.parameters.get(name)) for cell in relevant if name in cell.parameters}) > 1
     }
     for cell in relevant:
-        factors = cell["factors"]
-        own = {n: v for n, v in cell["parameters"].items() if n in varied}
+        factors = cell.factors
+        own = {n: v for n, v in cell.parameters.items() if n in varied}
         options = [str(own.pop(name)) for name in _OPTIONS if name in own]
-        sync = factors["sync"] + (f" ({', '.join(options)})" if options else "")
-        words = [factors["workload"], *(_word(name, value) for name, value in own.items())]
-        key = " ".join(words), int(factors["threads"])
+        sync = factors.sync + (f" ({', '.join(options)})" if options else "")
+        words = [factors.workload, *(_word(name, value) for name, value in own.items())]
+        key = " ".join(words), factors.threads
         syncs[sync] = None
         found.setdefault(key, Case(*key)).values[sync] = paired.by_block(cell, METRIC)
     return sorted(found.values(), key=lambda case: case.threads), list(syncs)
 
 
-def memories_of(result: Mapping[str, Any], syncs: Sequence[str]) -> list[str]:
+def memories_of(result: Result, syncs: Sequence[str]) -> list[str]:
     """Of the synchronisations, as cases() names them, the transactional memories: others are yardsticks only."""
-    kinds = {entry["name"]: entry["kind"] for entry in result["syncs"]}
+    kinds = {entry.name: entry.kind for entry in result.syncs}
     return [name for name in syncs if kinds[name.split(" (")[0]] == "transactional"]
 
 
-def _mode(result: Mapping[str, Any]) -> list[str]:
+def _mode(result: Result) -> list[str]:
     """A sentence that names the mode of privatization, where there was one for all."""
-    modes = {cell["parameters"]["privatization"] for cell in result["cells"] if "privatization" in cell["parameters"]}
+    modes = {cell.parameters["privatization"] for cell in result.cells if "privatization" in cell.parameters}
     return [f"Loam's transactions ran with `privatization={mode}`.\n" for mode in modes] if len(modes) == 1 else []
 
 
@@ -101,7 +101,7 @@ def _word(name: str, value: object) -> str:
     return f"{value} %" if name.endswith("_percent") else str(value)
 
 
-def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequence[tuple[str, str]] = ()) -> str:
+def page(result: Result, published: Sequence[str] = (), same: Sequence[tuple[str, str]] = ()) -> str:
     """The page.
 
     published: synchronisations of others; same: pairs of one algorithm, ours first
@@ -113,14 +113,14 @@ def page(result: Mapping[str, Any], published: Sequence[str] = (), same: Sequenc
     memories = memories_of(result, syncs)
     ours = [name for name in syncs if name.startswith("etl-wb")]
     base = next((name for name in ours if not is_safe(name)), next(iter(ours), syncs[0]))
-    machine = result["machine"]
+    machine = result.machine
     lines = [
         "# Speed of the transactional memory", "",
-        "```", _PATH.sub("PATH", result["commands"][0]), "./loam page tm     writes this page from the result", "```", "",
+        "```", _PATH.sub("PATH", result.commands[0]), "./loam page tm     writes this page from the result", "```", "",
         f"The row of {base} has rates. Every other row has its rate over that one, with a 95 % interval: above 1 is faster.",
         "**Bold**: the fastest transactional memory of a column.", "",
-        f"Runs were interleaved in {result['blocks']} paired blocks. Allocator {result['baseline']}, {machine['cpu']},",
-        f"{machine['cores']} cores, kernel {machine['kernel']}, {result['created_utc'][:10]}.", "",
+        f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}, {machine['cpu']},",
+        f"{machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
         *_mode(result),
     ]  # fmt: skip
     for threads in sorted({case.threads for case in found}):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+
+from loam_lab.model.result import Result
 
 FORMATS = ("html", "csv", "md", "svg")
 
 
-def build(result: Mapping[str, Any], out: Path, *, formats: Iterable[str] = FORMATS) -> dict[str, Path]:
+def build(result: Result, out: Path, *, formats: Iterable[str] = FORMATS) -> dict[str, Path]:
     """See builder.build; the drawing libraries are imported only when this is called."""
     from loam_lab.presenting.report import builder
 

@@ -7,17 +7,17 @@ at the end of a row says that the machines differ in it beyond chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from loam_lab.judging.across.judge import ranked
 from loam_lab.model import words
+from loam_lab.model.result import AcrossMachines, BaselineApart, Differing, MachinesCase, Pooled, Reversal
 from loam_lab.presenting.report import heat, marks, palette, rounding, svg
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.palette import INK, MUTED
 from loam_lab.presenting.report.plates import Figure, Names, Plate
 from loam_lab.presenting.report.rounding import MISSING
-from loam_lab.presenting.report.view import Case, Study, number
+from loam_lab.presenting.report.view import Case, Study
 
 # More cases than this are for files that a script reads, not for a page.
 _CASES_MAX = 60
@@ -25,29 +25,29 @@ _LABEL, _WIDE, _HIGH, _HEAD, _SIGN = 196, 78, 26, 34, 24
 DIFFER = {"shown": "yes", "not shown": "not shown", "too few blocks": "too few blocks"}
 
 
-def answers(study: Study) -> list[Mapping[str, Any]]:
+def answers(study: Study) -> list[AcrossMachines]:
     """What the Result says of its machines: one answer for those that exist, one for simulated ones."""
-    return [one for one in study.raw.get("across_machines") or [] if one.get("cases")]
+    return [one for one in study.raw.across_machines if one.cases]
 
 
 def figure(study: Study, names: Names) -> Figure:
     """The maps; no plates for a result of one machine."""
     plates = []
     for answer in answers(study):
-        cases, machines = answer["cases"][:_CASES_MAX], [str(name) for name in answer["machines"]]
+        cases, machines = answer.cases[:_CASES_MAX], answer.machines
         case = Case(words.listing(machines), "", (), (), same_work=False)
         name = names.make("machines", *machines)
         panels = [("best allocator", _best(study, cases, machines, names.make(name, "best")))]
-        ratios = [number(one.get("estimate")) for line in cases for one in line["ratios"]]
+        ratios = [one.estimate for line in cases for one in line.ratios]
         end = heat.end_of(ratios)
-        rivals = dict.fromkeys(str(rival) for line in cases for rival in line["allocators"][1:])
+        rivals = dict.fromkeys(rival for line in cases for rival in line.allocators[1:])
         for rival in rivals:
             panels.append((rival, _map(rival, cases, machines, end, names.make(name, rival))))
         plates.append(Plate(case, name, tuple(panels)))
     return Figure("machines", "Does it hold across machines?", tuple(plates))
 
 
-def _frame(cases: Sequence[Mapping[str, Any]], machines: Sequence[str]) -> tuple[list[str], int, int]:
+def _frame(cases: Sequence[MachinesCase], machines: Sequence[str]) -> tuple[list[str], int, int]:
     """Heads and row labels of a map, its width and its height."""
     parts = [
         marks.text(
@@ -56,7 +56,7 @@ def _frame(cases: Sequence[Mapping[str, Any]], machines: Sequence[str]) -> tuple
         for column, machine in enumerate(machines)
     ]
     for index, line in enumerate(cases):
-        parts.append(marks.text(0, _HEAD + index * _HIGH + 17, str(line["label"]), size=11, room=_LABEL - 8))
+        parts.append(marks.text(0, _HEAD + index * _HIGH + 17, line.label, size=11, room=_LABEL - 8))
     return parts, _LABEL + len(machines) * _WIDE + _SIGN, _HEAD + len(cases) * _HIGH + 8
 
 
@@ -69,52 +69,52 @@ def _square(column: int, index: int, ground: str, shown: str, hover: str) -> lis
     ]
 
 
-def _map(rival: str, cases: Sequence[Mapping[str, Any]], machines: Sequence[str], end: float, name: str) -> svg.Drawing:
+def _map(rival: str, cases: Sequence[MachinesCase], machines: Sequence[str], end: float, name: str) -> svg.Drawing:
     """One allocator's ratios to the baseline, case by case and machine by machine."""
     parts, width, height = _frame(cases, machines)
     told = []
     for index, line in enumerate(cases):
-        of_machine = {str(one["machine"]): one for one in line["ratios"] if one["allocator"] == rival}
+        of_machine = {one.machine: one for one in line.ratios if one.allocator == rival}
         for column, machine in enumerate(machines):
             one = of_machine.get(machine)
-            estimate = number(one.get("estimate")) if one else None
+            estimate = one.estimate if one else None
             if one is None or estimate is None or estimate <= 0:
                 continue
             place = max(-1.0, min(1.0, math.log(estimate) / math.log(end)))
-            span = rounding.interval(estimate, number(one.get("low")), number(one.get("high")))
-            text = f"{line['label']}, {machine}: {rounding.ratio(estimate)} times as good as {line['baseline']} {span}"
+            span = rounding.interval(estimate, one.low, one.high)
+            text = f"{line.label}, {machine}: {rounding.ratio(estimate)} times as good as {line.baseline} {span}"
             told.append(text)
-            shown = f"{rounding.ratio(estimate)} {words.verdict_mark(str(one.get('verdict')))}".strip()
+            shown = f"{rounding.ratio(estimate)} {words.verdict_mark(one.verdict)}".strip()
             parts += _square(column, index, heat.colour(place), shown, text)
-        if any(one["allocator"] == rival and one.get("shown") for one in line["differing"]):
-            sign = f"{line['label']}: the machines differ in the ratio of {rival} to {line['baseline']}"
+        if any(one.allocator == rival and one.shown for one in line.differing):
+            sign = f"{line.label}: the machines differ in the ratio of {rival} to {line.baseline}"
             x, y = _LABEL + len(machines) * _WIDE + 6, _HEAD + index * _HIGH + 18
             parts.append(marks.text(x, y, "≠", size=15, ink=INK, bold=True, hover=sign))
             told.append(sign)
     return svg.Drawing(name, f"{rival} on each machine", "; ".join(told), width, height, "".join(parts))
 
 
-def _best(study: Study, cases: Sequence[Mapping[str, Any]], machines: Sequence[str], name: str) -> svg.Drawing:
+def _best(study: Study, cases: Sequence[MachinesCase], machines: Sequence[str], name: str) -> svg.Drawing:
     """The first of each ranking in its allocator's colour; with ≈ where the second is not told apart from it."""
     parts, width, height = _frame(cases, machines)
     colours = palette.of_allocators(study.allocators)
     told = []
     for index, line in enumerate(cases):
         for column, machine in enumerate(machines):
-            ranking = line["ranking"].get(machine)
-            if not ranking or not ranking["order"]:
+            ranking = line.ranking.get(machine)
+            if not ranking or not ranking.order:
                 continue
-            first = str(ranking["order"][0])
-            shown = first if ranking["apart"] and ranking["apart"][0] else f"≈ {first}"
-            text = f"{line['label']}, {machine}: {ranked(ranking)}"
+            first = str(ranking.order[0])
+            shown = first if ranking.apart and ranking.apart[0] else f"≈ {first}"
+            text = f"{line.label}, {machine}: {ranked(ranking)}"
             told.append(text)
             parts += _square(column, index, colours.get(first, palette.LEVEL), shown, text)
     return svg.Drawing(name, "The best allocator on each machine", "; ".join(told), width, height, "".join(parts))
 
 
-def tables(answer: Mapping[str, Any]) -> list[Table]:
+def tables(answer: AcrossMachines) -> list[Table]:
     """Rankings, then where machines differ, then reversals."""
-    machines = [str(name) for name in answer["machines"]]
+    machines = answer.machines
     columns = (
         Column("Case"),
         *(Column(machine) for machine in machines),
@@ -123,76 +123,65 @@ def tables(answer: Mapping[str, Any]) -> list[Table]:
     )
     rows = tuple(
         (
-            str(line["label"]), *(_ranking(line, machine) for machine in machines),
-            DIFFER.get(str(line["interaction"]), MISSING), _probability(line.get("p_holm")),
+            line.label, *(_ranking(line, machine) for machine in machines),
+            DIFFER.get(line.interaction, MISSING), _probability(line.p_holm),
         )
-        for line in answer["cases"]
+        for line in answer.cases
     )  # fmt: skip
     found = [Table("Allocators from best to worst; ≈ stands between neighbours that are not told apart", columns, rows)]
-    shown = [(line, one) for line in answer["cases"] for one in line["differing"] if one.get("shown")]
+    shown = [(line, one) for line in answer.cases for one in line.differing if one.shown]
     if shown:
         columns = (
             Column("Case"), Column("Allocator"), Column("Its ratio to the baseline"), Column("Times", numeric=True),
             Column("95 % interval", numeric=True),
         )  # fmt: skip
         found.append(Table("Where the machines differ", columns, tuple(_differing(line, one) for line, one in shown)))
-    if answer["reversals"]:
+    if answer.reversals:
         columns = (
             Column("Case"), Column("Better"), Column("Than"), Column("On"), Column("Times", numeric=True), Column("But on"),
             Column("Times", numeric=True), Column("p", numeric=True),
         )  # fmt: skip
-        found.append(
-            Table("Allocators that change places", columns, tuple(_reversal(one) for one in answer["reversals"]))
-        )
+        found.append(Table("Allocators that change places", columns, tuple(_reversal(one) for one in answer.reversals)))
     return found
 
 
-def _ranking(line: Mapping[str, Any], machine: str) -> str:
-    ranking = line["ranking"].get(machine)
+def _ranking(line: MachinesCase, machine: str) -> str:
+    ranking = line.ranking.get(machine)
     return ranked(ranking) if ranking else MISSING
 
 
-def _probability(p: Any) -> str:
-    found = number(p)
-    if found is None:
+def _probability(p: float | None) -> str:
+    if p is None:
         return MISSING
-    return "< 0.001" if found < 0.001 else rounding.fixed(found, 3) if found else "0"
+    return "< 0.001" if p < 0.001 else rounding.fixed(p, 3) if p else "0"
 
 
-def _differing(line: Mapping[str, Any], one: Mapping[str, Any]) -> tuple[str, ...]:
-    between = f"on {one['between'][1]}, against that on {one['between'][0]}"
-    estimate, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
-    times, span = rounding.ratio(estimate, low, high), rounding.interval(estimate, low, high)
-    return str(line["label"]), str(one["allocator"]), between, times, span
+def _differing(line: MachinesCase, one: Differing) -> tuple[str, ...]:
+    between = f"on {one.between[1]}, against that on {one.between[0]}"
+    return line.label, one.allocator, between, *rounding.spread(one)
 
 
-def _reversal(one: Mapping[str, Any]) -> tuple[str, ...]:
-    ratios = [
-        rounding.ratio(number(given.get("estimate")), number(given.get("low")), number(given.get("high")))
-        for given in (one["ratio"], one["ratio_there"])
-    ]
-    return (
-        str(one["case"]), str(one["better"]), str(one["than"]), str(one["on"]), ratios[0], str(one["but_worse_on"]),
-        ratios[1], _probability(one.get("p_holm")),
-    )  # fmt: skip
+def _reversal(one: Reversal) -> tuple[str, ...]:
+    times, times_there = (rounding.spread(ratio)[0] for ratio in (one.ratio, one.ratio_there))
+    return one.case, one.better, one.than, one.on, times, one.but_worse_on, times_there, _probability(one.p_holm)
 
 
 def identical(study: Study) -> list[tuple[str, list[Table]]]:
     """For each set of machines that was declared identical: a sentence, its A/A comparison, and the pooled ratios."""
     found = []
-    for one in study.raw.get("identical") or []:
-        names = words.listing(str(name) for name in one["machines"])
-        if one.get("passed"):
+    for one in study.raw.identical:
+        names = words.listing(one.machines)
+        if one.passed:
             text = f"{names} were declared identical, and their A/A comparison passes: their blocks are pooled below."
         else:
             text = f"{names} were declared identical, and their A/A comparison does not pass: nothing is pooled."
-            text += " " + ". ".join(str(reason)[:1].upper() + str(reason)[1:] for reason in one["reasons"][:3]) + "."
+            text += " " + ". ".join(reason[:1].upper() + reason[1:] for reason in one.reasons[:3]) + "."
         made = []
-        if one["baseline"]:
+        if one.baseline:
             caption = "The baseline on machines that were declared identical"
-            made.append(Table(caption, _APART, tuple(map(_apart, one["baseline"]))))
-        if one["pooled"]:
-            made.append(Table(f"Blocks of {names} together", _POOLED, tuple(map(_pooled, one["pooled"]))))
+            made.append(Table(caption, _APART, tuple(map(_apart, one.baseline))))
+        if one.pooled:
+            made.append(Table(f"Blocks of {names} together", _POOLED, tuple(map(_pooled, one.pooled))))
         found.append((text, made))
     return found
 
@@ -207,17 +196,11 @@ _POOLED = (
 )  # fmt: skip
 
 
-def _apart(one: Mapping[str, Any]) -> tuple[str, ...]:
-    estimate, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
-    return (
-        str(one["case"]), f"{one['between'][1]} / {one['between'][0]}", rounding.ratio(estimate, low, high, 3),
-        rounding.interval(estimate, low, high, 3), "yes" if one.get("within") else "no",
-    )  # fmt: skip
+def _apart(one: BaselineApart) -> tuple[str, ...]:
+    between = f"{one.between[1]} / {one.between[0]}"
+    return one.case, between, *rounding.spread(one, 3), "yes" if one.within else "no"
 
 
-def _pooled(one: Mapping[str, Any]) -> tuple[str, ...]:
-    estimate, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
-    return (
-        str(one["case"]), str(one["allocator"]), rounding.ratio(estimate, low, high), rounding.interval(estimate, low, high),
-        rounding.count(number(one.get("n"))), words.marked(str(one.get("verdict") or MISSING)),
-    )  # fmt: skip
+def _pooled(one: Pooled) -> tuple[str, ...]:
+    verdict = words.marked(one.verdict or MISSING)
+    return one.case, one.allocator, *rounding.spread(one), rounding.count(one.n), verdict

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from loam_lab.model.result import Ends, Entry, PaperFigure, Value
 from loam_lab.presenting.report import palette, rounding, svg
 from loam_lab.presenting.report.charts import slug
 from loam_lab.presenting.report.frame import Axis, Frame, span
-from loam_lab.presenting.report.view import Interval, Study, number
+from loam_lab.presenting.report.view import Study, number
 
 _LEVELS_MIN = 2
 
 
-def draw(study: Study, item: Mapping[str, Any]) -> tuple[tuple[str, svg.Drawing], ...]:
+def draw(study: Study, item: PaperFigure) -> tuple[tuple[str, svg.Drawing], ...]:
     """One panel per part of a figure of the Result's paper_figures: ("Here: list, in k", drawing); none for tables.
 
     The columns of ours are an optional "of" (the part), the factor, and one per allocator.
     """
-    ours = item.get("ours") or {}
-    columns, rows = [str(head) for head in ours.get("columns") or []], ours.get("rows") or []
-    if item.get("kind") not in ("line", "bar") or len(columns) < 2:
+    columns, rows = item.ours.columns, item.ours.rows
+    if item.kind not in ("line", "bar") or len(columns) < 2:
         return ()
     labelled = columns[0] == "of"
-    parts: dict[str, list[Sequence[Any]]] = {}
+    parts: dict[str, list[Sequence[Entry]]] = {}
     for row in rows:
         if len(row) == len(columns):
             parts.setdefault(str(row[0]) if labelled else "", []).append(row[1:] if labelled else row)
     heads = columns[1:] if labelled else columns
     found = []
     for part, lines in parts.items():
-        panel = _panel(study, str(item.get("id", "")), str(item.get("title", "")), part, heads, lines)
+        panel = _panel(study, item.id, item.title, part, heads, lines)
         if panel is not None:
             found.append(panel)
     return tuple(found)
 
 
-def _interval(value: Any) -> Interval | None:
-    if isinstance(value, Mapping):
-        span_ = Interval(number(value.get("estimate")), number(value.get("low")), number(value.get("high")))
-        return span_ if span_.estimate is not None else None
+def _interval(value: Entry) -> Ends | None:
+    if isinstance(value, Value):
+        return value
     plain = number(value)
-    return None if plain is None else Interval(plain, None, None)
+    return None if plain is None else Ends(plain, None, None)
 
 
 def _panel(
-    study: Study, figure: str, title: str, part: str, heads: Sequence[str], rows: Sequence[Sequence[Any]]
+    study: Study, figure: str, title: str, part: str, heads: Sequence[str], rows: Sequence[Sequence[Entry]]
 ) -> tuple[str, svg.Drawing] | None:
     levels = [number(row[0]) for row in rows]
     places = sorted({level for level in levels if level is not None})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base.errors import LoamError, unknown
+from loam_lab.model.result import Result
 from loam_lab.presenting.report import figures, html, raster, tables, text, view
 
 FORMATS = ("html", "csv", "md", "svg")
@@ -15,7 +15,7 @@ PNG = "png"  # only where it is asked for: raster.py
 
 
 def build(
-    result: Mapping[str, Any],
+    result: Result,
     out: Path,
     *,
     formats: Iterable[str] = FORMATS,

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from loam_lab.model import words
+from loam_lab.model.result import Cell, Ends
 from loam_lab.presenting.report import findings, palette, rounding, svg
 from loam_lab.presenting.report.canvas import Canvas, Mark
 from loam_lab.presenting.report.marks import shortened
-from loam_lab.presenting.report.view import Case, Cell, Group, Interval, Study, reference_of
+from loam_lab.presenting.report.view import Case, Group, Study, reference_of
 
 
 def slug(*parts: str) -> str:
@@ -32,11 +33,11 @@ def _pad(values: Sequence[float], share: float = 0.05) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _ends(span: Interval) -> list[float]:
+def _ends(span: Ends) -> list[float]:
     return [value for value in (span.estimate, span.low, span.high) if value is not None]
 
 
-def _bracketed(span: Interval, scale: rounding.Scale) -> str:
+def _bracketed(span: Ends, scale: rounding.Scale) -> str:
     if span.low is None or span.high is None:
         return f"{scale.show(span.estimate)} (no interval)"
     return f"{scale.show(span.estimate)} [{scale.show(span.low)}, {scale.show(span.high)}]"
@@ -77,7 +78,7 @@ def throughput(
     axis = f"{words.metric(group.metric)}, {unit}" if unit else words.metric(group.metric)
     canvas = Canvas(len(group.cells), (low, high), axis, rounding.ticks(low, high))
     points: dict[bool, list[Mark]] = {False: [], True: []}
-    decimals = column_decimals([cell.ratio for cell in group.cells if cell.ratio])
+    decimals = column_decimals([ratio for cell in group.cells if (ratio := cell.ratio_to_baseline)])
     lines, rug, beyond, notes, figures, told = [], [], [], [], [], []
     for y, cell in enumerate(group.cells):
         metric, colour = group.primary(cell), colours[cell.allocator]
@@ -87,8 +88,8 @@ def throughput(
             told.append(f"{cell.name}: {notes[-1]['t']}")
             continue
         text = f"{cell.name}: {_bracketed(metric, scale)} {unit}"
-        if cell.ratio:
-            shown = rounding.ratio(cell.ratio.estimate, cell.ratio.low, cell.ratio.high)
+        if ratio := cell.ratio_to_baseline:
+            shown = rounding.ratio(ratio.estimate, ratio.low, ratio.high)
             text += f"; {shown} × {study.baseline}, {words.judged(cell.verdict, cell.rough)}"
         told.append(text)
         points[bool(cell.copy)].append({"x": metric.estimate / scale.factor, "y": y, "c": colour, "d": text})
@@ -105,7 +106,9 @@ def throughput(
     canvas.points(points[True], hollow=True)
     canvas.notes(notes)
     canvas.names([_label(cell) for cell in group.cells])
-    symbols = [words.verdict_mark(cell.verdict) if cell.ratio and not cell.copy else "" for cell in group.cells]
+    symbols = [
+        words.verdict_mark(cell.verdict) if cell.ratio_to_baseline and not cell.copy else "" for cell in group.cells
+    ]
     canvas.figures(figures, f"× {shortened(study.baseline, 12)}", symbols)
     title = f"{words.metric(group.metric).capitalize()}: {case.full(group)}"
     return canvas.draw(name, title, f"Estimate and 95 % interval per allocator. {'; '.join(told)}.")
@@ -127,12 +130,10 @@ def _beyond(
 def _figure(cell: Cell, decimals: int) -> str:
     if cell.verdict == "baseline":
         return rounding.fixed(1.0, decimals)
-    return (
-        rounding.ratio(cell.ratio.estimate, decimals=decimals) if cell.ratio and cell.ratio.estimate is not None else ""
-    )
+    return rounding.ratio(ratio.estimate, decimals=decimals) if (ratio := cell.ratio_to_baseline) else ""
 
 
-def column_decimals(spans: Sequence[Interval]) -> int:
+def column_decimals(spans: Sequence[Ends]) -> int:
     """Decimals for a column of ratios: what the median one deserves, so that the points stand under each other."""
     each = sorted(rounding.ratio_decimals(span.low, span.high, span.estimate) for span in spans)
     return each[len(each) // 2] if each else 2
@@ -198,12 +199,12 @@ def aborts(study: Study, case: Case, group: Group, name: str, limit: float) -> s
     return canvas.draw(name, title, f"Share of attempts by cause of abort, from blame runs. {'; '.join(told)}.")
 
 
-def _ratio_text(span: Interval) -> str:
+def _ratio_text(span: Ends) -> str:
     ends = (span.estimate, span.low, span.high)
     return f"{rounding.ratio(*ends)} {rounding.interval(*ends)}"
 
 
-def _ratio_frame(spans: Sequence[Interval]) -> tuple[tuple[float, float], list[float]]:
+def _ratio_frame(spans: Sequence[Ends]) -> tuple[tuple[float, float], list[float]]:
     low, high = _pad([1.0, *(value for span in spans for value in _ends(span))], 0.07)
     marks = rounding.ticks(low, high)
     return (low, high), marks if 1.0 in marks else sorted([*marks, 1.0])
@@ -262,12 +263,12 @@ def effect(study: Study, case: Case, name: str) -> svg.Drawing | None:
     for index, group in enumerate(case.groups):
         given.append((_SERIES[index % len(_SERIES)], case.label(group) or group.sync, group))
     names = [name for name in study.allocators if name != study.baseline]
-    found: list[tuple[int, int, tuple[str, bool], str, Interval]] = []
+    found: list[tuple[int, int, tuple[str, bool], str, Ends]] = []
     for row, allocator in enumerate(names):
         for index, (mark, label, group) in enumerate(given):
             for cell in group.cells:
-                if cell.allocator == allocator and cell.copy == 0 and cell.ratio and cell.ratio.estimate is not None:
-                    found.append((row, index, mark, label, cell.ratio))
+                if cell.allocator == allocator and cell.copy == 0 and (ratio := cell.ratio_to_baseline):
+                    found.append((row, index, mark, label, ratio))
     if not found:
         return None
     colours = palette.of_allocators(study.allocators)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from loam_lab.model import words
+from loam_lab.model import result, words
+from loam_lab.model.result import Cell, Ends, Headline
 from loam_lab.presenting.report import rounding
-from loam_lab.presenting.report.view import Case, Cell, Group, Interval, Study, number, reference_of, within
+from loam_lab.presenting.report.view import Case, Group, Study, reference_of, within
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Answer:
     group: Group
     best: str
     worst: str
-    ratio: Interval
+    ratio: Ends
     verdict: str
     text: str
     ties: tuple[str, ...]
@@ -44,7 +44,7 @@ class Answer:
 class Fitness:
     """What the A/A sentinel says of the machine. limit, typical: smallest visible difference, as fractions."""
 
-    copies: tuple[tuple[str, Interval], ...]
+    copies: tuple[tuple[str, Ends], ...]
     containing: int
     limit: float
     typical: float
@@ -60,7 +60,7 @@ class Contrast:
 
     what: str
     allocator: str
-    ratio: Interval
+    ratio: Ends
     metric: str
     verdict: str
     where: str = ""
@@ -71,11 +71,11 @@ class Contrast:
         return f"{self.what}, {self.where}" if self.where else self.what
 
 
-def standing(cell: Cell) -> Interval | None:
+def standing(cell: Cell) -> Ends | None:
     """A cell's ratio to the baseline; exactly 1 for the baseline itself; None where it was not measured."""
     if cell.verdict == "baseline" and cell.state == "ok":
-        return Interval(1.0, 1.0, 1.0)
-    return cell.ratio
+        return Ends(1.0, 1.0, 1.0)
+    return cell.ratio_to_baseline
 
 
 def ranking(group: Group) -> list[Cell]:
@@ -132,59 +132,54 @@ def answers(study: Study) -> list[Answer]:
     return found
 
 
-def _headline(study: Study, group: Group) -> Mapping[str, Any] | None:
+def _headline(study: Study, group: Group) -> Headline | None:
     """The Result's headline about a group: of those that match it, the one that names most of its parameters."""
-    found: list[tuple[int, Mapping[str, Any]]] = []
-    for item in study.raw.get("headlines") or []:
-        same = item.get("workload") == group.workload and str(item.get("sync", group.sync)) == group.sync
-        same = same and str(item.get("machine", group.machine)) == group.machine
-        same = same and str(item.get("group", group.name)) == group.name
-        parameters = item.get("parameters") or {}
-        if same and within(parameters, group.parameters) and item.get("threads") in (None, group.threads):
-            found.append((len(parameters), item))
-    best = max(found, key=lambda one: one[0], default=(0, {}))[1]
-    return best if best.get("best") and best.get("worst") else None
+    found: list[tuple[int, Headline]] = []
+    for item in study.raw.headlines:
+        same = item.workload == group.workload and item.sync in (None, group.sync)
+        same = same and item.machine in (None, group.machine) and item.group in (None, group.name)
+        if same and within(item.parameters, group.parameters) and item.threads in (None, group.threads):
+            found.append((len(item.parameters), item))
+    return max(found, key=lambda one: one[0])[1] if found else None
 
 
-def _stated(case: Case, group: Group, item: Mapping[str, Any]) -> Answer:
-    ratio = item.get("ratio") or {}
-    span = Interval(number(ratio.get("estimate")), number(ratio.get("low")), number(ratio.get("high")))
-    best, worst = str(item["best"]), str(item["worst"])
-    verdict = str(item.get("verdict", ""))
-    ties = tuple(map(str, item["ties"])) if "ties" in item else ties_with(group, best)
+def _stated(case: Case, group: Group, item: Headline) -> Answer:
+    span, best, worst, verdict = item.ratio, item.best, item.worst, item.verdict
+    ties = ties_with(group, best)
     # Best and worst were picked among all pairs of all cases, and chance alone picks some too.
-    chance = (number(item.get("p_holm")) or 0.0) >= 0.05
+    chance = (item.p_holm or 0.0) >= 0.05
     level = verdict == "equivalent" or chance or includes_one(span)
     if not level:
         # Paired with each other they are told apart, though their intervals against a third may overlap.
         ties = tuple(name for name in ties if name != worst)
-    rough = bool(item.get("rough")) and not level
+    rough = item.rough and not level
     return Answer(case, group, best, worst, span, verdict, _sentence(item), ties, level, rough)
 
 
-def _sentence(item: Mapping[str, Any]) -> str:
+def _sentence(item: Headline) -> str:
     """The headline's text without the case that it may start with: the case stands beside it in a report."""
-    text = str(item.get("text", ""))
+    text = item.text
     head, colon, rest = text.partition(": ")
-    text = rest if colon and head.startswith(str(item.get("workload"))) else text
+    text = rest if colon and head.startswith(item.workload) else text
     return text[:1].upper() + text[1:] if text.startswith("the ") else text
 
 
-def includes_one(span: Interval) -> bool:
+def includes_one(span: Ends) -> bool:
     """Whether an interval shows no difference; true where there is no interval."""
     return span.low is None or span.high is None or span.low <= 1 <= span.high
 
 
 def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> Answer:
     best, worst = ranked[0], ranked[-1]
-    ratio = Interval(None, None, None)
-    if worst.allocator == study.baseline and best.ratio:
-        ratio = best.ratio
-    elif best.allocator == study.baseline and worst.ratio:
-        ratio = _inverse(worst.ratio)
-    elif best.ratio and worst.ratio and best.ratio.estimate and worst.ratio.estimate:
+    high, low = best.ratio_to_baseline, worst.ratio_to_baseline
+    ratio = Ends()
+    if worst.allocator == study.baseline and high:
+        ratio = high
+    elif best.allocator == study.baseline and low:
+        ratio = _inverse(low)
+    elif high and low and high.estimate and low.estimate:
         # Two ratios against a third give an estimate, but no interval of their own.
-        ratio = Interval(best.ratio.estimate / worst.ratio.estimate, None, None)
+        ratio = Ends(high.estimate / low.estimate)
     if less_is_better(group):
         ratio = _inverse(ratio)
     ties = ties_with(group, best.allocator)
@@ -194,11 +189,11 @@ def _derived(study: Study, case: Case, group: Group, ranked: Sequence[Cell]) -> 
     return Answer(case, group, best.allocator, worst.allocator, ratio, verdict, "", ties, level, rough)
 
 
-def _inverse(span: Interval) -> Interval:
+def _inverse(span: Ends) -> Ends:
     def invert(value: float | None) -> float | None:
         return 1 / value if value else None
 
-    return Interval(invert(span.estimate), invert(span.high), invert(span.low))
+    return Ends(invert(span.estimate), invert(span.high), invert(span.low))
 
 
 def answer_sentence(answer: Answer) -> str:
@@ -220,7 +215,7 @@ def comparison(answer: Answer) -> str:
     return f"{first} has {size}\u00a0× {words.faster(answer.group.metric)} {second} {spoken(span)}"
 
 
-def spoken(span: Interval) -> str:
+def spoken(span: Ends) -> str:
     """The interval as text in a sentence."""
     return rounding.interval(span.estimate, span.low, span.high)
 
@@ -230,8 +225,9 @@ def fitness(study: Study) -> Fitness | None:
     copies = []
     for group in study.groups:
         for cell in group.cells:
-            if cell.copy and cell.ratio and cell.ratio.low is not None and cell.ratio.high is not None:
-                copies.append((group_label(study, group), cell.ratio))
+            ratio = cell.ratio_to_baseline
+            if cell.copy and ratio and ratio.low is not None and ratio.high is not None:
+                copies.append((group_label(study, group), ratio))
     if not copies:
         return None
     reach = [max(span.high - 1, 1 - span.low) for _, span in copies if span.high is not None and span.low is not None]
@@ -294,21 +290,21 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
     Those of sequential twins are left out: the twins' ratios stand beside the case anyway.
     """
     items = [
-        item for item in study.raw.get("contrasts") or []
-        if item.get("factor") != "sequential" and any(_about(item, group) for group in case.groups)
+        item for item in study.raw.contrasts
+        if item.factor != "sequential" and any(_about(item, group) for group in case.groups)
     ]  # fmt: skip
-    several = len({item.get("threads") for item in items if item.get("factor") != "threads"}) > 1
+    several = len({item.threads for item in items if item.factor != "threads"}) > 1
     found = []
     for item in items:
-        span = Interval(number(item.get("estimate")), number(item.get("low")), number(item.get("high")))
-        where = words.threads(int(item["threads"])) if several and item.get("factor") != "threads" else ""
+        span = item
+        where = words.threads(item.threads) if several and item.threads and item.factor != "threads" else ""
         found.append(
             Contrast(
-                str(item.get("what", "")),
-                str(item.get("allocator", "")),
+                item.what,
+                item.allocator,
                 span,
-                str(item.get("metric", "")),
-                words.marked(str(item.get("verdict") or rounding.MISSING), bool(item.get("rough"))),
+                item.metric,
+                words.marked(item.verdict or rounding.MISSING, item.rough),
                 where,
             )
         )
@@ -316,15 +312,15 @@ def contrasts(study: Study, case: Case) -> list[Contrast]:
     return sorted(found, key=lambda one: (order.index(one.title), _place(study, one.allocator)))
 
 
-def _about(item: Mapping[str, Any], group: Group) -> bool:
+def _about(item: result.Contrast, group: Group) -> bool:
     return (
-        item.get("workload") == group.workload
-        and str(item.get("sync", group.sync)) == group.sync
-        and str(item.get("machine", group.machine)) == group.machine
-        and str(item.get("group", group.name)) == group.name
-        and item.get("threads", group.threads) == group.threads
-        and within(item.get("parameters") or {}, group.plain)
-        and ("level" not in item or str(group.plain.get(str(item.get("factor")), item["level"])) == str(item["level"]))
+        item.workload == group.workload
+        and item.sync in (None, group.sync)
+        and item.machine in (None, group.machine)
+        and item.group in (None, group.name)
+        and item.threads in (None, group.threads)
+        and within(item.parameters, group.plain)
+        and (item.level is None or str(group.plain.get(item.factor, item.level)) == str(item.level))
     )
 
 

@@ -5,12 +5,13 @@ A click on a bar widens it to the whole picture (templates/flame.js); without a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
 
 from loam_lab.model.frames import ALLOCATOR, KERNEL
+from loam_lab.model.result import Flame
 from loam_lab.presenting.report import marks, palette, rounding, svg
 from loam_lab.presenting.report.plates import Figure, Names, Plate
 from loam_lab.presenting.report.view import Case, Study
@@ -26,6 +27,7 @@ _KINDS = {
     "blocks": "Blocks asked for",
     "live": "Live bytes at their peak",
 }
+_EMPTY = ["", 0, []]
 # A difference of so much of the whole has the full colour.
 _REACH = 0.05
 
@@ -43,12 +45,12 @@ class _Bar:
 
 def figure(study: Study, names: Names) -> Figure:
     """Every flame graph of a result: time under both allocators and their difference; allocation under the first."""
-    found = [one for one in study.raw.get("flames") or [] if one.get("tree") and one["tree"][1] > 0]
+    found = [one for one in study.raw.flames or () if _whole(one) > 0]
     plates = []
-    for command in dict.fromkeys(str(one["command"]) for one in found):
-        mine = [one for one in found if one["command"] == command]
+    for command in dict.fromkeys(one.command for one in found):
+        mine = [one for one in found if one.command == command]
         for kind, title in _KINDS.items():
-            panels, remarks = _panels([one for one in mine if one["kind"] == kind], names)
+            panels, remarks = _panels([one for one in mine if one.kind == kind], names)
             if panels:
                 # A flame graph belongs to no group of cells.
                 case = Case(title, command, (), (), same_work=False)
@@ -57,28 +59,30 @@ def figure(study: Study, names: Names) -> Figure:
     return Figure("flame", "Where the time goes, and who allocates", tuple(plates), legend)
 
 
-def _panels(
-    given: list[Mapping[str, Any]], names: Names
-) -> tuple[tuple[tuple[str, svg.Drawing], ...], tuple[str, ...]]:
+def _panels(given: list[Flame], names: Names) -> tuple[tuple[tuple[str, svg.Drawing], ...], tuple[str, ...]]:
     if not given:
         return (), ()
     first = given[0]
-    if first["kind"] != "time":
+    if first.kind != "time":
         # What a program asks for is its own: under another allocator the picture is the same.
-        return ((_amount(first, first["tree"][1]), draw(first, names.make("flame", first["kind"]))),), ()
+        return ((_amount(first, _whole(first)), draw(first, names.make("flame", first.kind))),), ()
     panels, remarks = [], []
     for one in given:
-        panels.append(
-            (f"under {one['allocator']}, {_amount(one, one['tree'][1])}", draw(one, names.make("flame", "time")))
-        )
+        panels.append((f"under {one.allocator}, {_amount(one, _whole(one))}", draw(one, names.make("flame", "time"))))
         shares = ", ".join(
-            f"{rounding.percent(_below(one['tree'], end))} in {text}" for end, (text, _) in _MARKED.items()
+            f"{rounding.percent(_below(one.tree or _EMPTY, end))} in {text}" for end, (text, _) in _MARKED.items()
         )
-        remarks.append(f"Under {one['allocator']}: {shares}.")
+        remarks.append(f"Under {one.allocator}: {shares}.")
     if len(given) == 2:
-        caption = f"the difference: rust takes longer under {given[1]['allocator']} than under {first['allocator']}, blue less"
+        caption = (
+            f"the difference: rust takes longer under {given[1].allocator} than under {first.allocator}, blue less"
+        )
         panels.append((caption, draw(given[1], names.make("flame", "difference"), against=first)))
     return tuple(panels), tuple(remarks)
+
+
+def _whole(one: Flame) -> float:
+    return float(one.tree[1]) if one.tree else 0.0
 
 
 def _below(node: list[Any], ending: str) -> float:
@@ -101,10 +105,10 @@ def _bars(tree: list[Any]) -> Iterator[_Bar]:
     yield from walk(tree, (), 0.0)
 
 
-def _amount(one: Mapping[str, Any], value: float) -> str:
-    if one["unit"] == "s":
+def _amount(one: Flame, value: float) -> str:
+    if one.unit == "s":
         return rounding.duration(value)
-    return rounding.size(value) if one["unit"] == "B" else f"{rounding.count(value)} blocks"
+    return rounding.size(value) if one.unit == "B" else f"{rounding.count(value)} blocks"
 
 
 def _group(bar: _Bar, box: str, x: float, y: float, label: str, ground: str) -> str:
@@ -119,11 +123,11 @@ def _group(bar: _Bar, box: str, x: float, y: float, label: str, ground: str) -> 
     )
 
 
-def draw(one: Mapping[str, Any], name: str, *, against: Mapping[str, Any] | None = None) -> svg.Drawing:
+def draw(one: Flame, name: str, *, against: Flame | None = None) -> svg.Drawing:
     """The bars of a tree; against: another of the same program, whose values decide the colours."""
-    bars = [bar for bar in _bars(one["tree"]) if len(bar.path) <= _ROWS_MAX]
-    before = {bar.path: bar.value for bar in _bars(against["tree"])} if against else {}
-    whole = max(float(one["tree"][1]), float(against["tree"][1]) if against else 0.0)
+    bars = [bar for bar in _bars(one.tree or _EMPTY) if len(bar.path) <= _ROWS_MAX]
+    before = {bar.path: bar.value for bar in _bars(against.tree or _EMPTY)} if against else {}
+    whole = max(_whole(one), _whole(against) if against else 0.0)
     parts = []
     for bar in bars:
         x, y, wide = bar.at * WIDTH, ROW * (len(bar.path) - 1), bar.share * WIDTH
@@ -133,13 +137,13 @@ def draw(one: Mapping[str, Any], name: str, *, against: Mapping[str, Any] | None
             more = bar.value - before.get(bar.path, 0.0)
             place = max(-1.0, min(1.0, more / (_REACH * whole)))
             ground = palette.mix(palette.LEVEL, palette.WORSE if more > 0 else palette.BETTER, abs(place))
-            hover += f"; {_amount(one, abs(more))} {'more' if more > 0 else 'less'} than under {against['allocator']}"
+            hover += f"; {_amount(one, abs(more))} {'more' if more > 0 else 'less'} than under {against.allocator}"
         label = marks.fitting(bar.name, wide - 8, 11) if wide >= 34 else ""
         parts.append(
             _group(bar, marks.rect(x, y, max(wide - 0.6, 0.4), ROW - 1, ground, hover=hover), x, y, label, ground)
         )
-    kind = _KINDS[one["kind"]]
-    title = f"{kind} under {one['allocator']}" + (f", against {against['allocator']}" if against else "")
+    kind = _KINDS[one.kind]
+    title = f"{kind} under {one.allocator}" + (f", against {against.allocator}" if against else "")
     widest = sorted((bar for bar in bars if len(bar.path) > 1), key=lambda bar: -bar.share)[:3]
     said = "Call stacks as bars, callers above. Widest: " + ", ".join(
         f"{b.name} {rounding.percent(b.share)}" for b in widest

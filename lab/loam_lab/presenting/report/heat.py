@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from loam_lab.model import words
+from loam_lab.model.result import Cell
 from loam_lab.presenting.report import findings, marks, palette, rounding, svg
 from loam_lab.presenting.report.palette import INK, MUTED
-from loam_lab.presenting.report.view import Cell, Group, Study
+from loam_lab.presenting.report.view import Group, Study
 
 # Ratios at which the colour scale may end.
 _ENDS = (1.1, 1.25, 1.5, 2.0, 4.0, 10.0)
@@ -65,18 +66,19 @@ class Heat:
 
 def verdict(cell: Cell) -> str:
     """The cell's verdict in the family of all cells: a difference that chance explains there is inconclusive."""
-    if cell.verdict in ("better", "worse") and cell.q is not None and cell.q >= CHANCE:
+    ratio = cell.ratio_to_baseline
+    if cell.verdict in ("better", "worse") and ratio and ratio.q is not None and ratio.q >= CHANCE:
         return "inconclusive"
     return cell.verdict
 
 
 def build(study: Study) -> Heat | None:
     """The map of a study; None where fewer than two allocators were compared."""
-    groups = [group for group in study.groups if any(cell.ratio for cell in group.cells if not cell.copy)]
+    groups = [group for group in study.groups if any(cell.ratio_to_baseline for cell in group.cells if not cell.copy)]
     if not groups:
         return None
-    ratios = [cell.ratio.estimate for group in groups for cell in group.cells if not cell.copy and cell.ratio]
-    end = end_of(ratios)
+    compared = [ratio for group in groups for c in group.cells if not c.copy and (ratio := c.ratio_to_baseline)]
+    end = end_of(ratio.estimate for ratio in compared)
     rows = tuple(_row(study, group, math.log(end)) for group in groups)
     return Heat(study.allocators, rows, end)
 
@@ -107,7 +109,7 @@ def _row(study: Study, group: Group, reach: float) -> Row:
 
 
 def _square(study: Study, group: Group, cell: Cell, label: str, reach: float, factor: float, decimals: int) -> Square:
-    span, metric = cell.ratio, group.primary(cell)
+    span, metric = cell.ratio_to_baseline, group.primary(cell)
     crashed = cell.state != "ok" or metric is None or metric.estimate is None
     ground, figure = palette.LEVEL, "×" if crashed else "1"
     if span is not None and span.estimate and span.estimate > 0 and not crashed:
@@ -126,8 +128,8 @@ def _square(study: Study, group: Group, cell: Cell, label: str, reach: float, fa
             told += f" ({cell.verdict} on its own; among all cells, chance can explain it)"
     if cell.contaminated:
         told += f"; {cell.contaminated} blocks stayed disturbed"
-        if cell.undisturbed is not None:
-            told += f", without them {rounding.ratio(cell.undisturbed.estimate)}"
+        if cell.ratio_without_contaminated is not None:
+            told += f", without them {rounding.ratio(cell.ratio_without_contaminated.estimate)}"
     values = metric.values if metric else ()
     mark = "" if crashed or span is None else words.verdict_mark(found)
     return Square(

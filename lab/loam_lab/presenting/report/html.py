@@ -88,8 +88,8 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "identical": across.identical(study),
         "memory_tables": [t for group in study.every if (t := memory.table(study, group))],
         "counters": [t for group in study.every if (t := memory.counters(study, group))],
-        "study": study, "raw": raw, "title": raw.get("title") or raw.get("study") or "Report",
-        "question": raw.get("question") or "", "byline": byline(study), "figures": {figure.name: figure for figure in figures},
+        "study": study, "raw": raw, "title": raw.title or raw.study or "Report",
+        "question": raw.question, "byline": byline(study), "figures": {figure.name: figure for figure in figures},
         "take_home": takeaways.take_home(study), "answers": findings.answers(study), "listed": listing.answers(study),
         "words": words,
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
@@ -115,19 +115,19 @@ def byline(study: Study) -> list[str]:
     """Date, machine, amount of work: the short facts under the title."""
     raw = study.raw
     parts = []
-    if when := raw.get("created_utc"):
+    if when := raw.created_utc:
         parts.append(date(str(when)))
-    for machine in (raw.get("machines") or {"": raw.get("machine") or {}}).values():
+    for machine in (raw.machines or {"": raw.machine}).values():
         if not machine.get("cpu"):
             continue
         cores = machine.get("cores")
         parts.append(str(machine["cpu"]) + (f", {cores} core{'' if cores == 1 else 's'}" if cores else ""))
     runs = sum(cell.runs for cell in study.cells)
     amount = f"{rounding.count(runs)} runs"
-    if raw.get("blocks"):
-        amount += f" in {raw['blocks']} blocks"
-    if raw.get("elapsed_s") is not None:
-        amount += f", {rounding.duration(raw['elapsed_s'])}"
+    if raw.blocks:
+        amount += f" in {raw.blocks} blocks"
+    if raw.elapsed_s is not None:
+        amount += f", {rounding.duration(raw.elapsed_s)}"
     parts.append(amount)
     return parts
 
@@ -148,8 +148,8 @@ def date(stamp: str) -> str:
 
 def commands(study: Study) -> list[str]:
     """Every command that repeats the result or a part of it, the whole first, each once; then those recommended."""
-    advised = (study.raw.get("recommendation") or {}).get("command")
-    given = [study.raw.get("command"), *(study.raw.get("commands") or []), advised, *search.commands(study)]
+    advised = study.raw.recommendation.command if study.raw.recommendation else ""
+    given = [study.raw.command, *(study.raw.commands), advised, *search.commands(study)]
     return list(dict.fromkeys(str(command) for command in given if command))
 
 
@@ -186,7 +186,7 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
         found.append(("factors", "Factors"))
     if search.tables(study):
         found.append(("search", "Settings"))
-    if study.raw.get("claims"):
+    if study.raw.claims:
         found.append(("claims", "Claims"))
     found += [(name, short[name]) for name in ("overview", "machines", "course", "throughput") if name in drawn]
     found += [
@@ -195,11 +195,11 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
         if name in drawn
     ]
     found += [(name, short[name]) for name in ("trade", "memory", "flame") if name in drawn]
-    if any(cell.more.get("counters") for cell in study.cells):
+    if any(cell.counters for cell in study.cells):
         found.append(("counters", "Counters"))
-    if study.raw.get("paper_figures"):
+    if study.raw.paper_figures:
         found.append(("paper", "Beside the paper"))
-    if study.raw.get("warnings") or study.raw.get("failures") or any(cell.warnings for cell in study.cells):
+    if study.raw.warnings or study.raw.failures or any(cell.warnings for cell in study.cells):
         found.append(("warnings", "Warnings"))
     found.append(("limits", "Limits"))
     found += [(name, short[name]) for name in ("order",) if name in drawn]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
-from loam_lab.model import words
+from loam_lab.model import result, words
 from loam_lab.presenting.report import beside, rounding, svg
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.rounding import MISSING
@@ -35,49 +34,47 @@ class Claim:
 
 def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
-    here = {str((study.raw.get("machine") or {}).get("fingerprint") or "")}
-    here |= {str(one.get("fingerprint") or "") for one in (study.raw.get("machines") or {}).values()}
-    return [_claim(item, here) for item in study.raw.get("claims") or [] if isinstance(item, Mapping)]
+    here = {str(study.raw.machine.get("fingerprint") or "")}
+    here |= {str(one.get("fingerprint") or "") for one in study.raw.machines.values()}
+    return [_claim(item, here) for item in study.raw.claims or ()]
 
 
-def _claim(item: Mapping[str, Any], here: Collection[str]) -> Claim:
-    verdict = str(item.get("verdict") or "undecided")
+def _claim(item: result.Claim, here: Collection[str]) -> Claim:
+    verdict = str(item.verdict or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
-    where = (str(item.get("section") or ""), str(item.get("figure") or ""))
-    notes = [f"needs {words.listing(map(str, item['needs']))}"] if item.get("needs") else []
+    where = (item.section, item.figure)
+    notes = [f"needs {words.listing(item.needs)}"] if item.needs else []
     # The machines of the whole result stand in their own section.
-    if elsewhere := [one for one in str(item.get("machine") or "").split() if one not in here]:
+    if elsewhere := [one for one in item.machine.split() if one not in here]:
         notes.append(f"on {words.listing(elsewhere)}")
-    if item.get("by_preset"):
+    if item.by_preset:
         notes.append("an absent allocator was replaced by one of the same design")
-    if item.get("self_contradicting"):
+    if item.self_contradicting:
         notes.append("the paper's own figures contradict it")
-    if item.get("note"):
-        notes.append(str(item["note"]))
-    paper = tuple(_pair(one.get("what"), value(one.get("value"))) for one in item.get("paper") or [])
-    ours = tuple(_pair(one.get("what"), _measured(one)) for one in item.get("ours") or [])
+    if item.note:
+        notes.append(item.note)
+    paper = tuple(_pair(one.what, value(one.value)) for one in item.paper)
+    ours = tuple(_pair(one.what, _measured(one)) for one in item.ours)
     return Claim(
-        str(item.get("id", "")), ", ".join(part for part in where if part), str(item.get("sentence", "")),
-        word, mark, str(item.get("reason") or ""), paper, ours, tuple(notes),
+        item.id, ", ".join(part for part in where if part), item.sentence,
+        word, mark, item.reason, paper, ours, tuple(notes),
     )  # fmt: skip
 
 
-def _pair(what: Any, text: str) -> str:
+def _pair(what: str, text: str) -> str:
     return f"{what}: {text}" if what else text
 
 
-def _measured(item: Mapping[str, Any]) -> str:
-    unit = str(item.get("unit") or "")
+def _measured(item: result.Compared) -> str:
+    unit = item.unit
     text = value(item)
     return f"{text} {unit}" if unit not in ("", "1", "ratio") and text != MISSING else text
 
 
-def value(given: Any) -> str:
+def value(given: result.Interval | result.Entry) -> str:
     """A value of the ledger: text as it is, a number with four digits, an estimate with its interval."""
-    if isinstance(given, Mapping):
-        middle, low, high = (number(given.get(key)) for key in ("estimate", "low", "high"))
-        if middle is None:
-            return MISSING
+    if isinstance(given, result.Interval):
+        middle, low, high = given.estimate, given.low, given.high
         if low is None or high is None:
             return _scaled(middle)
         if abs(middle) >= _LARGE:
@@ -140,12 +137,12 @@ class Pair:
 def pairs(study: Study) -> list[Pair]:
     """The paper's figures and tables that the Result holds, in its order."""
     found = []
-    for item in study.raw.get("paper_figures") or []:
-        paper, ours = item.get("paper") or {}, item.get("ours") or {}
-        name = str(item.get("id", ""))
+    for item in study.raw.paper_figures or ():
+        paper, ours = item.paper, item.ours
+        name = item.id
         found.append(
             Pair(
-                name, str(item.get("title", "")), str(paper.get("note") or ""),
+                name, item.title, paper.note or "",
                 _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
                 beside.draw(study, item),
             )
@@ -153,23 +150,23 @@ def pairs(study: Study) -> list[Pair]:
     return found
 
 
-def _cell(given: Any) -> str:
+def _cell(given: result.Entry) -> str:
     """A value of a table: as value() has it; per cent stands behind the estimate, as papers print it."""
     text = value(given)
-    if not isinstance(given, Mapping) or given.get("unit") != "%" or text == MISSING:
+    if not isinstance(given, result.Value) or given.unit != "%" or text == MISSING:
         return text
     middle, _, span = text.partition(" [")
     return f"{middle} %" + (f" [{span}" if span else "")
 
 
-def _table(caption: str, given: Mapping[str, Any]) -> Table | None:
-    columns, rows = given.get("columns") or [], given.get("rows") or []
+def _table(caption: str, given: result.PaperTable) -> Table | None:
+    columns, rows = given.columns, given.rows
     if not columns or not rows:
         return None
     shown = tuple(tuple(_cell(row[i]) if i < len(row) else MISSING for i in range(len(columns))) for row in rows)
     numeric = [
-        i > 0 and any(number(row[i]) is not None or isinstance(row[i], Mapping) for row in rows if i < len(row))
+        i > 0 and any(number(row[i]) is not None or isinstance(row[i], result.Value) for row in rows if i < len(row))
         for i in range(len(columns))
     ]
-    heads = tuple(Column(str(head).replace("_", " "), numeric=numeric[i]) for i, head in enumerate(columns))
+    heads = tuple(Column(head.replace("_", " "), numeric=numeric[i]) for i, head in enumerate(columns))
     return Table(caption, heads, shown, tuple(row[0] for row in shown))

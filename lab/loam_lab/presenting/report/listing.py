@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from msgspec.structs import asdict
 
 from loam_lab.model import words
+from loam_lab.model.result import Cell, Facts, FailedCell, Metric
 from loam_lab.presenting.report import charts, findings, rounding
 from loam_lab.presenting.report.rounding import MISSING
-from loam_lab.presenting.report.view import VALUES_MAX, Case, Cell, Group, Metric, Study, number
+from loam_lab.presenting.report.view import VALUES_MAX, Case, Group, Study, number
 
 
 @dataclass(frozen=True)
@@ -66,34 +68,26 @@ def tied(answer: findings.Answer) -> str:
 
 def geomeans(study: Study) -> Table | None:
     """The Result's means over all cases; None where it has none."""
-    given = study.raw.get("geomeans") or []
+    given = study.raw.geomeans
     rows = []
     for one in given:
-        middle, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
-        shown = rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
-        rows.append(
-            (
-                str(one.get("what", MISSING)),
-                *shown,
-                words.marked(str(one.get("verdict") or MISSING), bool(one.get("rough"))),
-            )
-        )
+        rows.append((one.what, *rounding.spread(one), words.marked(one.verdict or MISSING, one.rough)))
     columns = (
         Column("Mean over the cases"), Column("Ratio", numeric=True), Column("95 % interval", numeric=True),
         Column("Verdict"),
     )  # fmt: skip
-    keys = tuple(str(one.get("allocator", "")) for one in given)
+    keys = tuple(one.allocator for one in given)
     return Table("Over all cases", columns, tuple(rows), keys) if rows else None
 
 
 def best(study: Study) -> Table | None:
     """How sure it is which allocator is the best of each case: the three most probable; None without probabilities."""
     found: dict[str, list[tuple[float, str]]] = {}
-    for one in study.raw.get("best") or []:
-        probability = number(one.get("probability"))
+    for one in study.raw.best:
+        probability = one.probability
         if probability is not None:
-            label = str(one.get("label") or one.get("group label") or one.get("group") or "")
-            found.setdefault(label, []).append((probability, str(one.get("allocator", ""))))
+            label = str(one.label or one.group)
+            found.setdefault(label, []).append((probability, one.allocator))
     rows = []
     for label, ranked in found.items():
         told = [
@@ -112,7 +106,7 @@ def group(study: Study, members: Group) -> Table:
     """Ratio, verdict and main metrics of one group's cells with intervals, one row per allocator."""
     present = [name for name in (members.metric, *_BESIDE) if any(name in cell.metrics for cell in members.cells)]
     metrics = list(dict.fromkeys(present))
-    decimals = charts.column_decimals([cell.ratio for cell in members.cells if cell.ratio])
+    decimals = charts.column_decimals([cell.ratio_to_baseline for cell in members.cells if cell.ratio_to_baseline])
     columns = [Column("Allocator"), Column(f"× {study.baseline}", numeric=True), Column("95 % interval", numeric=True)]
     columns.append(Column("Verdict"))
     scales = {}
@@ -165,12 +159,9 @@ def _span(metric: Metric, scale: rounding.Scale) -> str:
 def _ratio(cell: Cell, decimals: int) -> tuple[str, str]:
     if cell.verdict == "baseline":
         return rounding.fixed(1.0, decimals), MISSING
-    if cell.ratio is None:
+    if cell.ratio_to_baseline is None:
         return MISSING, MISSING
-    span = cell.ratio
-    return rounding.ratio(span.estimate, decimals=decimals), rounding.interval(
-        span.estimate, span.low, span.high, decimals
-    )
+    return rounding.spread(cell.ratio_to_baseline, decimals)
 
 
 def _verdict(cell: Cell) -> str:
@@ -230,8 +221,7 @@ def contrasts(study: Study, case: Case) -> Table | None:
         return None
     decimals = charts.column_decimals([one.ratio for one in found])
     rows = tuple(
-        (one.allocator, one.title, words.metric(one.metric), rounding.ratio(one.ratio.estimate, decimals=decimals),
-         rounding.interval(one.ratio.estimate, one.ratio.low, one.ratio.high, decimals), one.verdict)
+        (one.allocator, one.title, words.metric(one.metric), *rounding.spread(one.ratio, decimals), one.verdict)
         for one in found
     )  # fmt: skip
     columns = (
@@ -244,25 +234,22 @@ def contrasts(study: Study, case: Case) -> Table | None:
 def sentinel(fit: findings.Fitness) -> Table:
     """The A/A sentinel group by group."""
     columns = (Column("Group"), Column("second copy / first", numeric=True), Column("95 % interval", numeric=True))
-    rows = tuple(
-        (label, rounding.ratio(span.estimate, decimals=3), rounding.interval(span.estimate, span.low, span.high, 3))
-        for label, span in fit.copies
-    )
+    rows = tuple((label, *rounding.spread(span, 3)) for label, span in fit.copies)
     return Table("The second copy of the baseline against the first", columns, rows)
 
 
 def allocators(study: Study) -> Table:
     """Which binaries were measured, and what proves it."""
     rows, keys = [], []
-    for item in study.raw.get("allocators") or []:
-        settings = ", ".join(f"{key}={value}" for key, value in (item.get("settings") or {}).items())
-        reasons = "; ".join(map(str, item.get("reasons") or []))
+    for item in study.raw.allocators:
+        settings = ", ".join(f"{key}={value}" for key, value in item.settings.items())
+        reasons = "; ".join(item.reasons)
         rows.append((
-            str(item.get("name")), str(item.get("version") or MISSING), settings or MISSING,
-            str(item.get("path") or item.get("soname") or MISSING), _short(item.get("build_id")), _short(item.get("sha256")),
-            str(item.get("proof") or MISSING) + (f": {reasons}" if reasons else ""),
+            item.name, item.version or MISSING, settings or MISSING,
+            item.path or item.soname or MISSING, _short(item.build_id), _short(item.sha256),
+            (item.proof or MISSING) + (f": {reasons}" if reasons else ""),
         ))  # fmt: skip
-        keys.append(str(item.get("name")))
+        keys.append(item.name)
     columns = (
         Column("Allocator"), Column("Version"), Column("Settings"), Column("File", code=True), Column("Build-id", code=True),
         Column("SHA-256", code=True), Column("In use"),
@@ -270,8 +257,8 @@ def allocators(study: Study) -> Table:
     return Table("Allocators as found in the measured processes", columns, tuple(rows), tuple(keys))
 
 
-def _short(digest: Any) -> str:
-    text = str(digest or "")
+def _short(digest: str | None) -> str:
+    text = digest or ""
     return f"{text[:12]}…" if len(text) > 12 else text or MISSING
 
 
@@ -285,17 +272,17 @@ _ASLR = {"0": "off", "1": "partial", "2": "full"}
 
 def machine(study: Study) -> list[tuple[str, str]]:
     """The machine and the build as pairs of term and value; unknown keys of the Result are kept."""
-    machines = study.raw.get("machines") or {}
+    machines = study.raw.machines
     found = []
-    for name, facts in machines.items() if len(machines) > 1 else [("", study.raw.get("machine") or {})]:
+    for name, facts in machines.items() if len(machines) > 1 else [("", study.raw.machine)]:
         found += [("Machine", name)] if name else []
         found += _facts(facts)
-    for key, value in (study.raw.get("build") or {}).items():
+    for key, value in asdict(study.raw.build).items():
         found.append((key.replace("_", " ").capitalize(), str(value or MISSING)))
     return found
 
 
-def _facts(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(given: Facts) -> list[tuple[str, str]]:
     found = []
     for key in [*(key for key in _MACHINE if key in given), *(key for key in given if key not in _MACHINE)]:
         value = given[key]
@@ -311,15 +298,9 @@ def _facts(given: Mapping[str, Any]) -> list[tuple[str, str]]:
 def failures(study: Study) -> Table | None:
     """What crashed, stalled or could not be proven; None where all went well."""
     rows, keys = [], []
-    for item in study.raw.get("failures") or []:
-        cell = item.get("cell") or {}
-        factors = cell.get("factors") or cell
-        name = str(factors.get("allocator", MISSING))
-        label = cell_label(factors, cell.get("parameters") or {}, study.raw.get("units") or {})
-        rows.append((
-            name, label, str(item.get("state", MISSING)),
-            str(item.get("count", 1)), str(item.get("detail") or MISSING),
-        ))  # fmt: skip
+    for item in study.raw.failures:
+        name, label = item.cell.allocator, cell_label(item.cell, study.raw.units)
+        rows.append((name, label, item.state, str(item.count), item.detail or MISSING))
         keys.append(name)
     if not rows:
         return None
@@ -333,12 +314,9 @@ def failures(study: Study) -> Table | None:
     return Table("Failed, stalled and unproven runs", columns, tuple(rows), tuple(keys))
 
 
-def cell_label(factors: Mapping[str, Any], parameters: Mapping[str, Any], units: Mapping[str, Any]) -> str:
+def cell_label(cell: FailedCell, units: Mapping[str, Mapping[str, str]]) -> str:
     """A cell without its allocator, in words."""
-    parts = [str(factors.get("workload", ""))]
-    parts += [words.parameters(parameters, units.get(parts[0], {}))]
-    if factors.get("sync") not in (None, "", "none"):
-        parts.append(str(factors["sync"]))
-    if factors.get("threads"):
-        parts.append(words.threads(int(factors["threads"])))
+    parts = [cell.workload, words.parameters(cell.parameters, units.get(cell.workload, {}))]
+    parts += [cell.sync] if cell.sync != "none" else []
+    parts += [words.threads(cell.threads)] if cell.threads else []
     return ", ".join(part for part in parts if part)

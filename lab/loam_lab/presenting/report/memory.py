@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from loam_lab.model import words
+from loam_lab.model.result import Cell
 from loam_lab.presenting.report import charts, findings, palette, rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.palette import MUTED
-from loam_lab.presenting.report.rounding import MISSING
-from loam_lab.presenting.report.view import Cell, Group, Study, number
+from loam_lab.presenting.report.view import Group, Study
 
 _SAMPLES_MAX = 200
 
@@ -16,12 +16,12 @@ _SAMPLES_MAX = 200
 def samples(cell: Cell) -> list[tuple[float, float]]:
     """(seconds, PSS or else RSS in bytes) of a cell's memory run; none where it has no such run."""
     found = []
-    for sample in (cell.more.get("memory") or {}).get("samples", [])[:_SAMPLES_MAX]:
+    for sample in cell.memory.samples[:_SAMPLES_MAX] if cell.memory else ():
         if len(sample) < 2:
             continue
-        pss = number(sample[2]) if len(sample) > 2 else None
-        value = pss if pss is not None else number(sample[1])
-        if (when := number(sample[0])) is not None and value is not None:
+        pss = sample[2] if len(sample) > 2 else None
+        value = pss if pss is not None else sample[1]
+        if (when := sample[0]) is not None and value is not None:
             found.append((when, value))
     return found
 
@@ -51,7 +51,7 @@ def unit(group: Group) -> str:
 
 def amount(cell: Cell) -> float | None:
     """The memory by which a cell enters the trade: mean PSS of its memory run; None without such a run."""
-    return number((cell.more.get("memory") or {}).get("mean_pss_bytes"))
+    return cell.memory.mean_pss_bytes if cell.memory else None
 
 
 def trade(study: Study, group: Group, name: str, title: str) -> svg.Drawing | None:
@@ -94,15 +94,15 @@ def table(study: Study, group: Group) -> Table | None:
     """The memory runs of a group in figures; None where it has none."""
     rows, keys = [], []
     for cell in group.cells:
-        taken = cell.more.get("memory")
+        taken = cell.memory
         if not taken:
             continue
-        reasons = "; ".join(map(str, taken.get("reasons") or []))
-        fit = "fit" if taken.get("fit", True) else "unfit for a verdict"
+        reasons = "; ".join(taken.reasons)
+        fit = "fit" if taken.fit else "unfit for a verdict"
         rows.append((
-            cell.name, *(rounding.size(number(taken.get(key))) for key in ("peak_rss_bytes", "peak_pss_bytes", "mean_pss_bytes")),
-            rounding.size(number(taken.get("live_peak_bytes"))), rounding.count(number(taken.get("faults_minor"))),
-            rounding.count(number(taken.get("faults_major"))), f"{fit}: {reasons}" if reasons else fit,
+            cell.name,
+            *map(rounding.size, (taken.peak_rss_bytes, taken.peak_pss_bytes, taken.mean_pss_bytes, taken.live_peak_bytes)),
+            rounding.count(taken.faults_minor), rounding.count(taken.faults_major), f"{fit}: {reasons}" if reasons else fit,
         ))  # fmt: skip
         keys.append(cell.allocator)
     if not rows:
@@ -122,20 +122,20 @@ _COUNTERS = {
 
 def counters(study: Study, group: Group) -> Table | None:
     """Counts per operation by source; None where the group has none."""
-    given = [(cell, entry) for cell in group.cells for entry in cell.more.get("counters") or []]
+    given = [(cell, entry) for cell in group.cells for entry in cell.counters]
     if not given:
         return None
-    present = [key for key in _COUNTERS if any(number(entry.get(key)) is not None for _, entry in given)]
+    present = [key for key in _COUNTERS if any(getattr(entry, key) is not None for _, entry in given)]
     rows = tuple(
         (
             cell.name,
-            str(entry.get("source", MISSING)),
-            *(rounding.significant(number(entry.get(key))) for key in present),
+            entry.source,
+            *(rounding.significant(getattr(entry, key)) for key in present),
         )
         for cell, entry in given
     )
     columns = (Column("Allocator"), Column("Counted by"), *(Column(_COUNTERS[key], numeric=True) for key in present))
-    per = str(given[0][1].get("per", "operation"))
+    per = given[0][1].per
     return Table(
         f"Counters per {per}: {findings.group_label(study, group)}",
         columns,

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from loam_lab.model.result import Cell, MovedLine
 from loam_lab.presenting.report import marks, palette, rounding, svg
 from loam_lab.presenting.report.palette import FAINT, INK, MUTED
-from loam_lab.presenting.report.view import Cell, number
 
 _WIDTH, _LEFT, _STRIP, _SQUARE = 382, 50, 216, 92
 _HEAD, _FOOT, _GAP = 34, 16, 18
@@ -66,23 +65,16 @@ class Moves:
 
 def of_cell(cell: Cell) -> Moves | None:
     """The lines that moved in a cell's first run; None where nothing did, or no simulator was there to see it."""
-    found = cell.more.get("moves")
-    if not isinstance(found, Mapping):
+    found = cell.moves
+    if found is None or not found.lines:
         return None
-    lines = tuple(_line(item) for item in (found.get("lines") or [])[:_LINES_MAX] if isinstance(item, Mapping))
-    if not lines:
-        return None
-    begin_ms, end_ms = (number(found.get(key)) or 0.0 for key in ("begin_ms", "end_ms"))
-    return Moves(begin_ms, end_ms, int(number(found.get("columns")) or 0), lines)
+    return Moves(found.begin_ms, found.end_ms, found.columns, tuple(map(_line, found.lines[:_LINES_MAX])))
 
 
-def _line(item: Mapping[str, Any]) -> Line:
-    transfers, true_sharing, false_sharing = (
-        int(number(item.get(key)) or 0) for key in ("transfers", "true_sharing", "false_sharing")
-    )
-    arrived = {int(core): [int(count) for count in counts] for core, counts in (item.get("arrived") or {}).items()}
-    between = [(int(pair[0]), int(pair[1]), int(pair[2])) for pair in item.get("between") or []]
-    return Line(transfers, true_sharing, false_sharing, str(item.get("asked_by") or ""), arrived, between)
+def _line(item: MovedLine) -> Line:
+    arrived = {int(core): counts for core, counts in item.arrived.items()}
+    between = [(before, after, count) for before, after, count in item.between]
+    return Line(item.transfers, item.true_sharing, item.false_sharing, item.asked_by, arrived, between)
 
 
 def legend() -> tuple[svg.Key, ...]:

@@ -6,40 +6,41 @@ A drift of the machine moves all allocators together; paired ratios do not see i
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
-from typing import Any
 
+from loam_lab.model.result import TimelineRun
 from loam_lab.presenting.report import palette, rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
 from loam_lab.presenting.report.palette import INK
-from loam_lab.presenting.report.view import Group, Study, number
+from loam_lab.presenting.report.view import Group, Study
 
 # Shown per group at most: enough for the eye, and the page stays small.
 _POINTS_MAX = 600
 
 
-def by_group(study: Study) -> list[tuple[Group, list[Mapping[str, Any]]]]:
+def by_group(study: Study) -> list[tuple[Group, list[TimelineRun]]]:
     """Groups with their entries of the Result's timeline, in the order of time; groups without any are left out."""
     owner = {id(cell): group for group in study.every for cell in group.cells}
-    found: dict[int, list[Mapping[str, Any]]] = {}
-    for entry in study.raw.get("timeline") or []:
-        index = entry.get("cell")
-        known = isinstance(index, int) and 0 <= index < len(study.cells)
-        if known and number(entry.get("t_s")) is not None and number(entry.get("value")) is not None:
-            found.setdefault(id(owner[id(study.cells[index])]), []).append(entry)
-    return [
-        (group, sorted(found[id(group)], key=lambda entry: float(entry["t_s"])))
-        for group in study.groups
-        if id(group) in found
-    ]
+    found: dict[int, list[TimelineRun]] = {}
+    for entry in study.raw.timeline:
+        if 0 <= entry.cell < len(study.cells) and entry.t_s is not None and entry.value is not None:
+            found.setdefault(id(owner[id(study.cells[entry.cell])]), []).append(entry)
+    return [(group, sorted(found[id(group)], key=_when)) for group in study.groups if id(group) in found]
 
 
-def disturbed(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry belongs to a block that was found disturbed, or repeated because of that."""
-    return bool(entry.get("contaminated")) or int(number(entry.get("attempt")) or 0) > 0
+def _when(entry: TimelineRun) -> float:
+    return entry.t_s or 0.0
 
 
-def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str, title: str) -> svg.Drawing | None:
+def _value(entry: TimelineRun) -> float:
+    return entry.value or 0.0
+
+
+def disturbed(entry: TimelineRun) -> bool:
+    """Whether an entry belongs to a block that was run again because it was disturbed."""
+    return entry.attempt > 0
+
+
+def draw(study: Study, group: Group, entries: list[TimelineRun], name: str, title: str) -> svg.Drawing | None:
     """Each value relative to its allocator's median, against time; rings are of disturbed or repeated blocks.
 
     returns: None where every median is zero, so that nothing can be related to it
@@ -47,12 +48,11 @@ def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str
     colours = palette.of_allocators(study.allocators)
     by_cell: dict[int, list[float]] = {}
     for entry in entries:
-        by_cell.setdefault(entry["cell"], []).append(float(entry["value"]))
+        by_cell.setdefault(entry.cell, []).append(_value(entry))
     middle = {cell: statistics.median(values) for cell, values in by_cell.items()}
     places = [
-        (float(entry["t_s"]), 100 * (float(entry["value"]) / middle[entry["cell"]] - 1), entry)
-        for entry in entries if middle[entry["cell"]]
-    ]  # fmt: skip
+        (_when(entry), 100 * (_value(entry) / middle[entry.cell] - 1), entry) for entry in entries if middle[entry.cell]
+    ]
     if not places:
         return None
     places = places[:: -(-len(places) // _POINTS_MAX)]
@@ -65,14 +65,13 @@ def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str
     marked = 0
     quiet: dict[str, list[tuple[float, float]]] = {}
     for x, y, entry in places:
-        cell = study.cells[entry["cell"]]
+        cell = study.cells[entry.cell]
         if not disturbed(entry):
             quiet.setdefault(colours[cell.allocator], []).append((x, y))
             continue
         marked += 1
-        hover = f"{cell.name}, block {int(number(entry.get('block')) or 0) + 1}: {y:+.1f} % after {x:.1f} s"
-        share = number(entry.get("share"))
-        hover += f", disturbed {rounding.percent(share)} of the time" if share else ""
+        hover = f"{cell.name}, block {entry.block + 1}: {y:+.1f} % after {x:.1f} s"
+        hover += f", disturbed {rounding.percent(entry.share)} of the time" if entry.share else ""
         frame.point(x, y, colours[cell.allocator], hollow=True, hover=hover)
     for colour, found in quiet.items():
         frame.dots(found, colour)
@@ -84,11 +83,11 @@ def draw(study: Study, group: Group, entries: list[Mapping[str, Any]], name: str
     )
 
 
-def remark(entries: list[Mapping[str, Any]]) -> str:
+def remark(entries: list[TimelineRun]) -> str:
     """How far the second half of the time lies from the first, over all allocators together."""
     by_cell: dict[int, list[tuple[float, float]]] = {}
     for entry in entries:
-        by_cell.setdefault(entry["cell"], []).append((float(entry["t_s"]), float(entry["value"])))
+        by_cell.setdefault(entry.cell, []).append((_when(entry), _value(entry)))
     moves = []
     for values in by_cell.values():
         half = len(values) // 2

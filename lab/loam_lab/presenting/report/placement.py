@@ -5,27 +5,16 @@ Addresses are shown relative to the first block's line: absolute ones differ fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from loam_lab.model import words
+from loam_lab.model.result import Block
 from loam_lab.presenting.report import marks, palette, rounding, svg
 from loam_lab.presenting.report.palette import FAINT, INK, MUTED
-from loam_lab.presenting.report.view import Study, number
+from loam_lab.presenting.report.view import Study
 
 _WIDTH, _LEFT = 382, 74
 _LINES_MAX, _BLOCKS_MAX = 32, 64
-
-
-@dataclass(frozen=True)
-class Block:
-    """One live block. address, bytes: as the program saw them; record: index of its ownership record."""
-
-    thread: int
-    address: int
-    bytes: int
-    record: int
 
 
 @dataclass(frozen=True)
@@ -43,23 +32,19 @@ class Picture:
 def pictures(study: Study) -> list[Picture]:
     """The placements of the Result that have blocks, each at most 64 of them."""
     found = []
-    for item in study.raw.get("placements") or []:
-        blocks = [_block(block) for block in (item.get("blocks") or [])[:_BLOCKS_MAX] if isinstance(block, Mapping)]
+    for item in study.raw.placements or ():
+        blocks = item.blocks[:_BLOCKS_MAX]
         if blocks:
-            figure, title = str(item.get("figure", "")), str(item.get("title", ""))
+            figure, title = item.figure, item.title
             found.append(
                 Picture(
-                    str(item.get("allocator", "")), str(item.get("kind", "")),
+                    item.allocator, item.kind,
                     ": ".join(part for part in (figure[:1].upper() + figure[1:], title) if part),
-                    int(number(item.get("bytes_per_line")) or 64), int(number(item.get("shift")) or 0),
+                    item.bytes_per_line or 64, item.shift,
                     tuple(sorted(blocks, key=lambda block: block.address)),
                 )
             )  # fmt: skip
     return found
-
-
-def _block(item: Mapping[str, Any]) -> Block:
-    return Block(*(int(item.get(key) or 0) for key in ("thread", "address", "bytes", "record")))
 
 
 def _colour(thread: int) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from loam_lab.model.result import Cell, Histogram
 from loam_lab.presenting.report import palette, rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
-from loam_lab.presenting.report.view import Cell, Group, Study, number
+from loam_lab.presenting.report.view import Group, Study
 
 
 def shares(cell: Cell) -> list[tuple[float, float]]:
     """(aborts, share of commits that took at least so many) of a cell, from one abort on; none without a histogram."""
-    given = cell.more.get("aborts_per_commit") or {}
-    bounds = [number(bound) for bound in given.get("bounds") or []]
-    counts = [number(count) or 0.0 for count in given.get("counts") or []]
+    given = cell.aborts_per_commit or Histogram()
+    bounds, counts = given.bounds, given.counts
     total = sum(counts)
     if not total or len(bounds) != len(counts):
         return []

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from loam_lab.model.result import Ends
+
 MISSING = "–"
 _MINUS = "−"
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -104,6 +106,12 @@ def interval(estimate: float | None, low: float | None, high: float | None, deci
         return "no interval"
     decimals = ratio_decimals(low, high, estimate) if decimals is None else decimals
     return f"[{fixed(low, decimals)}, {fixed(high, decimals)}]"
+
+
+def spread(given: Ends, decimals: int | None = None) -> tuple[str, str]:
+    """A ratio and its interval as two columns of a table."""
+    ends = given.estimate, given.low, given.high
+    return ratio(*ends, decimals), interval(*ends, decimals)
 
 
 def percent(fraction: float | None, digits: int = 3) -> str:

@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from loam_lab.model import result
 from loam_lab.presenting.report import rounding
 from loam_lab.presenting.report.listing import Column, Table
-from loam_lab.presenting.report.view import Study, number
+from loam_lab.presenting.report.view import Study
 
 
 def tables(study: Study) -> list[Table]:
     """The rounds of the search and its final; none for a result without a search."""
-    given = study.raw.get("search") or {}
-    best = str(given.get("best") or "the best allocator as it is")
+    given = study.raw.search or result.Search()
+    best = given.best or "the best allocator as it is"
     rounds = []
-    for one in given.get("rounds") or []:
-        for tried in sorted(one.get("candidates") or [], key=_rank):
-            name = str(tried.get("allocator", ""))
-            rounds.append((name, str(one.get("round", "")), *_span(tried), "kept" if tried.get("kept") else ""))
+    for one in given.rounds:
+        for tried in sorted(one.candidates, key=_rank):
+            rounds.append((tried.allocator, str(one.round), *rounding.spread(tried), "kept" if tried.kept else ""))
     head = (Column("Settings"), Column("Round", numeric=True), Column(f"× {best}", numeric=True))
     span = Column("95 % interval", numeric=True)
     found = []
-    if given.get("final"):
+    if given.final:
         rows = tuple(
-            (str(one.get("allocator", "")), *_span(one.get("to_best") or {}), *_span(one.get("to_baseline") or {}))
-            for one in given["final"]
+            (one.allocator, *rounding.spread(one.to_best), *rounding.spread(one.to_baseline)) for one in given.final
         )
-        base = Column(f"× {given.get('baseline') or 'baseline'}", numeric=True)
+        base = Column(f"× {given.baseline or 'baseline'}", numeric=True)
         found.append(Table("The final, with fresh runs", (head[0], head[2], span, base, span), rows))
     if rounds:
         found.append(Table("The rounds: they select, and prove nothing", (*head, span, Column("")), tuple(rounds)))
     return found
 
 
-def _rank(one: Mapping[str, Any]) -> tuple[bool, float]:
-    estimate = number(one.get("estimate"))
-    return estimate is None, estimate or 0.0
-
-
-def _span(one: Mapping[str, Any]) -> tuple[str, str]:
-    middle, low, high = (number(one.get(key)) for key in ("estimate", "low", "high"))
-    return rounding.ratio(middle, low, high), rounding.interval(middle, low, high)
+def _rank(one: result.Ends) -> tuple[bool, float]:
+    return one.estimate is None, one.estimate or 0.0
 
 
 def commands(study: Study) -> list[str]:
     """The command with the winning settings, and the one that checks it with fresh runs."""
-    given = study.raw.get("search") or {}
-    winner = given.get("winner") or {}
-    return [str(text) for text in (winner.get("command"), given.get("check")) if text]
+    given = study.raw.search or result.Search()
+    return [text for text in (given.winner.command if given.winner else "", given.check) if text]

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Iterator
 
-from loam_lab.presenting.report.view import Cell, Study
-from loam_lab.presenting.report.view import number as as_number
+from loam_lab.model.result import Cell, Part
+from loam_lab.presenting.report.view import Study
 
 # How spreadsheets know a formula, which may run programs or send cells away. A result may come from a stranger.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -29,8 +29,8 @@ def to_csv(study: Study) -> str:
     writer.writerow([*_HEAD, *(f"parameter.{key}" for key in keys), *_TAIL])  # no head begins as a formula does
     for cell in study.cells:
         head = [
-            study.raw.get("study", ""), study.raw.get("created_utc", ""), cell.workload, cell.sync, cell.allocator,
-            cell.machine, cell.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
+            study.raw.study, study.raw.created_utc, cell.factors.workload, cell.factors.sync, cell.allocator,
+            cell.factors.machine, cell.factors.threads, cell.copy, *(cell.parameters.get(key, "") for key in keys),
         ]  # fmt: skip
         for row in _rows(cell):
             line = [*head, *row, cell.runs, cell.failed, cell.state, cell.verdict, int(cell.rough)]
@@ -43,14 +43,13 @@ def _rows(cell: Cell) -> Iterator[tuple[object, ...]]:
     for name, metric in cell.metrics.items():
         empty = False
         yield name, _cell(metric.estimate), _cell(metric.low), _cell(metric.high), metric.unit, metric.better
-    if cell.ratio:
+    if ratio := cell.ratio_to_baseline:
         empty = False
-        span = cell.ratio
-        name = f"{cell.ratio_metric}_to_baseline"
-        metric_better = cell.metrics[cell.ratio_metric].better if cell.ratio_metric in cell.metrics else "neither"
-        yield name, _cell(span.estimate), _cell(span.low), _cell(span.high), "1", metric_better
-        if cell.q is not None:
-            yield f"{name}.q", _cell(cell.q), "", "", "1", "neither"
+        name = f"{ratio.metric}_to_baseline"
+        better = cell.metrics[ratio.metric].better if ratio.metric in cell.metrics else "neither"
+        yield name, _cell(ratio.estimate), _cell(ratio.low), _cell(ratio.high), "1", better
+        if ratio.q is not None:
+            yield f"{name}.q", _cell(ratio.q), "", "", "1", "neither"
     for name, value in _beside(cell):
         empty = False
         unit = "B" if name.endswith("_bytes") else "B s" if name.endswith("_byte_s") else "1"
@@ -64,12 +63,10 @@ def _rows(cell: Cell) -> Iterator[tuple[object, ...]]:
 
 def _beside(cell: Cell) -> Iterator[tuple[str, float]]:
     """Figures of the memory run ("memory.peak_pss_bytes") and of the counters ("callgrind.instructions")."""
-    given = {"memory": cell.more.get("memory") or {}}
-    given |= {str(entry.get("source", "counters")): entry for entry in cell.more.get("counters") or []}
-    for source, entry in given.items():
-        for key, item in entry.items():
-            if (value := as_number(item)) is not None:
-                yield f"{source}.{key}", value
+    parts: list[tuple[str, Part]] = [("memory", cell.memory)] if cell.memory else []
+    for source, part in [*parts, *((one.source, one) for one in cell.counters)]:
+        for key, value in part.numbers().items():
+            yield f"{source}.{key}", value
 
 
 def _no_formula(value: object) -> object:

@@ -42,23 +42,19 @@ def take_home(study: Study) -> list[Finding]:
 
 def _remember(study: Study) -> list[Finding]:
     """What a newcomer should remember, where the Result says so; of one command the recommendation is that."""
-    text = study.raw.get("remember")
-    return [Finding("Remember", str(text))] if text else []
+    text = study.raw.remember
+    return [Finding("Remember", text)] if text else []
 
 
 def _machines(study: Study) -> list[Finding]:
     """Whether the ranking holds on every machine, where several measured."""
-    return [
-        Finding("Across machines", str(one["text"]))
-        for one in study.raw.get("across_machines") or []
-        if one.get("text")
-    ]
+    return [Finding("Across machines", one.text) for one in study.raw.across_machines if one.text]
 
 
 def _advice(study: Study) -> list[Finding]:
     """What a bench recommends, and what its search of settings found, where the Result has that."""
-    parts = (("Recommendation", study.raw.get("recommendation")), ("Settings", study.raw.get("search")))
-    return [Finding(lead, str(part["text"])) for lead, part in parts if part and part.get("text")]
+    parts = (("Recommendation", study.raw.recommendation), ("Settings", study.raw.search))
+    return [Finding(lead, part.text) for lead, part in parts if part and part.text]
 
 
 def _speed(given: Sequence[Answer]) -> list[Finding]:

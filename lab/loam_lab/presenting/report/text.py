@@ -38,9 +38,9 @@ def table(given: Table) -> str:
 def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
     """The Markdown file as text. pictures: whether figures/*.svg lie beside it."""
     raw = study.raw
-    parts = [f"# {escape(str(raw.get('title') or raw.get('study') or 'Report'))}"]
-    if raw.get("question"):
-        parts.append(f"*{escape(str(raw['question']))}*")
+    parts = [f"# {escape(raw.title or raw.study or 'Report')}"]
+    if raw.question:
+        parts.append(f"*{escape(raw.question)}*")
     parts.append(escape(" · ".join(html.byline(study))))
     parts.append("## The answer")
     told = [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from loam_lab.model import words
+from loam_lab.model import result, words
 from loam_lab.presenting.report import findings, listing, rounding
 from loam_lab.presenting.report.view import Study, number
 
@@ -29,15 +29,14 @@ def _excluded(study: Study) -> list[tuple[str, str, str]]:
 
 
 def _disturbed(study: Study) -> list[tuple[str, str, str]]:
-    given = study.raw.get("disturbed") or {}
-    blocks = number(given.get("blocks"))
+    given = study.raw.disturbed or result.Disturbed()
+    blocks, stayed, repeated = given.blocks, given.contaminated, given.repeated
     if not blocks:
         return []
-    stayed, repeated = number(given.get("contaminated")) or 0, number(given.get("repeated")) or 0
-    by = [f"{int(n)} by {name.replace('_', ' ')}" for name, n in (given.get("by") or {}).items() if number(n)]
-    here = f"{int(repeated)} of {int(blocks)} blocks repeated, {int(stayed)} stayed disturbed"
+    by = [f"{n} by {name.replace('_', ' ')}" for name, n in given.by.items() if n]
+    here = f"{repeated} of {blocks} blocks repeated, {stayed} stayed disturbed"
     here += f" ({rounding.percent(stayed / blocks, 2)})" + (f": {words.listing(by)}" if by else "")
-    slices, left_out = number(given.get("slices")) or 0, number(given.get("slices_left_out")) or 0
+    slices, left_out = given.slices, given.slices_left_out
     here += f"; {rounding.percent(left_out / slices, 2)} of all slices left out" if slices else ""
     told = (
         "intervals include them; hatched cells also give the ratio without them"
@@ -49,38 +48,36 @@ def _disturbed(study: Study) -> list[tuple[str, str, str]]:
 
 def _waiting(study: Study) -> list[tuple[str, str, str]]:
     """Of commands that waited for a processor, which time decides."""
-    given = study.raw.get("waiting") or {}
-    if given.get("decides") != "processor_s":
+    given = study.raw.waiting
+    if given is None or given.decides != "processor_s":
         return []
-    here = f"threads waited in {given.get('disturbed')} of {given.get('blocks')} blocks"
+    here = f"threads waited in {given.disturbed} of {given.blocks} blocks"
     return [
         ("Waiting for a processor", here, "processor time (user and system) decides the recommendation, not wall time")
     ]
 
 
 def _families(study: Study) -> list[tuple[str, str, str]]:
-    given = study.raw.get("multiplicity") or {}
     rows = []
     for key, what, noun in (("headlines", "Best and worst", "cases"), ("cells", "Heat map", "comparisons")):
-        family = given.get(key) or {}
-        if family.get("size"):
-            here = f"{family['size']} {noun}, adjusted by {family.get('method', 'an unnamed method')}"
+        family = study.raw.multiplicity.get(key)
+        if family and family.size:
+            here = f"{family.size} {noun}, adjusted by {family.method or 'an unnamed method'}"
             told = "a difference that chance can explain is not shown as a difference"
             rows.append((f"Many comparisons: {what.lower()}", here, told))
-    if not rows and (count := sum(cell.ratio is not None for cell in study.cells)) > 1:
+    if not rows and (count := sum(cell.ratio_to_baseline is not None for cell in study.cells)) > 1:
         told = "expect about one in twenty intervals to miss its value"
         rows.append(("Many comparisons", f"{count} ratios, cells not adjusted", told))
     return rows
 
 
 def _stopping(study: Study) -> list[tuple[str, str, str]]:
-    given = study.raw.get("stopping") or {}
-    if not given:
+    given = study.raw.stopping
+    if given is None:
         return []
-    width = rounding.percent(number(given.get("target_width")))
-    reached = bool(given.get("reached"))
-    here = f"intervals of {width} {'reached' if reached else 'not reached'} after {given.get('blocks')} blocks"
-    here += f" (at most {given['cap_blocks']})" if given.get("cap_blocks") else ""
+    width, reached = rounding.percent(given.target_width), given.reached
+    here = f"intervals of {width} {'reached' if reached else 'not reached'} after {given.blocks} blocks"
+    here += f" (at most {given.cap_blocks})" if given.cap_blocks else ""
     told = (
         "checking after every batch raises the true error rate a little"
         if reached
@@ -90,21 +87,21 @@ def _stopping(study: Study) -> list[tuple[str, str, str]]:
 
 
 def _memory(study: Study) -> list[tuple[str, str, str]]:
-    runs = [cell for cell in study.cells if cell.more.get("memory")]
-    unfit = [cell for cell in runs if not (cell.more["memory"]).get("fit", True)]
+    runs = [cell.memory for cell in study.cells if cell.memory]
+    unfit = [memory for memory in runs if not memory.fit]
     if not runs:
         return []
-    reasons = dict.fromkeys(str(r) for cell in unfit for r in cell.more["memory"].get("reasons") or [])
+    reasons = dict.fromkeys(reason for memory in unfit for reason in memory.reasons)
     here = f"{len(unfit)} of {len(runs)} memory runs unfit" + (f": {'; '.join(reasons)}" if reasons else "")
     return [("Memory figures", here, "no verdict on memory from those" if unfit else "verdicts on memory may be drawn")]
 
 
 def _counters(study: Study) -> list[tuple[str, str, str]]:
-    given = study.raw.get("counter_sources") or []
+    given = study.raw.counter_sources
     if not given:
         return []
-    silent = [f"{one.get('source')}: {one.get('why') or 'does not count'}" for one in given if not one.get("counts")]
-    counting = [str(one.get("source")) for one in given if one.get("counts")]
+    silent = [f"{one.source}: {one.why or 'does not count'}" for one in given if not one.counts]
+    counting = [one.source for one in given if one.counts]
     here = f"counting: {words.listing(counting) or 'none'}" + (
         f"; not available: {'; '.join(silent)}" if silent else ""
     )
@@ -115,7 +112,7 @@ def _counters(study: Study) -> list[tuple[str, str, str]]:
 
 
 def _threads(study: Study) -> list[tuple[str, str, str]]:
-    machines = study.raw.get("machines") or {}
+    machines = study.raw.machines
     cores = {name: number(facts.get("cores")) or math.inf for name, facts in machines.items()}
     over: dict[str, set[int]] = {}
     for group in study.groups:
@@ -130,8 +127,8 @@ def _threads(study: Study) -> list[tuple[str, str, str]]:
 
 
 def _proofs(study: Study) -> list[tuple[str, str, str]]:
-    given = study.raw.get("allocators") or []
-    proven = sum(str(one.get("proof")) == "proven" for one in given)
+    given = study.raw.allocators
+    proven = sum(one.proof == "proven" for one in given)
     if not given:
         return []
     told = "every figure is of the allocator it names" if proven == len(given) else "unproven ones have no figures"

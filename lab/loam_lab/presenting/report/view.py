@@ -1,4 +1,4 @@
-"""A Result dictionary as typed, ordered, harmless values: what every output format draws from.
+"""A Result in order and harmless: what every output format draws from.
 
 Nothing is computed here that the Result does not say; findings.py draws the conclusions.
 """
@@ -6,15 +6,16 @@ Nothing is computed here that the Result does not say; findings.py draws the con
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from loam_lab.base import console
-from loam_lab.base.errors import LoamError
-from loam_lab.model import collector, schema, shape, words
+from loam_lab.model import collector, result, schema, words
+from loam_lab.model.result import Cell, Metric, Result
 
 # Single blocks that figures and tables show of a cell: as many as a reader can tell apart.
 VALUES_MAX = 200
@@ -23,61 +24,6 @@ VALUES_MAX = 200
 NONE = "none"
 
 _PLAIN = frozenset((float, int, bool, type(None)))
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval; ends are None where none was given."""
-
-    estimate: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Metric(Interval):
-    """One metric of a cell: unit as recorded, better = higher | lower | neither, values = one per block, the first of many."""
-
-    unit: str
-    better: str
-    values: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One combination of levels. ratio: against the baseline, None for itself; copy 1 is the A/A sentinel.
-
-    rough: its interval is wide; q: p of the ratio after Benjamini-Hochberg; contaminated: blocks that stayed disturbed;
-    undisturbed: the ratio without them; more: what the Result says of the cell beyond this (memory, counters, aborts_per_commit)
-    """
-
-    group: str
-    workload: str
-    allocator: str
-    sync: str
-    machine: str
-    threads: int
-    parameters: Mapping[str, Any]
-    copy: int
-    runs: int
-    failed: int
-    state: str
-    verdict: str
-    rough: bool
-    metrics: Mapping[str, Metric]
-    ratio: Interval | None
-    ratio_metric: str
-    blame: Mapping[str, float] | None
-    warnings: tuple[str, ...]
-    q: float | None
-    contaminated: int
-    undisturbed: Interval | None
-    more: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The allocator, told apart where it is the second copy of the baseline."""
-        return self.allocator if self.copy == 0 else f"{self.allocator}, again"
 
 
 # How a cell's blame run counts the aborts of a cause.
@@ -166,14 +112,13 @@ class Case:
 class Study:
     """The whole Result.
 
-    raw: the dictionary it came from, cleaned of control characters; counted: groups of which the study reads places or
+    raw: the Result it came from, cleaned of control characters; counted: groups of which the study reads places or
     counts and no speed, which are not among groups
     """
 
-    raw: Mapping[str, Any]
+    raw: Result
     baseline: str
     allocators: tuple[str, ...]
-    cells: tuple[Cell, ...]
     groups: tuple[Group, ...]
     cases: tuple[Case, ...]
     references: tuple[Group, ...]
@@ -186,11 +131,16 @@ class Study:
             name.removeprefix(_COUNTER): None for cell in self.cells for name, number in (cell.blame or {}).items()
             if number and name.startswith(_COUNTER) and name != "aborts_per_attempt"
         }  # fmt: skip
-        known = {str(item["name"]): item for item in self.raw.get("abort_causes") or []}
+        known = {item.name: item.words for item in self.raw.abort_causes}
         return tuple(
-            Cause(name, str(known.get(name, {}).get("words") or name.replace("_", " ")))
+            Cause(name, known.get(name) or name.replace("_", " "))
             for name in (*known, *(name for name in counted if name not in known)) if name in counted
         )  # fmt: skip
+
+    @property
+    def cells(self) -> list[Cell]:
+        """All of the Result, in its order."""
+        return self.raw.cells
 
     @property
     def every(self) -> tuple[Group, ...]:
@@ -204,6 +154,8 @@ def clean(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return console.plain(value)
+    if isinstance(value, result.Part):
+        return type(value)(**{name: clean(getattr(value, name)) for name in value.__struct_fields__})
     if isinstance(value, Mapping):
         return {str(clean(key)): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -219,73 +171,29 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
-def read(result: Mapping[str, Any], source: str = "result") -> Study:
-    """A Study from a Result.
+def read(given: Result, source: str = "result") -> Study:
+    """A Study from a Result. source: its name for error messages
 
-    result: the dictionary of result.json; source: its name for error messages
-    raises: LoamError if it is of another schema version or not a result
+    raises: LoamError if it is of another schema version
     """
-    if not isinstance(result, Mapping) or "cells" not in result:
-        raise LoamError(source, None, "not a result of loam: it has no cells", "name a folder that holds result.json")
-    schema.check(source, result.get("schema"))
-    shape.check(result, source)
-    raw: dict[str, Any] = clean(result)
-    primary: dict[str, str] = raw.get("primary_metrics") or {}
-    units: dict[str, dict[str, str]] = raw.get("units") or {}
-    try:
-        cells = tuple(_cell(item) for item in raw["cells"])
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise LoamError(
-            source, None, f"a cell is not whole: {problem!r}", "measure again, or restore the file"
-        ) from problem
-    listed = [str(item.get("name")) for item in raw.get("allocators") or []]
-    allocators = tuple(dict.fromkeys(listed + [cell.allocator for cell in cells]))
-    names = {str(item.get("name")) for item in raw.get("groups") or [] if item.get("role") == "counted"}
-    counted = _groups([cell for cell in cells if cell.group in names], allocators, primary, units)
-    groups = _groups([cell for cell in cells if cell.group not in names], allocators, primary, units)
-    kinds = {str(item.get("name")): str(item.get("kind", "")) for item in raw.get("syncs") or []}
+    schema.check(source, given.schema)
+    raw: Result = clean(given)
+    raw = replace(raw, cells=[_shortened(cell) for cell in raw.cells])
+    allocators = tuple(dict.fromkeys([item.name for item in raw.allocators] + [cell.allocator for cell in raw.cells]))
+    names = {item.name for item in raw.groups if item.role == "counted"}
+    counted = _groups([cell for cell in raw.cells if cell.group in names], allocators, raw.primary_metrics, raw.units)
+    groups = _groups(
+        [cell for cell in raw.cells if cell.group not in names], allocators, raw.primary_metrics, raw.units
+    )
+    kinds = {item.name: item.kind for item in raw.syncs}
     references = tuple(group for group in groups if _is_reference(group, groups, kinds))
     cases = _cases([group for group in groups if group not in references])
-    return Study(raw, str(raw.get("baseline") or ""), allocators, cells, groups, cases, references, counted)
+    return Study(raw, raw.baseline, allocators, groups, cases, references, counted)
 
 
-# What single figures read of a cell, in the Result's own form.
-_MORE = ("memory", "counters", "aborts_per_commit", "moves")
-
-
-def _cell(item: Mapping[str, Any]) -> Cell:
-    factors = item["factors"]
-    ratio = item.get("ratio_to_baseline")
-    blame = item.get("blame")
-    without = item.get("ratio_without_contaminated")
-    return Cell(
-        group=str(item.get("group", "")),
-        workload=str(factors["workload"]), allocator=str(factors["allocator"]), sync=str(factors.get("sync", "")),
-        machine=str(factors.get("machine", "host")), threads=int(factors.get("threads") or 1),
-        parameters=dict(item.get("parameters") or {}), copy=int(item.get("copy") or 0), runs=int(item.get("runs") or 0),
-        failed=int(item.get("failed") or 0), state=str(item.get("state", "ok")), verdict=str(item.get("verdict", "")),
-        rough=bool(item.get("rough")),
-        metrics={str(name): _metric(value) for name, value in (item.get("metrics") or {}).items()},
-        ratio=_interval(ratio) if ratio else None, ratio_metric=str(ratio.get("metric", "")) if ratio else "",
-        blame={k: float(v) for k, v in blame.items() if number(v) is not None} if blame else None,
-        warnings=tuple(str(text) for text in item.get("warnings") or []),
-        q=number(ratio.get("q")) if ratio else None, contaminated=int(number(item.get("contaminated")) or 0),
-        undisturbed=_interval(without) if without else None,
-        more={name: item[name] for name in _MORE if item.get(name)},
-    )  # fmt: skip
-
-
-def _interval(item: Mapping[str, Any]) -> Interval:
-    return Interval(number(item.get("estimate")), number(item.get("low")), number(item.get("high")))
-
-
-def _metric(item: Mapping[str, Any]) -> Metric:
-    single = itertools.islice(item.get("values") or [], VALUES_MAX)
-    values = tuple(value for value in map(number, single) if value is not None)
-    ends = _interval(item)
-    return Metric(
-        ends.estimate, ends.low, ends.high, str(item.get("unit", "")), str(item.get("better", "neither")), values
-    )
+def _shortened(cell: Cell) -> Cell:
+    """The cell with no more single values than are shown."""
+    return replace(cell, metrics={n: replace(one, values=one.values[:VALUES_MAX]) for n, one in cell.metrics.items()})
 
 
 def _groups(
@@ -296,35 +204,22 @@ def _groups(
 ) -> tuple[Group, ...]:
     found: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        key = (
-            cell.workload,
-            cell.sync,
-            cell.machine,
-            cell.threads,
-            tuple((k, str(v)) for k, v in cell.parameters.items()),
-        )
-        found.setdefault(key, []).append(cell)
+        one = cell.factors
+        parameters = tuple((k, str(v)) for k, v in cell.parameters.items())
+        found.setdefault((one.workload, one.sync, one.machine, one.threads, parameters), []).append(cell)
     groups = []
     for members in found.values():
-        first = members[0]
+        first, one = members[0], members[0].factors
         # Fixed order in every figure; the second copy of the baseline stands last, as a remark.
         members.sort(key=lambda cell: (cell.copy, allocators.index(cell.allocator)))
-        names = [cell.ratio_metric for cell in members if cell.ratio_metric] + [
-            name for c in members for name in c.metrics
-        ]
-        metric = primary.get(first.workload) or next(iter(names), "")
+        names = [ratio.metric for cell in members if (ratio := cell.ratio_to_baseline) and ratio.metric]
+        names += [name for cell in members for name in cell.metrics]
+        metric, of_parameters = primary.get(one.workload) or next(iter(names), ""), units.get(one.workload, {})
         groups.append(
             Group(
-                first.workload,
-                first.sync,
-                first.machine,
-                first.threads,
-                first.parameters,
-                metric,
-                tuple(members),
-                units.get(first.workload, {}),
+                one.workload, one.sync, one.machine, one.threads, first.parameters, metric, tuple(members), of_parameters
             )
-        )
+        )  # fmt: skip
     return tuple(groups)
 
 

@@ -28,7 +28,7 @@ def warnings(study: Study) -> list[Warned]:
     Texts that differ only in their numbers are told once, with the range of each number and all their cells.
     """
     found: dict[str, list[tuple[str, str]]] = {}
-    for text in study.raw.get("warnings") or []:
+    for text in study.raw.warnings:
         found.setdefault(str(text), []).append((str(text), ""))
     labels = {id(cell): findings.group_label(study, group) for group in study.every for cell in group.cells}
     for cell in study.cells:

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.model import studies
+from loam_lab.model.result import Result
 from loam_lab.model.store import folder as folders
 from loam_lab.model.store.journal import write_whole
 from loam_lab.model.study import Study
@@ -112,13 +112,9 @@ def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
     )  # fmt: skip
 
 
-def _measured(raw: Any) -> str:
-    machine = raw.get("machine") or {}
-    revision = str((raw.get("build") or {}).get("revision") or "")[:12]
-    parts = [
-        html.date(str(raw.get("created_utc") or "")),
-        f"{machine.get('cpu', '?')}, {machine.get('cores', '?')} threads",
-    ]
+def _measured(result: Result) -> str:
+    machine, revision = result.machine, result.build.revision[:12]
+    parts = [html.date(result.created_utc), f"{machine.get('cpu', '?')}, {machine.get('cores', '?')} threads"]
     return "; ".join([*parts, f"revision {revision}"] if revision else parts)
 
 

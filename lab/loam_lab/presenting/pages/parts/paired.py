@@ -6,10 +6,9 @@ by name.  Ratios are of paired blocks, with signed-rank intervals of 95 %.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from loam_lab.base import paths, subcommands
 from loam_lab.base.errors import LoamError
 from loam_lab.judging.statistics import intervals
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Cell, Result
 from loam_lab.model.store.folder import read_result
 from loam_lab.presenting.pages.parts import writing
 from loam_lab.presenting.report import rounding
@@ -49,15 +49,15 @@ class Case:
         return max(known)[1] if known else None
 
 
-def by_block(cell: Mapping[str, Any], metric: str) -> list[float | None]:
+def by_block(cell: Cell, metric: str) -> list[float | None]:
     """A metric of a cell with its values at the places of their blocks; None where a block's run failed.
 
     Without the gaps the values of two cells would be of different blocks, from the first failed run on.
     """
-    metrics = cell["metrics"]
-    values = metrics[metric]["values"]
+    metrics = cell.metrics
+    values = metrics[metric].values
     # Only the workload's primary metric names its blocks; the others are of the same runs.
-    named = next((other["blocks"] for other in metrics.values() if other.get("blocks")), None)
+    named = next((other.blocks for other in metrics.values() if other.blocks), None)
     blocks = named if named is not None and len(named) == len(values) else range(len(values))
     found = dict(zip(blocks, values, strict=True))
     return [found.get(block) for block in range(max(found, default=-1) + 1)]
@@ -109,7 +109,7 @@ def text_of(ratio: Interval | None) -> str:
     return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"
 
 
-def write_page(given: Path | None, page: Path, text_of_result: Callable[[Mapping[str, Any]], str]) -> int:
+def write_page(given: Path | None, page: Path, text_of_result: Callable[[Result], str]) -> int:
     """Write the page of a result's folder; None: the newest result.
 
     text_of_result: raises ValueError if the result is of another kind
@@ -140,7 +140,7 @@ def write_page_of_ours(
     parser: subcommands.Parser,
     arguments: Sequence[str],
     judged: str,
-    text_of_result: Callable[[Mapping[str, Any], str], str],
+    text_of_result: Callable[[Result, str], str],
 ) -> int:
     """Write the page of a result in which one name is ours (--ours).
 

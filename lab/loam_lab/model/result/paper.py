@@ -1,0 +1,94 @@
+"""A paper's claims and figures beside ours."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from loam_lab.model.result.parts import Interval, Level, Part
+
+
+class PaperValue(Part, frozen=True):
+    """A number that a paper prints."""
+
+    what: str = ""
+    value: Level | bool | None = None
+
+
+class Compared(Interval, frozen=True):
+    """A comparison that decides a claim."""
+
+    what: str = ""
+    unit: str = ""
+
+
+class Claim(Part, frozen=True):
+    """A sentence of a paper and what became of it. machine: fingerprints of those that measured it"""
+
+    id: str
+    section: str = ""
+    figure: str = ""
+    sentence: str = ""
+    predicate: str = ""
+    verdict: str = "undecided"
+    reason: str = ""
+    note: str = ""
+    needs: list[str] = []
+    paper: list[PaperValue] = []
+    ours: list[Compared] = []
+    machine: str = ""
+    by_preset: bool = False
+    self_contradicting: bool = False
+
+
+class Value(Interval, frozen=True):
+    """A measured value in a table. unit: "%" where it is a share"""
+
+    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"unit"})
+
+    unit: str | None = None
+
+
+Entry = Value | Level | bool | None
+
+
+class PaperTable(Part, frozen=True):
+    """A table of a paper, or ours beside it; the first columns name the rows."""
+
+    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"note"})
+
+    columns: list[str] = []
+    rows: list[list[Entry]] = []
+    note: str | None = None
+
+
+class PaperFigure(Part, frozen=True):
+    """A figure or table of a paper beside ours. kind: line, bar, table"""
+
+    id: str
+    title: str = ""
+    kind: str = ""
+    paper: PaperTable = PaperTable()
+    ours: PaperTable = PaperTable()
+    groups: list[str] = []
+
+
+class Block(Part, frozen=True):
+    """A live block. bytes: usable; record: index of its ownership record"""
+
+    thread: int = 0
+    address: int = 0
+    bytes: int = 0
+    record: int = 0
+
+
+class Placement(Part, frozen=True):
+    """Live blocks of one run. shift: bits of an address that records ignore"""
+
+    allocator: str = ""
+    kind: str = ""
+    title: str = ""
+    figure: str = ""
+    threads: int = 1
+    bytes_per_line: int = 64
+    shift: int = 0
+    blocks: list[Block] = []
