@@ -175,7 +175,7 @@ def advise(result: Result, text: str, folder: Path) -> Result:
         result = choices.add(recommend.add(result, text), {name: ratio for (_, name), ratio in memory.items()})
     advised = result.recommendation
     assert advised is not None, "it was just added"
-    lines = paste.lines(advised.allocator, text, result.before_own or ())
+    lines = paste.lines(advised.allocator, text, result.before_own or ()) if advised.allocator else {}
     return replace(result, recommendation=replace(advised, lines=lines))
 
 
