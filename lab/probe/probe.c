@@ -1,6 +1,6 @@
 // probe: says which object serves malloc in this very process, and whether libc's own heap stayed empty.
 //   How      Preloaded after the allocator. One JSON line at start (which object provides each symbol) and one at exit
-//            (mallinfo2 of libc's own heap, CPU time), each a single write(2) to the O_APPEND file named by LOAM_PROBE.
+//            (mallinfo2 of libc's own heap, CPU time), each a single write(2) to the file named by LOAM_PROBE (report.h).
 //   Promise  Allocates nothing and calls nothing that allocates: a megabyte of probe blocks would change the placement
 //            under study. Hence no dlsym (a failed look-up allocates its message) and no stdio: symbols are looked up
 //            here, in the tables of the mapped objects, in the order in which the dynamic linker searches them.
@@ -25,6 +25,7 @@
 
 #include "line.h"
 #include "objects.h"
+#include "report.h"
 
 // The order is not significant; lab/loam_lab/subjects/allocators/probe.py decides which of them matter.
 // clang-format off: one row per family reads better than one name per line
@@ -72,7 +73,6 @@ static const char* const kSymbols[] = {
 // clang-format on
 enum { kSymbolCount = sizeof kSymbols / sizeof kSymbols[0], kObjectsMax = 16, kBuildIdMax = 32 };
 
-static char proof_file[PATH_MAX];
 static pid_t start_pid;   // process in which the constructor ran; differs from getpid() in a forked child
 static bool libc_serves;  // libc's own heap is behind malloc: there is nothing to prove
 static pid_t ended_pid;   // process whose exit record is written; a child of vfork shares it with its parent
@@ -89,17 +89,12 @@ static void begin_line(const char* kind) {
   put_key_number("pid", getpid());
   put_key_number("ppid", getppid());
   put_key_number("start_pid", start_pid);
+  put_key_number("uid", geteuid());
 }
 
 static void write_line(void) {
   put("}\n");
-  if (text_full) return;
-  const int file = open(proof_file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-  if (file < 0) return;
-  ssize_t written;
-  do written = write(file, text, text_used);
-  while (written < 0 && errno == EINTR);
-  close(file);
+  if (!text_full) write_report(text, text_used);
 }
 
 static void put_build_id(const struct object* object) {
@@ -245,8 +240,8 @@ __attribute__((constructor)) static void probe_start(int argc, char** argv, char
   (void)argc, (void)argv;
   const int saved = errno;
   const char* file = environment(variables, "LOAM_PROBE", strlen("LOAM_PROBE"));
-  if (file == NULL || file[0] == '\0' || strlen(file) >= sizeof proof_file) return;
-  strcpy(proof_file, file);  // copied: the program may change its environment before it ends
+  if (file == NULL || file[0] == '\0' || strlen(file) >= sizeof report_name) return;
+  begin_report(file);
   start_pid = getpid();
   memset(providers.of_symbol, -1, sizeof providers.of_symbol);
   dl_iterate_phdr(note_providers, NULL);
@@ -311,7 +306,7 @@ static int namespaces(void) {
 
 __attribute__((destructor)) static void probe_exit(void) {
   // relaxed: one of several threads that end the process at once writes its record, whichever.
-  if (proof_file[0] == '\0' || __atomic_exchange_n(&ended_pid, getpid(), __ATOMIC_RELAXED) == getpid()) return;
+  if (report_name[0] == '\0' || __atomic_exchange_n(&ended_pid, getpid(), __ATOMIC_RELAXED) == getpid()) return;
   const int saved = errno;
   begin_line("exit");
   put_cpu();

@@ -15,7 +15,7 @@ import pytest
 from interposing import MAIN, SHIM, compile_c, library, probe_path, prove, told, tool
 
 from loam_lab.setup import build
-from loam_lab.subjects.allocators import probe, registry
+from loam_lab.subjects.allocators import preloading, probe, registry
 from loam_lab.subjects.allocators.identify import REQUIRED_SYMBOLS
 
 # Forwards to glibc, counts, and tells on file descriptor 2 at the very end.
@@ -178,7 +178,7 @@ def test_paths_that_ld_preload_cannot_hold_get_a_link(tmp_path: Path, proof_file
     awkward.mkdir()
     copy = awkward / "probe.so"
     shutil.copy(probe_path(), copy)
-    environment = probe.environment(registry.load("glibc"), copy, proof_file)
+    environment = preloading.environment(registry.load("glibc"), copy, proof_file)
     program = compile_c(tmp_path, "program", MAIN)
     subprocess.run([str(program), "1"], env=environment, check=True)
     assert len(proof_file.read_text().splitlines()) == 2

@@ -18,7 +18,7 @@ from typed import typed
 from loam_lab.base import console
 from loam_lab.cli.main import run
 from loam_lab.presenting.report import tables, view
-from loam_lab.subjects.allocators import probe
+from loam_lab.subjects.allocators import preloading
 
 # Colours, a title, a clear screen by one byte, a link, the direction of writing, a return that hides a line.
 EVIL = "a\x1b[31mred\x1b]0;title\x07\x9b2J\x1b]8;;http://x\x1b\\\u202egnp\rlies\x08\x7f"
@@ -102,23 +102,23 @@ def test_a_table_starts_no_formula(text: str) -> None:
 
 
 def test_what_is_preloaded_lies_where_nobody_else_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe.tempfile, "tempdir", str(tmp_path))
-    probe._links.cache_clear()
+    monkeypatch.setattr(preloading.tempfile, "tempdir", str(tmp_path))
+    preloading._folder.cache_clear()
     # Somebody was here before: under the name of old, with a library of his own.
     bait = tmp_path / f"loam-links-{os.getuid()}"
     bait.mkdir(mode=0o777)
     target = f"{tmp_path}/with blank/lib.so"
     try:
-        link = Path(probe._without_separators(target))
-        assert link == Path(probe._without_separators(target))
+        link = Path(preloading._preloadable(target))
+        assert link == Path(preloading._preloadable(target))
         assert str(link.readlink()) == target
         folder = link.parent
         assert folder != bait
         state = folder.lstat()
-        assert stat.S_ISDIR(state.st_mode) and stat.S_IMODE(state.st_mode) == 0o700 and state.st_uid == os.getuid()
-        probe._remove(folder, os.getpid() + 1)
+        assert stat.S_ISDIR(state.st_mode) and stat.S_IMODE(state.st_mode) & 0o066 == 0 and state.st_uid == os.getuid()
+        preloading._remove(folder, os.getpid() + 1)
         assert link.is_symlink(), "a forked copy does not remove it"
-        probe._remove(folder, os.getpid())
+        preloading._remove(folder, os.getpid())
         assert not folder.exists()
     finally:
-        probe._links.cache_clear()
+        preloading._folder.cache_clear()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.campaign.measure import disturbance, observe
-from loam_lab.campaign.measure.instruments import Instruments
+from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import Launcher, WorkloadLauncher, outcome_json, proof_json, used_by
 from loam_lab.campaign.measure.plan import Plan
 from loam_lab.campaign.process.execute import Watch, execute
@@ -20,6 +20,7 @@ from loam_lab.judging.statistics import warmup
 from loam_lab.model.cell import Cell, PlannedRun, digest, identity
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Study
+from loam_lab.subjects.allocators import preloading
 from loam_lab.subjects.subject import Unchanged, digest_of
 
 if TYPE_CHECKING:
@@ -112,11 +113,15 @@ class Execution:
 
         scratch: a folder for its files; t_s: on the campaign's own clock; watch: who else watches it, given the observer
         """
+        with preloading.place(scratch_folder()) as proof_file:
+            return self._one(run, scratch, proof_file, t_s, watch)
+
+    def _one(
+        self, run: PlannedRun, scratch: Path, proof_file: Path, t_s: float, watch: Callable[[Watch | None], Watch] | None
+    ) -> dict[str, Any]:  # fmt: skip
         run_identity = self.identity(run)
         allocator, machine = self.allocator(run.cell), self.machines[run.cell.machine]
         launcher = self.launcher(run.cell)
-        proof_file = scratch / "proof"
-        proof_file.unlink(missing_ok=True)
         observer = observe.observer(run, scratch)
         if machine.simulated:
             program = self._plan.executable(run.cell).subject.program

@@ -78,11 +78,11 @@ class RealInstruments:
 
     def environment(self, allocator: Allocator, proof_file: Path) -> dict[str, str]:
         """See Instruments."""
-        from loam_lab.subjects.allocators import probe
+        from loam_lab.subjects.allocators import preloading
 
         if self._probe is None:
             self._probe = Path(paths.load_paths(self.preset)["libraries"]["probe"])
-        found = probe.environment(allocator, self._probe, proof_file)
+        found = preloading.environment(allocator, self._probe, proof_file)
         if allocator.path is None and self._before_own:
             found["LD_PRELOAD"] = ":".join([found["LD_PRELOAD"], *self._before_own])
         return found

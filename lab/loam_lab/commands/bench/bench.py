@@ -19,7 +19,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
-from loam_lab.commands.bench import choices, flames, paste, profiling, recommend, several, shown, target
+from loam_lab.commands.bench import choices, flames, linked, paste, profiling, recommend, several, shown, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import special_tables
 
@@ -83,8 +83,7 @@ def bench(
     if search and isinstance(what, Job) and (what.serves or len(what.commands) > 1):
         raise LoamError("--search", None, "settings are searched by the time of one command", "leave it out")
     goal: target.Target = target.Driven(what) if isinstance(what, Job) else target.Command(what)
-    before_own: list[str] = []
-    notes: list[str] = []
+    own = linked.Linked()
     if instruments is None:
         from loam_lab.setup import build
         from loam_lab.subjects.allocators import building
@@ -94,11 +93,11 @@ def bench(
         helpers = {"counted-loop": counters or tlb, "tlb": tlb, "stacks": flame}
         counter = [profiling.LIBRARIES[profile == "sample"]] if profile else []
         build.ensure_built([*counter, *(name for name, needed in helpers.items() if needed)])
-        before_own, notes = own_allocators(goal.programs)
-        instruments = RealInstruments(before_own=before_own)
+        own = linked.find(goal.programs)
+        instruments = RealInstruments(before_own=own.before_own)
     for name in allocators:
         instruments.allocator(name)
-    study, absent = _study(goal, allocators, seed, None if isinstance(what, Job) else timeout_s)
+    study, absent = _study(goal, allocators, seed, None if isinstance(what, Job) else timeout_s, own.baseline)
     previewed = time.monotonic()
     goal.attempt(study, instruments, timeout_s or TIMEOUT_S)
     folder = folders.started("bench", out) if resume else folders.new("bench", out)
@@ -113,7 +112,7 @@ def bench(
     sources = commands.counter_sources(study)
     study, counting = planning.resolve(study, sources)
     plan = goal.plan(study)
-    plan.notes += [*notes, *absent, *_dropped(goal.dropped), *counting]
+    plan.notes += [*own.notes, *absent, *_dropped(goal.dropped), *counting]
     flags = ["--memory"] * memory + ["--counters"] * counters + ["--tlb"] * tlb
     flags += {"full": ["--profile"], "sample": ["--profile-sample"]}.get(profile, [])
     flags += ["--flame"] * flame
@@ -131,7 +130,7 @@ def bench(
     )  # fmt: skip
     ended = runner.run()
     result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat], notes=ended.changed)
-    result = advise(replace(result, before_own=list(before_own)), goal.text, folder)
+    result = advise(replace(result, before_own=list(own.before_own)), goal.text, folder, own.baseline)
     if profile and not ended.interrupted:
         least_s = timeout_s or TIMEOUT_S
         found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=least_s)
@@ -162,10 +161,10 @@ def bench(
     return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
 
-def advise(result: Result, text: str, folder: Path) -> Result:
+def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
     """A Result with its recommendation, of several commands that of each, and the lines to paste.
 
-    text: what was measured, as typed
+    text: what was measured, as typed; own: the allocator that the program uses as it is, "" for libc's
     """
     memory = choices.memory_ratios(folder)
     commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
@@ -175,22 +174,11 @@ def advise(result: Result, text: str, folder: Path) -> Result:
         result = choices.add(recommend.add(result, text), {name: ratio for (_, name), ratio in memory.items()})
     advised = result.recommendation
     assert advised is not None, "it was just added"
-    lines = paste.lines(advised.allocator, text, result.before_own or ())
+    changes = advised.allocator not in ("", own)
+    lines = paste.lines(advised.allocator, text, result.before_own or ()) if changes else {}
+    if own and not changes and advised.allocator:
+        advised = replace(advised, text=f"Change nothing: the program is linked with {own} itself. {advised.text}")
     return replace(result, recommendation=replace(advised, lines=lines))
-
-
-def own_allocators(programs: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
-    """Of programs that are linked with an allocator of their own: what to preload under libc, and what to say of it."""
-    from loam_lab.subjects.allocators import preflight
-
-    linked = {line[0]: library for line in programs if (library := preflight.linked_allocator(line[0]))}
-    before = list(dict.fromkeys(file for library in linked.values() for file in preflight.before(library)))
-    notes = [
-        f"{name} is linked with {library} and uses it where nothing is preloaded; under glibc, libc itself was preloaded "
-        "before it; allocators that are preloaded replace it anyway"
-        for name, library in linked.items()
-    ]
-    return before, notes
 
 
 def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: str) -> Any:
@@ -213,20 +201,21 @@ def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: 
 
 
 def _study(
-    goal: target.Target, allocators: Sequence[str], seed: int, timeout_s: float | None
+    goal: target.Target, allocators: Sequence[str], seed: int, timeout_s: float | None, own: str = ""
 ) -> tuple[Study, list[str]]:
+    """The study and what is said of it. own: the allocator that the program uses as it is, "" for libc's"""
     from loam_lab.campaign.measure.available import present
     from loam_lab.model.study import SCHEMA as STUDY_SCHEMA
     from loam_lab.model.study import Group, Study
     from loam_lab.subjects.allocators import registry
 
-    chosen = tuple(dict.fromkeys(allocators or registry.defaults()))
+    chosen = tuple(dict.fromkeys([*([own] if own else []), *(allocators or registry.defaults())]))
     study = Study(
         schema=STUDY_SCHEMA,
         name="bench",
         title=f"{goal.workload} under {len(chosen)} allocators",
         question=f"Which allocator suits {goal.text}?",
-        baseline="glibc" if "glibc" in chosen else chosen[0],
+        baseline=own or ("glibc" if "glibc" in chosen else chosen[0]),
         allocators=chosen,
         blocks=BLOCKS_MIN,
         seed=seed,

@@ -1,19 +1,18 @@
-"""Which allocator to take for speed, for memory, and for both, with how sure that is.
+"""Which allocator to take for speed, for memory, and for both, in words.
 
-Speed is judged by what decides the recommendation, memory by the largest process's peak in the same blocks.  For both,
-an allocator counts that no other one beats in one without losing in the other (Pareto); of those the one with the
-smallest product of the two ratios is named.
+Speed is judged by what decides the recommendation, memory by the largest process's peak in the same blocks.  What is
+chosen follows from what was told apart (see rule.py).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from loam_lab.commands.bench import recommend
+from loam_lab.commands.bench import recommend, rule
+from loam_lab.commands.bench.rule import NEAR, Told
 from loam_lab.judging.statistics import contrasts, data, multiplicity
 from loam_lab.judging.statistics.data import process_metric
 from loam_lab.judging.statistics.verdicts import MARGIN, percent
@@ -23,10 +22,11 @@ from loam_lab.model.result import Choice, Recommendation, Result
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loam_lab.commands.bench.recommend import Rival
     from loam_lab.judging.statistics.intervals import Interval
 
-# Two allocators this near to each other are not told apart.
-NEAR = 1 + MARGIN
+# From this share of the draws on, to be the best in them says how sure a choice is; below, it would say that it is not.
+MOSTLY = 0.5
 
 
 def memory_ratios(folder: Path) -> dict[tuple[str, str], Interval]:
@@ -44,65 +44,77 @@ def memory_ratios(folder: Path) -> dict[tuple[str, str], Interval]:
 
 
 def add(result: Result, memory: Mapping[str, Interval]) -> Result:
-    """The result, which has a recommendation, with the choices of one command.
+    """The result, which has a recommendation, with the choices of one command; without any where nothing was told apart.
 
     memory: ratios of the peak by allocator
     """
+    advised = result.recommendation or Recommendation()
+    if not advised.allocator:
+        return result
     by = recommend.decides(result)
-    speed = {rival.name: rival for rival in recommend.rivals_of(result, by)}
-    baseline, advised = result.baseline, result.recommendation or Recommendation()
-    lines = [Choice("speed", advised.allocator, _speed(result, advised.allocator))]
-    names = [name for name in memory if name in speed]
-    if names:
-        lines.append(_thrifty(baseline, {name: memory[name] for name in names}))
-        points = {baseline: (1.0, 1.0)} | {name: (speed[name].ratio.estimate, memory[name].estimate) for name in names}
-        lines.append(_both(result, by, points))
+    rivals = {rival.name: rival for rival in recommend.rivals_of(result, by)}
+    told = _told(rivals, memory)
+    named = rule.advise(result.baseline, told)
+    lines = []
+    if "speed" in named:
+        lines.append(Choice("speed", named["speed"], _speed(result, named["speed"])))
+    if "memory" in named:
+        lines.append(Choice("memory", named["memory"], _thrifty(result.baseline, named["memory"], memory)))
+        lines.append(_both(result, by, rivals, memory, rule.front(result.baseline, told)))
     return replace(result, recommendation=replace(advised, choices=lines))
 
 
+def _told(rivals: Mapping[str, Rival], memory: Mapping[str, Interval]) -> dict[str, Told]:
+    """What was shown of each: the ratio by speed, and by memory where that is known."""
+    names = [name for name in rivals if name in memory]
+    adjusted = dict(
+        zip(names, multiplicity.holm([1.0 if (p := memory[name].p) is None else p for name in names]), strict=True)
+    )
+    return {
+        name: Told(
+            rival.ratio.estimate if rival.faster or rival.verdict == "worse" else 1.0,
+            _apart(memory[name], adjusted[name]) if name in adjusted else None,
+        )
+        for name, rival in rivals.items()
+    }
+
+
+def _apart(ratio: Interval, p: float) -> float:
+    """The ratio, where its interval lies beyond the margin on one side; else 1."""
+    if ratio.low is None or ratio.high is None or p >= multiplicity.SIGNIFICANCE:
+        return 1.0
+    return ratio.estimate if ratio.high < 1 / NEAR or ratio.low > NEAR else 1.0
+
+
 def _speed(result: Result, chosen: str) -> str:
-    share = next((line.probability for line in result.best if line.allocator == chosen), None)
-    sure = "" if share is None else f", the best in {percent(share)} of the draws from these blocks"
+    if chosen == result.baseline:
+        return f"{chosen}; no other was shown to be faster"
+    share = next((line.probability for line in result.best if line.allocator == chosen), None) or 0.0
+    sure = f", the best in {percent(share)} of the draws from these blocks" if share >= MOSTLY else ""
     return f"{chosen}{sure}"
 
 
-def _thrifty(baseline: str, memory: Mapping[str, Interval]) -> Choice:
-    adjusted = dict(
-        zip(memory, multiplicity.holm([1.0 if one.p is None else one.p for one in memory.values()]), strict=True)
-    )
-    shown = [
-        name for name, ratio in memory.items()
-        if ratio.high is not None and ratio.high < 1 / NEAR and adjusted[name] < multiplicity.SIGNIFICANCE
-    ]  # fmt: skip
-    if not shown:
-        text = f"{baseline}; no other was shown to need less by more than {percent(MARGIN)}"
-        return Choice("memory", baseline, text)
-    best = min(shown, key=lambda name: memory[name].estimate)
-    ratio = memory[best]
+def _thrifty(baseline: str, chosen: str, memory: Mapping[str, Interval]) -> str:
+    if chosen == baseline:
+        return f"{baseline}; no other was shown to need less by more than {percent(MARGIN)}"
+    ratio = memory[chosen]
     assert ratio.low is not None and ratio.high is not None
     span = f"[{percent(1 - ratio.high)}, {percent(1 - ratio.low)}]"
-    return Choice("memory", best, f"{best}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span}")
+    return f"{chosen}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span}"
 
 
-def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The names that no other one beats: nearer than NEAR counts as equal. Less is better in both; best product first."""
-
-    def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
-        no_worse = all(a <= b * NEAR for a, b in zip(one, other, strict=True))
-        return no_worse and any(a * NEAR < b for a, b in zip(one, other, strict=True))
-
-    front = [name for name, own in points.items() if not any(beats(other, own) for other in points.values())]
-    return sorted(front or points, key=lambda name: math.prod(points[name]))
-
-
-def _both(result: Result, by: str, points: Mapping[str, tuple[float, float]]) -> Choice:
-    front = pareto(points)
+def _both(
+    result: Result, by: str, rivals: Mapping[str, Rival], memory: Mapping[str, Interval], front: list[str]
+) -> Choice:  # fmt: skip
     best = front[0]
-    over = recommend.more_is_better(result, by)
-    time, memory = points[best]
-    what = {"wall_s": "time", "processor_s": "processor time"}.get(by, by)
-    shares = f"{1 / time if over else time:.3f} of the {what} and {memory:.3f} of the peak memory"
-    text = f"{best}, with {shares} of {result.baseline}"
+    if best == result.baseline:
+        text = f"{best}; who is better in one loses as much in the other"
+    else:
+        time = rivals[best].ratio.estimate
+        what = {"wall_s": "time", "processor_s": "processor time"}.get(by, by)
+        value = 1 / time if recommend.more_is_better(result, by) else time
+        shares = f"{value:.3f} of the {what} and {memory[best].estimate:.3f} of the peak memory"
+        text = f"{best}, with {shares} of {result.baseline}"
     others = front[1:]
     if others:
         text += f"; {words.listing(others)} {'is' if len(others) == 1 else 'are'} not beaten in both either"

@@ -1,7 +1,8 @@
 """What `bench` makes of its Result: a recommendation in words.
 
-The recommendation always names an allocator.  It says what was shown, what can be told where nothing was, and what would
-tell more.  Where the command waited for a processor, processor time decides (see loam_lab.judging.result.processor).
+It says what was shown, what can be told where nothing was, and what would tell more.  Where it was not proven which
+allocator served, it names none.  Where the command waited for a processor, processor time decides (see
+loam_lab.judging.result.processor).
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ from loam_lab.model import words
 from loam_lab.model.result import Cell, Ratio, Recommendation, Result, Waiting
 from loam_lab.model.store import journal
 from loam_lab.model.store.folder import RESULT
-
-# A saving of memory smaller than this is not worth a sentence.
-MEMORY_SHARE_MIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,12 @@ class Rival:
 
 
 def add(result: Result, command: str) -> Result:
-    """The result with its recommendation.
+    """The result with its recommendation, which names no allocator where it is not proven of each which one served.
 
     command: as the user typed it
     """
+    if silent := unproven(result):
+        return replace(result, recommendation=Recommendation("", silent, "", decides(result)))
     by = decides(result)
     rivals = rivals_of(result, by)
     shown = sorted((rival for rival in rivals if rival.faster), key=lambda rival: rival.ratio.estimate)
@@ -63,6 +63,21 @@ def add(result: Result, command: str) -> Result:
         text += _because(result)
     line = paste.shell(name, command, result.before_own or ()) if shown else command
     return replace(result, recommendation=Recommendation(name, text, line, by))
+
+
+def unproven(result: Result) -> str:
+    """Why nothing can be recommended, where it was not proven which allocator served: of which, why, what to do; else ""."""
+    cells = dict.fromkeys(cell.factors.allocator for cell in result.cells if cell.verdict == "unproven")
+    if not cells:
+        return ""
+    reasons = {one.name: one.reasons for one in result.allocators}
+    why = list(dict.fromkeys(reason for name in cells for reason in reasons.get(name, [])))
+    several = len(cells) > 1
+    text = f"Nothing is recommended: it was not proven that {words.listing(cells)} served the command"
+    text += f" ({'; '.join(why)})." if why else "."
+    if result.baseline in cells or len(cells) == len({cell.factors.allocator for cell in result.cells}):
+        return text + " Every comparison needs that; docs/internals/interposition.md says what else can be in the way."
+    return text + f" Or compare without {'them' if several else 'it'}: name the others with --allocator."
 
 
 def decides(result: Result) -> str:
@@ -149,7 +164,7 @@ def _stay(result: Result, rivals: list[Rival], by: str) -> str:
     still_open = [rival for rival in rivals if rival.open]
     if not still_open:
         shown = f"no allocator was shown to be faster by more than {percent(MARGIN)}"
-        return f"Stay with {baseline}: {shown}.{_thrifty(result, rivals)}"
+        return f"Stay with {baseline}: {shown}."
     if any(rival.ratio.low is None for rival in still_open):
         return f"Stay with {baseline}: {result.blocks} blocks are too few to tell; use --blocks 10 or more."
     return f"Stay with {baseline}: no allocator was shown to be faster. {_told(result, rivals, by)} {_more(result, still_open)}"
@@ -199,17 +214,6 @@ def _because(result: Result) -> str:
         f" Processor time (user and system) decides here, because other work kept the command waiting for a processor in "
         f"{found.disturbed} of {found.blocks} blocks."
     )
-
-
-def _thrifty(result: Result, rivals: list[Rival]) -> str:
-    """A rival that is as fast and needs clearly less memory, if there is one."""
-    saved = {
-        rival.name: share for rival in rivals if rival.verdict == "equivalent" and (share := _saved(result, rival.cell))
-    }
-    name = max(saved, key=lambda name: saved[name], default="")
-    if not name or saved[name] < MEMORY_SHARE_MIN:
-        return ""
-    return f" {name} is as fast and needs {percent(saved[name])} less memory at its peak."
 
 
 def _saved(result: Result, cell: Cell) -> float | None:

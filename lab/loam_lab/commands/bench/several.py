@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def add(result: Result, commands: Sequence[str], memory: Mapping[tuple[str, str], Interval]) -> Result:
     """The result with a recommendation that has one for each command, as recommend.add and choices.add make it."""
+    if recommend.unproven(result):
+        return recommend.add(result, "")
     each = []
     for command in commands:
         part = replace(

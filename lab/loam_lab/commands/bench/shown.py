@@ -30,7 +30,7 @@ def show(result: Result) -> None:
     out = console.out()
     recommendation = result.recommendation or Recommendation()
     out.print(Text(recommendation.text, style="head"), soft_wrap=True)
-    if recommendation.allocator != result.baseline:
+    if recommendation.allocator not in ("", result.baseline):
         out.print(Text(f"  {recommendation.command}", style="command"), soft_wrap=True)
     for choice in recommendation.choices or ():
         out.print(Text(f"for {choice.purpose}: {choice.text}"), soft_wrap=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from loam_lab.commands.bench.job import COMMAND, SYNC, Job
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
 from loam_lab.subjects import workloads
+from loam_lab.subjects.allocators import preloading
 from loam_lab.subjects.subject import digest_of, of_command
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ def _planned(study: Study, sync: str, subject: Subject, description: Description
 
 @contextmanager
 def _variables(allocator: str, instruments: Instruments) -> Iterator[dict[str, str]]:
-    """The variables that put an allocator into a process, while a folder for its proof is there."""
-    with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
-        yield instruments.environment(instruments.allocator(allocator), Path(scratch) / "proof")
+    """The variables that put an allocator into a process, while a file for its proof is there."""
+    with preloading.place(scratch_folder()) as proof_file:
+        yield instruments.environment(instruments.allocator(allocator), proof_file)
 
 
 def _must_end_well(text: str, judged: Judged, hint: str) -> None:

@@ -15,6 +15,7 @@ from loam_lab.campaign.moves import STATISTICS
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
 from loam_lab.model.records import parse
 from loam_lab.subjects import machines, workloads
+from loam_lab.subjects.allocators import preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
@@ -131,8 +132,10 @@ def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
     argv += ["--blame", "--explain", str(asked.every), "--records", str(RECORDS_FD)]
     for name, value in asked.parameters.items():
         argv += ["-p", f"{name}={value}"]
-    with tempfile.TemporaryDirectory(prefix="loam-explain-", dir=scratch_folder()) as folder:
-        proof_file = Path(folder) / "proof"
+    with (
+        tempfile.TemporaryDirectory(prefix="loam-explain-", dir=scratch_folder()) as folder,
+        preloading.place(scratch_folder()) as proof_file,
+    ):
         launcher = WorkloadLauncher(asked.executable)
         environment = {
             **launcher.environment(using.environment(chosen, proof_file)),

@@ -52,9 +52,16 @@ def _machines(study: Study) -> list[Finding]:
 
 
 def _advice(study: Study) -> list[Finding]:
-    """What a bench recommends, and what its search of settings found, where the Result has that."""
-    parts = (("Recommendation", study.raw.recommendation), ("Settings", study.raw.search))
-    return [Finding(lead, part.text) for lead, part in parts if part and part.text]
+    """What a bench recommends, for what, the line to paste, and what its search of settings found, where it has that."""
+    advised, searched = study.raw.recommendation, study.raw.search
+    found = []
+    if advised and advised.text:
+        found.append(Finding("Recommendation", advised.text))
+        found += [Finding(f"For {choice.purpose}", choice.text) for choice in advised.choices or ()]
+        found += [Finding("To paste", line) for place, line in (advised.lines or {}).items() if place == "shell"]
+    if searched and searched.text:
+        found.append(Finding("Settings", searched.text))
+    return found
 
 
 def _speed(given: Sequence[Answer]) -> list[Finding]:

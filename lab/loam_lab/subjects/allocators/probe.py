@@ -1,4 +1,4 @@
-"""Proof of interposition: the environment in which the probe watches a run, and the verdict over what it wrote.
+"""Proof of interposition: the verdict over what the probe wrote in the processes of a run.
 
 A process is proven if at start the required symbols came from one object, the allocator's, and at exit libc's own heap
 was empty. A run is proven if processes with 95 % of its CPU time are. docs/internals/interposition.md says what this
@@ -7,19 +7,15 @@ cannot see.
 
 from __future__ import annotations
 
-import atexit
 import functools
-import hashlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from loam_lab.subjects.allocators import preflight, registry
+from loam_lab.subjects.allocators import preflight, preloading, registry
 from loam_lab.subjects.allocators.identify import REQUIRED_SYMBOLS
 from loam_lab.subjects.allocators.registry import Allocator
 
@@ -85,23 +81,6 @@ class _Image:
         return "wrong" if self.wrong else "unproven" if self.unproven else "proven"
 
 
-def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dict[str, str]:
-    """Environment variables that put an allocator and the probe into a command.
-
-    allocator: as loaded; probe_path: libloam-probe.so; proof_file: where the processes append their records (absolute)
-    returns: variables to set; remove registry.setting_variables() from what the command inherits first
-    """
-    preload = [*([allocator.front] if allocator.front else []), *allocator.libraries, str(probe_path)]
-    return {
-        "LD_PRELOAD": ":".join(_without_separators(path) for path in preload),
-        "LOAM_PROBE": str(proof_file.absolute()),
-        # A value of the same length under every allocator, because programs copy their environment.
-        "LOAM_PROBE_FORWARDS": "1" if allocator.path is None or allocator.forwards == "glibc" else "0",
-        "LOAM_PROBE_VARIABLES": ",".join(sorted(registry.setting_variables() | set(allocator.environment))),
-        **allocator.environment,
-    }
-
-
 def read(
     proof_file: Path, allocator: Allocator, cpu_s: float, *, pid: int | None = None, command: Sequence[str] = ()
 ) -> Proof:
@@ -136,7 +115,11 @@ def read(
             _add(reasons, f"{Path(_exe(image)).name}: {reason}")
     silent = max(0.0, total - sum(by_status.values()))
     if not images:
-        _add(reasons, "no process reported to the probe")
+        _add(
+            reasons,
+            "no process reported to the probe: it was not preloaded; what starts a service with an environment of its own "
+            "(sudo, su -, systemd-run) drops it, setpriv does not",
+        )
     elif total > 0 and silent / total > 1 - PROVEN_SHARE_MIN:
         _add(reasons, f"{100 * silent / total:.0f} % of the CPU time is in processes that did not report to the probe")
     if share >= PROVEN_SHARE_MIN:
@@ -229,7 +212,8 @@ def _judge_ends(images: Sequence[_Image], notes: list[str]) -> None:
             )
         else:
             image.unproven.append(
-                "it has no exit record (it ended by a signal or its own system call, or executed another program)"
+                "it has no exit record: it ended by a signal or its own system call, executed another program, or "
+                "closed the probe's descriptor in a chroot or sandbox; let it end by itself, and measure it outside of those"
             )
 
 
@@ -359,6 +343,7 @@ def _is_allocator(found: dict[str, Any], allocator: Allocator) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _same_file(path: str, expected: str) -> bool:
+    path = preloading.original(path)
     if os.path.realpath(path) == os.path.realpath(expected):
         return True
     try:
@@ -368,7 +353,7 @@ def _same_file(path: str, expected: str) -> bool:
 
 
 def _label(found: dict[str, Any] | None) -> str:
-    return "nowhere" if found is None else str(found.get("path", "?"))
+    return "nowhere" if found is None else preloading.original(str(found.get("path", "?")))
 
 
 def _exe(image: _Image) -> str:
@@ -391,29 +376,6 @@ def _process(image: _Image) -> dict[str, Any]:
 def _add(sentences: list[str], sentence: str) -> None:
     if sentence not in sentences:
         sentences.append(sentence)
-
-
-def _without_separators(path: str) -> str:
-    """LD_PRELOAD separates paths by colons and blanks and has no quoting: such a path gets a link without them."""
-    if not set(path) & set(": \t\n"):
-        return path
-    link = _links() / f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.so"
-    if not link.is_symlink():
-        link.symlink_to(path)
-    return str(link)
-
-
-@functools.cache
-def _links() -> Path:
-    """A folder of this process alone: what lies in it is preloaded, so nobody else may write there or know its name."""
-    folder = Path(tempfile.mkdtemp(prefix="loam-links-"))
-    atexit.register(_remove, folder, os.getpid())
-    return folder
-
-
-def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a forked copy of it leaves the folder alone
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def worst(proofs: Iterable[Proof]) -> str:

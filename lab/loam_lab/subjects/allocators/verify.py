@@ -10,14 +10,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from loam_lab.base.errors import LoamError
-from loam_lab.subjects.allocators import growth, preflight, probe, proving, registry
+from loam_lab.subjects.allocators import growth, preflight, preloading, probe, proving, registry
 from loam_lab.subjects.allocators.probe import Proof
 from loam_lab.subjects.allocators.registry import Allocator
 
@@ -107,12 +106,8 @@ def under(
     returns: proof, captured standard output, exit code (negative: signal)
     """
     environment = {k: v for k, v in os.environ.items() if k not in registry.setting_variables()}
-    with tempfile.TemporaryDirectory(prefix="loam-verify-") as folder:
-        proof_file = Path(folder) / "proof.jsonl"
-        proof_file.touch()  # open to all: the command may change its user (setpriv, su) and still must report
-        proof_file.chmod(0o666)
-        Path(folder).chmod(0o711)
-        environment |= probe.environment(allocator, probe_path, proof_file)
+    with preloading.place() as proof_file:
+        environment |= preloading.environment(allocator, probe_path, proof_file)
         before = os.times()
         process = subprocess.Popen(command, env=environment, stdout=stdout, text=True)
         try:

@@ -1,0 +1,63 @@
+"""From what was told apart to what is advised: one rule for speed, for memory and for both.
+
+What was not told apart from the baseline counts as equal to it, so no choice rests on a difference that was not shown,
+and none contradicts another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loam_lab.judging.statistics.verdicts import MARGIN
+
+# Two allocators this near to each other are not told apart.
+NEAR = 1 + MARGIN
+
+
+@dataclass(frozen=True)
+class Told:
+    """An allocator's ratios to the baseline, less is better; 1 where none was shown. memory: None where it is not known"""
+
+    speed: float = 1.0
+    memory: float | None = 1.0
+
+
+def advise(baseline: str, told: Mapping[str, Told]) -> dict[str, str]:
+    """Which allocator to take for "speed", "memory" and "both"; empty where no other was shown to be better in either.
+
+    told: of all others, by name
+    """
+    known = {name: one.memory for name, one in told.items() if one.memory is not None}
+    speed = _least(baseline, {name: one.speed for name, one in told.items()})
+    memory = _least(baseline, known)
+    if {speed, memory} == {baseline}:
+        return {}
+    if not known:
+        return {"speed": speed}
+    return {"speed": speed, "memory": memory, "both": front(baseline, told)[0]}
+
+
+def front(baseline: str, told: Mapping[str, Told]) -> list[str]:
+    """The names that no other one beats in both, of which the one with the smallest product of the two ratios is first."""
+    points = {baseline: (1.0, 1.0)}
+    points |= {name: (one.speed, one.memory) for name, one in told.items() if one.memory is not None}
+    return pareto(points)
+
+
+def pareto(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The names that no other one beats: nearer than NEAR counts as equal. Less is better in both; best product first."""
+
+    def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+        no_worse = all(a <= b * NEAR for a, b in zip(one, other, strict=True))
+        return no_worse and any(a * NEAR < b for a, b in zip(one, other, strict=True))
+
+    found = [name for name, own in points.items() if not any(beats(other, own) for other in points.values())]
+    return sorted(found or points, key=lambda name: math.prod(points[name]))
+
+
+def _least(baseline: str, ratios: Mapping[str, float]) -> str:
+    """The name of the smallest ratio below 1; the baseline where there is none."""
+    best = min(ratios, key=lambda name: ratios[name], default=baseline)
+    return best if best != baseline and ratios[best] < 1 else baseline

@@ -1,0 +1,64 @@
+"""A program that is linked with an allocator of its own is the baseline as it is; "change nothing" is then the advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from interposing import BUMP, MAIN, compile_c, library
+from synthetic_results import tour
+from typed import typed
+
+from loam_lab.commands.bench import bench, choices, linked, target
+from loam_lab.model.result import Result
+from loam_lab.subjects.allocators import registry
+
+
+def linked_with(folder: Path, name: str, file: Path | str) -> str:
+    return str(compile_c(folder, name, MAIN, "-Wl,--no-as-needed", str(file), f"-Wl,-rpath,{folder}"))
+
+
+@pytest.fixture
+def jemalloc(tmp_path: Path) -> str:
+    return linked_with(tmp_path, "with-jemalloc", str(registry.load("jemalloc").path))
+
+
+def test_the_library_is_known_by_its_name(tmp_path: Path, jemalloc: str) -> None:
+    found = linked.find([[jemalloc]])
+    assert found.baseline == "jemalloc"
+    assert found.before_own[0] == registry.libc_path()
+    assert "the baseline is jemalloc, the program as it is" in found.notes[0]
+    assert "may then be wrong" in found.notes[0]
+
+
+def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str) -> None:
+    plain = str(compile_c(tmp_path, "plain", MAIN))
+    unknown = linked_with(tmp_path, "with-bump", library(tmp_path, "libbump.so", BUMP))
+    assert linked.find([[plain]]) == linked.Linked([], [], "")
+    assert linked.find([[jemalloc], [plain]]).baseline == "", "two programs that differ"
+    assert linked.find([[jemalloc], [jemalloc]]).baseline == "jemalloc"
+    assert linked.find([[unknown]]).baseline == "" and linked.find([[unknown]]).before_own
+
+
+@pytest.mark.parametrize("asked", [(), ("glibc", "tcmalloc"), ("glibc", "jemalloc")])
+def test_the_program_as_it_is_is_the_baseline(jemalloc: str, asked: tuple[str, ...]) -> None:
+    study, _ = bench._study(target.Command([jemalloc]), asked, 1, None, "jemalloc")
+    assert study.baseline == study.allocators[0] == "jemalloc"
+    assert "glibc" in study.allocators and len(set(study.allocators)) == len(study.allocators)
+    usual, _ = bench._study(target.Command([jemalloc]), asked, 1, None)
+    assert usual.baseline == "glibc"
+
+
+def test_nothing_is_to_be_pasted_where_nothing_is_to_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "memory_ratios", lambda folder: {})
+    raw = tour()
+    raw["cells"] = raw["cells"][:1]
+    raw["baseline"] = raw["cells"][0]["factors"]["allocator"] = "jemalloc"
+    raw["cells"][0]["verdict"] = "baseline"
+    result: Result = typed(raw)
+    kept = bench.advise(result, "redis-server", tmp_path, "jemalloc").recommendation
+    assert kept is not None
+    assert (kept.allocator, kept.command, kept.lines) == ("jemalloc", "redis-server", {})
+    assert kept.text.startswith("Change nothing: the program is linked with jemalloc itself. ")

@@ -1,0 +1,75 @@
+"""One rule from what was told apart to what is advised, over all combinations of verdicts of three rivals."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from loam_lab.commands.bench import rule
+from loam_lab.commands.bench.rule import Told
+
+# By the verdict: better, not told apart, worse; each rival differs by another amount.
+SPEED = {"a": (0.7, 1.0, 1.3), "b": (0.9, 1.0, 1.1), "c": (0.89, 1.0, 2.0)}
+MEMORY = {"a": (0.6, 1.0, 1.8), "b": (0.5, 1.0, 1.2), "c": (0.8, 1.0, 1.05)}
+BASELINE = "base"
+
+
+def every() -> list[dict[str, Told]]:
+    pairs = {name: list(itertools.product(SPEED[name], (*MEMORY[name], None))) for name in SPEED}
+    found = []
+    for count in range(len(SPEED) + 1):
+        for names in itertools.combinations(SPEED, count):
+            chosen = itertools.product(*(pairs[name] for name in names))
+            found += [{name: Told(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
+    return found
+
+
+def problem(told: dict[str, Told]) -> str:
+    """What is wrong with the advice, or nothing."""
+    advised = rule.advise(BASELINE, told)
+    better = [name for name, one in told.items() if one.speed < 1 or (one.memory or 1) < 1]
+    if not better:
+        return "advice without a difference" if advised else ""
+    if not advised:
+        return "no advice in spite of a difference"
+    points = {BASELINE: (1.0, 1.0)} | {n: (one.speed, one.memory) for n, one in told.items() if one.memory is not None}
+    if any(told[advised["speed"]].speed > one.speed for one in told.values() if advised["speed"] != BASELINE):
+        return "not the fastest"
+    if advised["speed"] == BASELINE and any(one.speed < 1 for one in told.values()):
+        return "the baseline for speed, though one is faster"
+    if len(points) == 1:
+        return "" if set(advised) == {"speed"} else "memory without a figure"
+    if any(memory < points[advised["memory"]][1] for _, memory in points.values()):
+        return "not the least memory"
+    both = points[advised["both"]]
+    if any(all(a * rule.NEAR < b for a, b in zip(one, both, strict=True)) for one in points.values()):
+        return "another one is better in both"
+    if advised["speed"] == advised["memory"] != advised["both"]:
+        return "the best in both is not taken for both"
+    if both[0] >= 1 and both[1] >= 1 and advised["both"] != BASELINE:
+        return "for both one that was shown to be better in neither"
+    return ""
+
+
+def test_no_combination_contradicts_itself() -> None:
+    combinations = every()
+    assert len(combinations) == 1 + 3 * 12 + 3 * 12**2 + 12**3
+    assert {text: told for told in combinations if (text := problem(told))} == {}
+
+
+@pytest.mark.parametrize(
+    ("told", "advised"),
+    [
+        ({}, {}),
+        ({"a": Told()}, {}),
+        ({"a": Told(1.0, 1.4), "b": Told(1.2, 1.0)}, {}),
+        ({"a": Told(0.9, None)}, {"speed": "a"}),
+        ({"a": Told(1.0, 0.5)}, {"speed": BASELINE, "memory": "a", "both": "a"}),
+        ({"a": Told(0.9, 1.5)}, {"speed": "a", "memory": BASELINE, "both": BASELINE}),
+        ({"a": Told(0.5, 1.1)}, {"speed": "a", "memory": BASELINE, "both": "a"}),
+        ({"a": Told(0.8, 1.0), "b": Told(1.0, 0.8), "c": Told(0.9, 0.7)}, {"speed": "a", "memory": "c", "both": "c"}),
+    ],
+)
+def test_what_is_advised(told: dict[str, Told], advised: dict[str, str]) -> None:
+    assert rule.advise(BASELINE, told) == advised
