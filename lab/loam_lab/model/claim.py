@@ -269,6 +269,7 @@ class Claim(BaseModel):
     note: what differs from the paper's set-up, or why today's programs behave otherwise; shown beside the verdict
     printed: the paper's own numbers, which the predicates are tested with; or "none: what it has instead"; "" where nobody
     has looked
+    all_but: how many predicates need not hold, where the paper says "almost all" or "tends to"
     self_contradicting: why the paper's own numbers say otherwise; the verdict is that, whatever is measured
     model_lacks: what the claim is about and no simulated machine has: there the claim cannot be decided
     """
@@ -284,6 +285,7 @@ class Claim(BaseModel):
     predicates: tuple[Predicate, ...] = ()
     note: str = ""
     printed: tuple[Printed, ...] | Unprinted = ""
+    all_but: Annotated[int, Field(ge=0)] = 0
     self_contradicting: str = ""
     model_lacks: str = ""
 
@@ -291,11 +293,16 @@ class Claim(BaseModel):
     def _decidable(self) -> Self:
         if not self.predicates and not (self.needs.workloads or self.needs.syncs):
             raise ValueError(f"claim {self.id} has no predicate, so nothing can decide it")
+        if self.all_but and self.all_but >= len(self.predicates):
+            raise ValueError(
+                f"claim {self.id} holds though all but {self.all_but} of {len(self.predicates)} predicates fail"
+            )
         return self
 
     def words(self) -> str:
         """All predicates in one line."""
-        return "; ".join(predicate.words() for predicate in self.predicates) or "none yet"
+        lead = f"all but {self.all_but} of: " if self.all_but else ""
+        return lead + "; ".join(predicate.words() for predicate in self.predicates) or "none yet"
 
 
 class PaperTable(BaseModel):

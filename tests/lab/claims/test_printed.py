@@ -16,7 +16,7 @@ from loam_lab.model import studies
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING, Claim
 
 # Studies of which some claims do not say yet what their papers print.
-NOT_YET = {"delegation", "gc", "gc-jvm", "hybrid", "pools", "programs", "stamp", "stm"}
+NOT_YET = {"delegation", "gc", "gc-jvm", "hybrid", "pools", "stamp", "stm"}
 
 # Claims of papers: those of Loam's own studies have the study's name before their number.
 STATED = [
@@ -172,6 +172,31 @@ def test_a_paper_that_contradicts_itself_fails_its_own_predicate() -> None:
     assert faults(OVER_B, printed=GOOD, self_contradicting="its data say the opposite") == [
         "self_contradicting, but the printed numbers fail no predicate"
     ]
+
+
+def test_almost_all_is_all_but_as_many_as_said() -> None:
+    higher, more = {**OVER_B, "limit": 1}, {**OVER_B, "limit": 5}
+    wide = {"kind": "band", "of": {**A, "threads": 2}, "low": 1, "high": 1e9}
+    numbers = [*GOOD, number(3, threads=2, allocator="a", parameters={"shift": 3})]
+    assert faults(higher, more, printed=GOOD, all_but=1) == []
+    assert len(faults(higher, more, printed=GOOD)) == 1
+    assert "no predicate reads" in faults(higher, more, printed=numbers, all_but=1)[0]
+    against = faults(higher, more, printed=GOOD, all_but=1, self_contradicting="table 2")
+    assert against == ["self_contradicting, but the printed numbers fail no predicate"]
+    with pytest.raises(ValidationError, match="holds though all but 2 of 2"):
+        made(higher, more, printed="", all_but=2)
+
+    def measured(*predicates: dict[str, Any], all_but: int) -> str:
+        stated = claimed.study([claim(*predicates, all_but=all_but)])
+        found: str = verdict(claimed.campaign(stated, speeds(a=100, b=50)))["verdict"]
+        return found
+
+    unsure = {**OVER_B, "limit": 2}
+    assert measured(higher, wide, more, all_but=1) == "reproduced"
+    assert measured(higher, wide, more, all_but=0) == "contradicted"
+    assert measured(higher, more, more, all_but=1) == "contradicted"
+    assert measured(higher, unsure, more, all_but=1) == "undecided"
+    assert measured(higher, unsure, wide, all_but=1) == "reproduced"
 
 
 # ---- what no measurement decides

@@ -80,11 +80,13 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
     if not claim.predicates:
         return UNDECIDED, "its needs are met, but the study states no predicate yet", []
     decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
-    for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
-        found = [decision for decision in decisions if decision.outcome == outcome]
-        if found:
-            return verdict, _together(found), decisions
-    return REPRODUCED, _together(decisions), decisions
+    failed = [decision for decision in decisions if decision.outcome == predicates.FAILS]
+    if len(failed) > claim.all_but:
+        return CONTRADICTED, _together(failed), decisions
+    still_open = [decision for decision in decisions if decision.outcome == predicates.OPEN]
+    if len(failed) + len(still_open) > claim.all_but:
+        return UNDECIDED, _together(still_open), decisions
+    return REPRODUCED, _together([one for one in decisions if one.outcome == predicates.HOLDS]), decisions
 
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:
