@@ -23,7 +23,7 @@ from loam_lab.model.spelling import ClaimId
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
-Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend"]
+Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend", "steadier"]
 Source = Literal["timing", "cachegrind", "counters", "tlb", "profile"]
 # What is counted there is a fact of the program, not a sample: one value decides.
 EXACT: tuple[Source, ...] = ("profile",)
@@ -142,6 +142,7 @@ class Predicate(_Given):
     order: allocators in `tiers`, the highest value first: each above each of the next tier
     trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
     1 +- margin of the first
+    steadier: along the levels of a factor the highest value over the lowest is less for `of` than for each of `to`
     printed: "none: why" where the paper prints no number for this predicate, but does for others of its claim
     """
 
@@ -165,10 +166,11 @@ class Predicate(_Given):
         needed = {
             "ratio_above": {"of", "to"}, "ratio_below": {"of", "to"}, "band": {"of", "low", "high"},
             "order": {"of", "tiers"}, "trend": {"of", "along", "levels", "direction"},
+            "steadier": {"of", "to", "along", "levels"},
         }[self.kind]  # fmt: skip
         allowed = needed | {"kind", "printed"} | {
             "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
-            "trend": {"limit", "margin"},
+            "trend": {"limit", "margin"}, "steadier": set[str](),
         }[self.kind]  # fmt: skip
         for name in sorted(needed - self.model_fields_set):
             raise ValueError(f"{self.kind} needs {name}")
@@ -183,8 +185,8 @@ class Predicate(_Given):
                 raise ValueError("order needs at least two tiers of allocators")
         elif not self.of.allocator:
             raise ValueError("of.allocator is missing: name one or several")
-        if self.kind == "trend" and len(set(self.levels)) < max(2, len(self.levels)):
-            raise ValueError("trend needs at least two levels, each once")
+        if "levels" in needed and len(set(self.levels)) < max(2, len(self.levels)):
+            raise ValueError(f"{self.kind} needs at least two levels, each once")
         return self
 
     def below(self) -> Selection | None:
@@ -195,9 +197,10 @@ class Predicate(_Given):
         """Every selection that is read, with its levels filled in."""
         if self.kind == "order":
             return [self.of.model_copy(update={"allocator": tier}) for tier in self.tiers]
-        if self.kind == "trend":
-            return [self.of.at(self.along, level) for level in self.levels]
         other = self.below()
+        if self.along:
+            sides = [self.of] if other is None else [self.of, other]
+            return [side.at(self.along, level) for side in sides for level in self.levels]
         return [self.of] if other is None else [self.of, other]
 
     def words(self) -> str:
@@ -217,6 +220,8 @@ class Predicate(_Given):
                 threads=other.threads if other.threads != self.of.threads else None,
                 parameters=changed,
             )
+            if self.kind == "steadier":
+                return f"steadier: {of} along {self.along} {' '.join(map(str, self.levels))} than {shown.words()}"
             of += f" / {shown.words()}"
         if self.kind == "band":
             return f"band: {of} in [{self.low:g}, {self.high:g}]"

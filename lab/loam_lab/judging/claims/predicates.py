@@ -1,4 +1,4 @@
-"""The five predicates, decided by intervals.
+"""The six predicates, decided by intervals.
 
 A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
 comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
@@ -112,7 +112,10 @@ def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
 
     raises: Undecided if a value is missing
     """
-    makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
+    makers = {
+        "ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend,
+        "steadier": _steadier,
+    }  # fmt: skip
     made = list(makers[predicate.kind](source, predicate))
     confidence = 1 - (1 - intervals.CONFIDENCE) / max(len(made), 1)
     return tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
@@ -166,6 +169,27 @@ def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
             judge = _above(predicate.limit) if predicate.direction == "rises" else _under(1 / predicate.limit)
             for earlier, later in itertools.pairwise(seen):
                 yield _ratio(later, earlier, judge)
+
+
+def _steadier(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    below = predicate.below()
+    assert below is not None
+    others = source.present(below.allocator, below.group)
+    for first in source.present(predicate.of.allocator, predicate.of.group):
+        for second in others:
+            one, other = (
+                _spread([source.read(side.at(predicate.along, level), name) for level in predicate.levels])
+                for side, name in ((predicate.of, first), (below, second))
+            )
+            yield _ratio(one, other, _under(1.0))
+
+
+def _spread(levels: list[Observed]) -> Observed:
+    """The highest over the lowest of several levels, in every block that has all of them."""
+    shared = [key for key in levels[0].values if all(one.values.get(key, 0.0) > 0 for one in levels)]
+    values = {key: max(one.values[key] for one in levels) / min(one.values[key] for one in levels) for key in shared}
+    exact = all(one.exact for one in levels)
+    return Observed(f"spread of {levels[0].what} to {levels[-1].what.rpartition(' ')[2]}", values, {}, "1", exact)
 
 
 def _pairs(source: Source, of: Selection, to: Selection, judge: Judge) -> Iterator[_Made]:
