@@ -140,8 +140,8 @@ class Predicate(_Given):
     ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
     band: the value of `of`, or the ratio `of` / `to`, lies in [low, high]
     order: allocators in `tiers`, the highest value first: each above each of the next tier
-    trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
-    1 +- margin of the first
+    trend: along the levels of a factor the value of `of`, or the ratio `of` / `to`, at each step `rises` (or `falls`) by
+    more than `limit`, or all are `flat`: within 1 +- margin of the first
     steadier: along the levels of a factor the highest value over the lowest is less for `of` than for each of `to`
     printed: "none: why" where the paper prints no number for this predicate, but does for others of its claim
     """
@@ -170,7 +170,7 @@ class Predicate(_Given):
         }[self.kind]  # fmt: skip
         allowed = needed | {"kind", "printed"} | {
             "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
-            "trend": {"limit", "margin"}, "steadier": set[str](),
+            "trend": {"to", "limit", "margin"}, "steadier": set[str](),
         }[self.kind]  # fmt: skip
         for name in sorted(needed - self.model_fields_set):
             raise ValueError(f"{self.kind} needs {name}")
@@ -208,8 +208,6 @@ class Predicate(_Given):
         of = f"{self.of.metric or 'first metric'} of {self.of.words()}"
         if self.kind == "order":
             return f"order: {of} {' > '.join(' '.join(tier) for tier in self.tiers)}"
-        if self.kind == "trend":
-            return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
         other = self.below()
         if other is not None:
             changed = {name: level for name, level in other.parameters.items() if self.of.parameters.get(name) != level}
@@ -223,6 +221,8 @@ class Predicate(_Given):
             if self.kind == "steadier":
                 return f"steadier: {of} along {self.along} {' '.join(map(str, self.levels))} than {shown.words()}"
             of += f" / {shown.words()}"
+        if self.kind == "trend":
+            return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
         if self.kind == "band":
             return f"band: {of} in [{self.low:g}, {self.high:g}]"
         return f"{self.kind}: {of} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"

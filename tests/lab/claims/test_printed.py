@@ -16,7 +16,7 @@ from loam_lab.model import studies
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING, Claim
 
 # Studies of which some claims do not say yet what their papers print.
-NOT_YET = {"gc", "gc-jvm", "hybrid", "pools", "stamp", "stm"}
+NOT_YET = {"hybrid", "pools", "stamp", "stm"}
 
 # Claims of papers: those of Loam's own studies have the study's name before their number.
 STATED = [

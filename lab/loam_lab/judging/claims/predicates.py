@@ -159,8 +159,12 @@ def _order(source: Source, predicate: Predicate) -> Iterator[_Made]:
 
 
 def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    below = predicate.below()
     for name in source.present(predicate.of.allocator, predicate.of.group):
         seen = [source.read(predicate.of.at(predicate.along, level), name) for level in predicate.levels]
+        if below is not None:
+            others = [source.read(below.at(predicate.along, level), name) for level in predicate.levels]
+            seen = [_divided(one, other) for one, other in zip(seen, others, strict=True)]
         if predicate.direction == "flat":
             judge = _within(1 - predicate.margin, 1 + predicate.margin)
             for later in seen[1:]:
@@ -169,6 +173,14 @@ def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
             judge = _above(predicate.limit) if predicate.direction == "rises" else _under(1 / predicate.limit)
             for earlier, later in itertools.pairwise(seen):
                 yield _ratio(later, earlier, judge)
+
+
+def _divided(above: Observed, below: Observed) -> Observed:
+    """The ratio of two values in every block that has both."""
+    shared = [key for key in above.values if below.values.get(key, 0.0) > 0]
+    values = {key: above.values[key] / below.values[key] for key in shared}
+    what = f"{above.what} / {_short(below.what, above.what)}"
+    return Observed(what, values, {}, "1", above.exact and below.exact)
 
 
 def _steadier(source: Source, predicate: Predicate) -> Iterator[_Made]:
