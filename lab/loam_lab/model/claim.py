@@ -19,11 +19,11 @@ from pydantic import (
 )
 
 from loam_lab.model import collector
-from loam_lab.model.spelling import ClaimId
+from loam_lab.model.spelling import ClaimId, Unprinted
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
-Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend"]
+Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend", "steadier"]
 Source = Literal["timing", "cachegrind", "counters", "tlb", "profile"]
 # What is counted there is a fact of the program, not a sample: one value decides.
 EXACT: tuple[Source, ...] = ("profile",)
@@ -31,6 +31,11 @@ EXACT: tuple[Source, ...] = ("profile",)
 BLOCKS = "blocks"
 # Kinds that compare two selections; a band may.
 COMPARING = ("ratio_above", "ratio_below")
+Amount = Annotated[float, Field(ge=0)]
+
+# Verdicts that no measurement changes: the paper's own numbers are against it; the model that ran lacks what it is about.
+SELF_CONTRADICTING = "self-contradicting"
+CANNOT_BE_DECIDED = "cannot be decided"
 
 
 def _one_or_more(value: Any) -> Any:
@@ -92,14 +97,51 @@ class Selection(_Given):
         return self.model_copy(update={"parameters": {**self.parameters, factor: level}})
 
 
+class Printed(Selection):
+    """A number that the paper prints, as a value of the cells that it is about: the claim's own predicates have to hold for it.
+
+    The keys of a Selection name the cells; one that is left out fits every level, but `metric` is the workload's first then.
+    where: page, table or sentence; value: the number, or the ends of a range; where the paper prints a ratio alone, one side
+    of it is 1; inverse: the number is the reciprocal of our metric (a time where ours is a rate)
+    """
+
+    where: str = Field(min_length=1)
+    value: Amount | tuple[Amount, Amount]
+    inverse: bool = False
+
+    @model_validator(mode="after")
+    def _reciprocal(self) -> Self:
+        if self.inverse and 0 in (self.value if isinstance(self.value, tuple) else (self.value,)):
+            raise ValueError("0 has no reciprocal: leave inverse out")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The number in the unit of our metric, or both ends of its range."""
+        given = self.value if isinstance(self.value, tuple) else (self.value,)
+        return tuple(1 / one for one in given) if self.inverse else given
+
+    def about(self, selection: Selection, allocator: str) -> bool:
+        """Whether this is a value of the cells that a selection names for an allocator."""
+        named = self.model_fields_set & {"group", "sync", "machine", "threads"}
+        return (
+            (not self.allocator or allocator in self.allocator)
+            and self.metric == selection.metric
+            and all(getattr(self, name) == getattr(selection, name) for name in named)
+            and all(str(selection.parameters.get(name)) == str(level) for name, level in self.parameters.items())
+        )
+
+
 class Predicate(_Given):
     """One condition on measured values; the interval decides, never the estimate.
 
     ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
     band: the value of `of`, or the ratio `of` / `to`, lies in [low, high]
     order: allocators in `tiers`, the highest value first: each above each of the next tier
-    trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
-    1 +- margin of the first
+    trend: along the levels of a factor the value of `of`, or the ratio `of` / `to`, at each step `rises` (or `falls`) by
+    more than `limit`, or all are `flat`: within 1 +- margin of the first
+    steadier: along the levels of a factor the highest value over the lowest is less for `of` than for each of `to`
+    printed: "none: why" where the paper prints no number for this predicate, but does for others of its claim
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -115,16 +157,18 @@ class Predicate(_Given):
     levels: tuple[Level, ...] = ()
     direction: Literal["rises", "falls", "flat"] | None = None
     margin: float = Field(default=0.1, gt=0, lt=1)
+    printed: Unprinted = ""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         needed = {
             "ratio_above": {"of", "to"}, "ratio_below": {"of", "to"}, "band": {"of", "low", "high"},
             "order": {"of", "tiers"}, "trend": {"of", "along", "levels", "direction"},
+            "steadier": {"of", "to", "along", "levels"},
         }[self.kind]  # fmt: skip
-        allowed = needed | {"kind"} | {
+        allowed = needed | {"kind", "printed"} | {
             "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
-            "trend": {"limit", "margin"},
+            "trend": {"to", "limit", "margin"}, "steadier": set[str](),
         }[self.kind]  # fmt: skip
         for name in sorted(needed - self.model_fields_set):
             raise ValueError(f"{self.kind} needs {name}")
@@ -139,8 +183,8 @@ class Predicate(_Given):
                 raise ValueError("order needs at least two tiers of allocators")
         elif not self.of.allocator:
             raise ValueError("of.allocator is missing: name one or several")
-        if self.kind == "trend" and len(set(self.levels)) < max(2, len(self.levels)):
-            raise ValueError("trend needs at least two levels, each once")
+        if "levels" in needed and len(set(self.levels)) < max(2, len(self.levels)):
+            raise ValueError(f"{self.kind} needs at least two levels, each once")
         return self
 
     def below(self) -> Selection | None:
@@ -151,9 +195,10 @@ class Predicate(_Given):
         """Every selection that is read, with its levels filled in."""
         if self.kind == "order":
             return [self.of.model_copy(update={"allocator": tier}) for tier in self.tiers]
-        if self.kind == "trend":
-            return [self.of.at(self.along, level) for level in self.levels]
         other = self.below()
+        if self.along:
+            sides = [self.of] if other is None else [self.of, other]
+            return [side.at(self.along, level) for side in sides for level in self.levels]
         return [self.of] if other is None else [self.of, other]
 
     def words(self) -> str:
@@ -161,8 +206,6 @@ class Predicate(_Given):
         of = f"{self.of.metric or 'first metric'} of {self.of.words()}"
         if self.kind == "order":
             return f"order: {of} {' > '.join(' '.join(tier) for tier in self.tiers)}"
-        if self.kind == "trend":
-            return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
         other = self.below()
         if other is not None:
             changed = {name: level for name, level in other.parameters.items() if self.of.parameters.get(name) != level}
@@ -173,7 +216,11 @@ class Predicate(_Given):
                 threads=other.threads if other.threads != self.of.threads else None,
                 parameters=changed,
             )
+            if self.kind == "steadier":
+                return f"steadier: {of} along {self.along} {' '.join(map(str, self.levels))} than {shown.words()}"
             of += f" / {shown.words()}"
+        if self.kind == "trend":
+            return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
         if self.kind == "band":
             return f"band: {of} in [{self.low:g}, {self.high:g}]"
         return f"{self.kind}: {of} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
@@ -223,7 +270,11 @@ class Claim(BaseModel):
     id: unique, "000-08"; section, figure: where the paper says it; sentence: in our words
     predicates: all must hold; none only where `needs` names a workload or synchronisation that does not exist yet
     note: what differs from the paper's set-up, or why today's programs behave otherwise; shown beside the verdict
-    self_contradicting: the paper says elsewhere that it is not so
+    printed: the paper's own numbers, which the predicates are tested with; or "none: what it has instead"; "" where nobody
+    has looked
+    all_but: how many predicates need not hold, where the paper says "almost all" or "tends to"
+    self_contradicting: why the paper's own numbers say otherwise; the verdict is that, whatever is measured
+    model_lacks: what the claim is about and no simulated machine has: there the claim cannot be decided
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -236,17 +287,25 @@ class Claim(BaseModel):
     needs: Needs = Needs()
     predicates: tuple[Predicate, ...] = ()
     note: str = ""
-    self_contradicting: bool = False
+    printed: tuple[Printed, ...] | Unprinted = ""
+    all_but: Annotated[int, Field(ge=0)] = 0
+    self_contradicting: str = ""
+    model_lacks: str = ""
 
     @model_validator(mode="after")
     def _decidable(self) -> Self:
         if not self.predicates and not (self.needs.workloads or self.needs.syncs):
             raise ValueError(f"claim {self.id} has no predicate, so nothing can decide it")
+        if self.all_but and self.all_but >= len(self.predicates):
+            raise ValueError(
+                f"claim {self.id} holds though all but {self.all_but} of {len(self.predicates)} predicates fail"
+            )
         return self
 
     def words(self) -> str:
         """All predicates in one line."""
-        return "; ".join(predicate.words() for predicate in self.predicates) or "none yet"
+        lead = f"all but {self.all_but} of: " if self.all_but else ""
+        return lead + "; ".join(predicate.words() for predicate in self.predicates) or "none yet"
 
 
 class PaperTable(BaseModel):

@@ -190,7 +190,8 @@ def test_the_listing_of_claims_has_the_last_verdicts(
     assert listing.show(as_json=True) == 0
     before = json.loads(capsys.readouterr().out)["claims"]
     assert "stm" in {claim["study"] for claim in before}
-    assert {claim["verdict"] for claim in before} == {None}
+    known = {claim["verdict"] for claim in before if not claim["self_contradicting"]}
+    assert known == {None}
     folder = tmp_path / "results" / "latest"
     folder.mkdir(parents=True)
     verdicts = [{"id": "000-08", "verdict": "reproduced", "reason": "because"}]

@@ -61,6 +61,59 @@ def test_a_trend_steps_from_level_to_level_and_a_flat_one_from_the_first() -> No
     assert of("flat", margin=0.6)["verdict"] == "reproduced"
 
 
+@pytest.mark.parametrize(("second", "expected"), [(60, "reproduced"), (130, "contradicted"), (100, "undecided")])
+def test_a_trend_of_a_ratio_is_that_of_one_value_over_the_other(second: float, expected: str) -> None:
+    """Half with one thread; what it is divided by doubles with two."""
+    trend = {
+        "kind": "trend", "of": {"group": "list", "allocator": "a", "parameters": {"shift": 5}}, "along": "threads",
+        "to": {"parameters": {"shift": 4}}, "levels": [1, 2], "direction": "falls",
+    }  # fmt: skip
+
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        five = dict(cell.parameters)["shift"] == 5
+        return {
+            "operations": (100 * cell.threads if not five else 50 if cell.threads == 1 else second)
+            * wobble(cell, block)
+        }
+
+    found = decided(values, trend)
+    assert found["verdict"] == expected
+    assert [round(one["estimate"], 1) for one in found["ours"]] == [second / 100]
+    assert found["predicate"] == "trend: first metric of a shift=5 / shift=4 falls along threads 1 2"
+
+
+def test_the_steadier_of_two_varies_less_from_its_lowest_to_its_highest() -> None:
+    """Along three levels: what falls counts as what rises, and how fast each is does not."""
+    groups = [
+        {"name": "list", "workload": "intset", "sync": ["stm"], "threads": [1, 2, 4], "parameters": {"shift": [5, 4]}}
+    ]
+    steadier = {
+        "kind": "steadier", "of": {"group": "list", "allocator": "a", "parameters": {"shift": 5}}, "to": {"allocator": "b"},
+        "along": "threads", "levels": [1, 2, 4],
+    }  # fmt: skip
+
+    def of(a: tuple[int, int, int], b: tuple[int, int, int]) -> dict[str, Any]:
+        speeds = {"a": dict(zip((1, 2, 4), a, strict=True)), "b": dict(zip((1, 2, 4), b, strict=True))}
+        return verdict(
+            claimed.campaign(
+                claimed.study([claim(steadier)], groups=groups),
+                lambda cell, block: {"operations": speeds[cell.allocator][cell.threads] * wobble(cell, block)},
+                cores=4,
+            )
+        )
+
+    found = of((100, 90, 110), (1000, 500, 2000))
+    assert found["verdict"] == "reproduced"
+    assert [round(one["estimate"], 1) for one in found["ours"]] == [0.3]
+    assert found["predicate"] == "steadier: first metric of a shift=5 along threads 1 2 4 than b"
+    assert of((100, 50, 200), (10, 11, 12))["verdict"] == "contradicted"
+    assert of((100, 100, 100), (7, 7, 7))["verdict"] == "undecided"
+    with pytest.raises(ValueError, match="steadier needs at least two levels"):
+        Predicate.model_validate({**steadier, "levels": [1]})
+    with pytest.raises(ValueError, match="steadier needs to"):
+        Predicate.model_validate({name: steadier[name] for name in ("kind", "of", "along", "levels")})
+
+
 @pytest.mark.parametrize(
     ("predicate", "holds", "fails"),
     [

@@ -215,3 +215,10 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
     assert "✗ contradicted" in page
     with pytest.raises(LoamError, match="is no folder"):
         gallery.run(tmp_path / "nowhere", None, as_json=False)
+
+
+def test_a_claim_that_its_paper_contradicts_is_told_so_though_nothing_ran() -> None:
+    told = {claim.id: gallery._unmeasured(claim) for claim in studies.load(studies.registry()["programs"]).claims}
+    assert (told["004-09"].mark, told["004-09"].verdict) == ("≠", "self-contradicting")
+    assert "26 % fewer" in told["004-09"].reason
+    assert (told["004-12"].mark, told["004-12"].verdict, told["004-12"].reason) == ("–", "not measured", "")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.judging.claims import figures, predicates
 from loam_lab.judging.claims.values import Evidence, measured
 from loam_lab.model import result
+from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
+from loam_lab.subjects import simulated
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -39,7 +41,8 @@ def entries(
 
 
 def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
-    verdict, reason, decisions = _decide(evidence, claim)
+    measured, why, decisions = _decide(evidence, claim)
+    verdict, reason = _beyond(evidence, claim, measured, why)
     return result.Claim(
         id=claim.id,
         section=claim.section,
@@ -53,9 +56,21 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         paper=[result.PaperValue(value.what, value.value) for value in claim.paper],
         ours=[comparison.of_result() for decision in decisions for comparison in decision.comparisons],
         machine=" ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
-        by_preset=verdict != UNDECIDED and any(decision.by_preset for decision in decisions),
-        self_contradicting=claim.self_contradicting,
+        by_preset=measured != UNDECIDED and any(decision.by_preset for decision in decisions),
+        self_contradicting=bool(claim.self_contradicting),
     )
+
+
+def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[str, str]:
+    """The verdict and its reason, where no measurement can give it; else those of what was measured."""
+    here = f"here: {measured}, {why}"
+    if claim.self_contradicting:
+        return SELF_CONTRADICTING, f"{claim.self_contradicting}; {here}"
+    groups = {selection.group for predicate in claim.predicates for selection in predicate.selections()}
+    machines = {cell.machine for cell in evidence.campaign.cells if cell.group in groups}
+    if claim.model_lacks and any(machine.startswith(simulated.PREFIX) for machine in machines):
+        return CANNOT_BE_DECIDED, f"{claim.model_lacks}; {here}"
+    return measured, why
 
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
@@ -65,11 +80,13 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
     if not claim.predicates:
         return UNDECIDED, "its needs are met, but the study states no predicate yet", []
     decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
-    for outcome, verdict in ((predicates.FAILS, CONTRADICTED), (predicates.OPEN, UNDECIDED)):
-        found = [decision for decision in decisions if decision.outcome == outcome]
-        if found:
-            return verdict, _together(found), decisions
-    return REPRODUCED, _together(decisions), decisions
+    failed = [decision for decision in decisions if decision.outcome == predicates.FAILS]
+    if len(failed) > claim.all_but:
+        return CONTRADICTED, _together(failed), decisions
+    still_open = [decision for decision in decisions if decision.outcome == predicates.OPEN]
+    if len(failed) + len(still_open) > claim.all_but:
+        return UNDECIDED, _together(still_open), decisions
+    return REPRODUCED, _together([one for one in decisions if one.outcome == predicates.HOLDS]), decisions
 
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:

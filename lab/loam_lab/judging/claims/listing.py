@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.model.claim import SELF_CONTRADICTING
 
 if TYPE_CHECKING:
     from loam_lab.model import result
@@ -30,7 +31,9 @@ def show(*, as_json: bool) -> int:
                 "id": claim.id, "study": study, "section": claim.section, "figure": claim.figure,
                 "sentence": claim.sentence, "predicate": claim.words(), "needs": claim.needs.words(),
                 "paper": [value.model_dump() for value in claim.paper],
-                "verdict": known and known.verdict, "reason": known and known.reason,
+                "printed": claim.printed if isinstance(claim.printed, str) else [one.model_dump() for one in claim.printed],
+                "self_contradicting": claim.self_contradicting, "model_lacks": claim.model_lacks,
+                "verdict": _verdict(claim, known), "reason": known and known.reason,
             }
             for study, claim in found for known in (last[study].get(claim.id),)
         ]})  # fmt: skip
@@ -41,17 +44,25 @@ def show(*, as_json: bool) -> int:
     for study in dict.fromkeys(name for name, _ in found):
         rows = []
         for claim in (claim for name, claim in found if name == study):
-            known = last[study].get(claim.id)
+            verdict = _verdict(claim, last[study].get(claim.id))
             needs = "; ".join(claim.needs.words())
             lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
             lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
-            verdict = known.verdict if known else "-"
-            rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict, "\n".join(lines)])
+            if claim.self_contradicting:
+                lines.append(f"[aside]the paper against itself: {escape(claim.self_contradicting)}[/aside]")
+            rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
         title = f"claims of study {study}"
         console.out().print(
             console.table(["id", "paper", "last verdict", "claim and how it is decided"], rows, title=title)
         )
     return 0
+
+
+def _verdict(claim: Claim, known: result.Claim | None) -> str | None:
+    """The last verdict; of a claim that its paper contradicts, that, measured or not."""
+    if claim.self_contradicting:
+        return SELF_CONTRADICTING
+    return known and known.verdict
 
 
 def _last(study: str) -> dict[str, result.Claim]:

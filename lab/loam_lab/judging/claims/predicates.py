@@ -1,4 +1,4 @@
-"""The five predicates, decided by intervals.
+"""The six predicates, decided by intervals.
 
 A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
 comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
 from loam_lab.judging.statistics import bootstrap, intervals
@@ -58,39 +58,67 @@ class Decision:
     by_preset: bool = False
 
 
-def decide(evidence: Evidence, predicate: Predicate) -> Decision:
-    """One predicate against what was measured."""
-    absent: list[str] = []
-    stand_ins: list[str] = []
+class Source(Protocol):
+    """Where a predicate's values come from: a campaign, or the paper itself."""
 
-    def present(wanted: tuple[str, ...], group: str) -> list[str]:
-        names = measured(evidence.campaign, group)
-        absent.extend(name for name in wanted if name not in names and name not in absent)
+    def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
+        """The allocators that stand for names in a group, as far as there are values of them."""
+
+    def read(self, selection: Selection, allocator: str) -> Observed:
+        """Values of one allocator. raises: Undecided"""
+
+
+class _Measured:
+    """The values of a campaign. absent: names that nothing stands for; stand_ins: names that look-alikes stand for"""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.absent: list[str] = []
+        self.stand_ins: list[str] = []
+
+    def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
+        names = measured(self.evidence.campaign, group)
+        self.absent.extend(name for name in wanted if name not in names and name not in self.absent)
         found = [names[name] for name in wanted if name in names]
-        stand_ins.extend(name for name in wanted if names.get(name, name) != name)
+        self.stand_ins.extend(name for name in wanted if names.get(name, name) != name)
         return found
 
+    def read(self, selection: Selection, allocator: str) -> Observed:
+        return read(self.evidence, selection, allocator)
+
+
+def decide(evidence: Evidence, predicate: Predicate) -> Decision:
+    """One predicate against what was measured."""
+    source = _Measured(evidence)
     ran = {cell.group for cell in evidence.campaign.cells}
     for selection in predicate.selections():
         if selection.group not in ran:
             return Decision(OPEN, f"group {selection.group} was not measured")
-    makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
     try:
-        made = list(makers[predicate.kind](evidence, predicate, present))
+        found = comparisons(source, predicate)
     except Undecided as why:
         return Decision(OPEN, str(why))
-    if not made:
+    absent = source.absent
+    if not found:
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
-    confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
-    comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
-    outcome, reason = _all(comparisons)
+    outcome, reason = _all(found)
     if absent:
         reason += f"; without {_listed(absent)}"
-    return Decision(outcome, reason, comparisons, bool(stand_ins))
+    return Decision(outcome, reason, found, bool(source.stand_ins))
 
 
-# The measured allocators that names stand for, in a group.
-Present = Callable[[tuple[str, ...], str], list[str]]
+def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
+    """What a predicate compares, each with the confidence that all of them need together.
+
+    raises: Undecided if a value is missing
+    """
+    makers = {
+        "ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend,
+        "steadier": _steadier,
+    }  # fmt: skip
+    made = list(makers[predicate.kind](source, predicate))
+    confidence = 1 - (1 - intervals.CONFIDENCE) / max(len(made), 1)
+    return tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
 
 
 @dataclass(frozen=True)
@@ -103,36 +131,40 @@ class _Made:
     judge: Judge
 
 
-def _ratios(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
     below = predicate.below()
     assert below is not None
     judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
-    yield from _pairs(evidence, predicate.of, below, present, judge)
+    yield from _pairs(source, predicate.of, below, judge)
 
 
-def _band(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+def _band(source: Source, predicate: Predicate) -> Iterator[_Made]:
     assert predicate.low is not None and predicate.high is not None
     judge = _within(predicate.low, predicate.high)
     below = predicate.below()
     if below is not None:
-        yield from _pairs(evidence, predicate.of, below, present, judge)
+        yield from _pairs(source, predicate.of, below, judge)
         return
-    for name in present(predicate.of.allocator, predicate.of.group):
-        yield _value(read(evidence, predicate.of, name), judge)
+    for name in source.present(predicate.of.allocator, predicate.of.group):
+        yield _value(source.read(predicate.of, name), judge)
 
 
-def _order(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    tiers = [present(tier, predicate.of.group) for tier in predicate.tiers]
+def _order(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    tiers = [source.present(tier, predicate.of.group) for tier in predicate.tiers]
     tiers = [tier for tier in tiers if tier]
     for upper, lower in itertools.pairwise(tiers):
         for first in upper:
             for second in lower:
-                yield _ratio(read(evidence, predicate.of, first), read(evidence, predicate.of, second), _above(1.0))
+                yield _ratio(source.read(predicate.of, first), source.read(predicate.of, second), _above(1.0))
 
 
-def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    for name in present(predicate.of.allocator, predicate.of.group):
-        seen = [read(evidence, predicate.of.at(predicate.along, level), name) for level in predicate.levels]
+def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    below = predicate.below()
+    for name in source.present(predicate.of.allocator, predicate.of.group):
+        seen = [source.read(predicate.of.at(predicate.along, level), name) for level in predicate.levels]
+        if below is not None:
+            others = [source.read(below.at(predicate.along, level), name) for level in predicate.levels]
+            seen = [_divided(one, other) for one, other in zip(seen, others, strict=True)]
         if predicate.direction == "flat":
             judge = _within(1 - predicate.margin, 1 + predicate.margin)
             for later in seen[1:]:
@@ -143,13 +175,42 @@ def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterat
                 yield _ratio(later, earlier, judge)
 
 
-def _pairs(evidence: Evidence, of: Selection, to: Selection, present: Present, judge: Judge) -> Iterator[_Made]:
+def _divided(above: Observed, below: Observed) -> Observed:
+    """The ratio of two values in every block that has both."""
+    shared = [key for key in above.values if below.values.get(key, 0.0) > 0]
+    values = {key: above.values[key] / below.values[key] for key in shared}
+    what = f"{above.what} / {_short(below.what, above.what)}"
+    return Observed(what, values, {}, "1", above.exact and below.exact)
+
+
+def _steadier(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    below = predicate.below()
+    assert below is not None
+    others = source.present(below.allocator, below.group)
+    for first in source.present(predicate.of.allocator, predicate.of.group):
+        for second in others:
+            one, other = (
+                _spread([source.read(side.at(predicate.along, level), name) for level in predicate.levels])
+                for side, name in ((predicate.of, first), (below, second))
+            )
+            yield _ratio(one, other, _under(1.0))
+
+
+def _spread(levels: list[Observed]) -> Observed:
+    """The highest over the lowest of several levels, in every block that has all of them."""
+    shared = [key for key in levels[0].values if all(one.values.get(key, 0.0) > 0 for one in levels)]
+    values = {key: max(one.values[key] for one in levels) / min(one.values[key] for one in levels) for key in shared}
+    exact = all(one.exact for one in levels)
+    return Observed(f"spread of {levels[0].what} to {levels[-1].what.rpartition(' ')[2]}", values, {}, "1", exact)
+
+
+def _pairs(source: Source, of: Selection, to: Selection, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
     same = of.allocator == to.allocator
-    below = present(to.allocator, to.group)
-    for first in present(of.allocator, of.group):
+    below = source.present(to.allocator, to.group)
+    for first in source.present(of.allocator, of.group):
         for second in [first] if same else below:
-            yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
+            yield _ratio(source.read(of, first), source.read(to, second), judge)
 
 
 def _value(observed: Observed, judge: Judge) -> _Made:

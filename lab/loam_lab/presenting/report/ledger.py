@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from loam_lab.model import result, words
+from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 from loam_lab.presenting.report import beside, rounding, svg
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.rounding import MISSING
@@ -14,6 +15,7 @@ from loam_lab.presenting.report.view import Study, number
 # Verdict -> (mark, word); an unknown one is shown as it is.
 VERDICTS = {
     "reproduced": ("✓", "reproduced"), "contradicted": ("✗", "contradicted"), "undecided": ("?", "undecided"),
+    CANNOT_BE_DECIDED: ("∅", CANNOT_BE_DECIDED), SELF_CONTRADICTING: ("≠", SELF_CONTRADICTING),
 }  # fmt: skip
 
 
@@ -50,7 +52,7 @@ def _claim(item: result.Claim, here: Collection[str]) -> Claim:
     if item.by_preset:
         notes.append("an absent allocator was replaced by one of the same design")
     if item.self_contradicting:
-        notes.append("the paper's own figures contradict it")
+        notes.append("the paper's own numbers contradict it, whatever is measured")
     if item.note:
         notes.append(item.note)
     paper = tuple(_pair(one.what, value(one.value)) for one in item.paper)
