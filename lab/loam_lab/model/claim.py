@@ -95,7 +95,8 @@ class Selection(_Given):
 class Predicate(_Given):
     """One condition on measured values; the interval decides, never the estimate.
 
-    ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
+    ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`; with `than`, that ratio over the
+    same ratio elsewhere: `than` says what is different there; with `some`, one of several comparisons is enough
     band: the value of `of`, or the ratio `of` / `to`, lies in [low, high]
     order: allocators in `tiers`, the highest value first: each above each of the next tier
     trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
@@ -107,6 +108,8 @@ class Predicate(_Given):
     kind: Kind
     of: Selection
     to: Selection | None = None
+    than: Selection | None = None
+    some: bool = False
     limit: float = Field(default=1.0, gt=0)
     low: float | None = None
     high: float | None = None
@@ -123,8 +126,8 @@ class Predicate(_Given):
             "order": {"of", "tiers"}, "trend": {"of", "along", "levels", "direction"},
         }[self.kind]  # fmt: skip
         allowed = needed | {"kind"} | {
-            "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
-            "trend": {"limit", "margin"},
+            "ratio_above": {"limit", "than", "some"}, "ratio_below": {"limit", "than", "some"}, "band": {"to"},
+            "order": set[str](), "trend": {"limit", "margin"},
         }[self.kind]  # fmt: skip
         for name in sorted(needed - self.model_fields_set):
             raise ValueError(f"{self.kind} needs {name}")
@@ -147,6 +150,13 @@ class Predicate(_Given):
         """The selection that `of` is divided by, with what it inherits."""
         return None if self.to is None else self.to.based_on(self.of)
 
+    def elsewhere(self) -> tuple[Selection, Selection] | None:
+        """The two selections whose ratio the one of `of` and `to` is compared with."""
+        other = self.below()
+        if self.than is None or other is None:
+            return None
+        return self.than.based_on(self.of), self.than.based_on(other)
+
     def selections(self) -> list[Selection]:
         """Every selection that is read, with its levels filled in."""
         if self.kind == "order":
@@ -154,7 +164,7 @@ class Predicate(_Given):
         if self.kind == "trend":
             return [self.of.at(self.along, level) for level in self.levels]
         other = self.below()
-        return [self.of] if other is None else [self.of, other]
+        return [self.of, *([] if other is None else [other]), *(self.elsewhere() or ())]
 
     def words(self) -> str:
         """The predicate in one line."""
@@ -174,8 +184,11 @@ class Predicate(_Given):
                 parameters=changed,
             )
             of += f" / {shown.words()}"
+        if self.than is not None:
+            of += f", over the same of {self.than.words()},"
         if self.kind == "band":
             return f"band: {of} in [{self.low:g}, {self.high:g}]"
+        of += " of at least one" if self.some else ""
         return f"{self.kind}: {of} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
 
 
@@ -224,6 +237,7 @@ class Claim(BaseModel):
     predicates: all must hold; none only where `needs` names a workload or synchronisation that does not exist yet
     note: what differs from the paper's set-up, or why today's programs behave otherwise; shown beside the verdict
     self_contradicting: the paper says elsewhere that it is not so
+    follows_from: claims that say it already, if they all hold; it is shown, and not counted a second time
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -237,6 +251,7 @@ class Claim(BaseModel):
     predicates: tuple[Predicate, ...] = ()
     note: str = ""
     self_contradicting: bool = False
+    follows_from: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")
     def _decidable(self) -> Self:

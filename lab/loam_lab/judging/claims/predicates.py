@@ -3,6 +3,8 @@
 A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
 comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
 them may do so by chance, that takes an interval of 95 % for all of them together (Bonferroni).  Else it is open.
+A predicate of which one comparison is enough (`some`) is the other way round: one holds at the confidence that all
+need together, or all fail at their own.
 """
 
 from __future__ import annotations
@@ -82,8 +84,9 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     if not made:
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
     confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
-    comparisons = tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
-    outcome, reason = _all(comparisons)
+    alone, together = (confidence, intervals.CONFIDENCE) if predicate.some else (intervals.CONFIDENCE, confidence)
+    comparisons = tuple(Comparison(c.what, c.at(alone), c.at(together), c.unit, c.judge) for c in made)
+    outcome, reason = _some(comparisons) if predicate.some else _all(comparisons)
     if absent:
         reason += f"; without {_listed(absent)}"
     return Decision(outcome, reason, comparisons, bool(stand_ins))
@@ -107,7 +110,20 @@ def _ratios(evidence: Evidence, predicate: Predicate, present: Present) -> Itera
     below = predicate.below()
     assert below is not None
     judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
-    yield from _pairs(evidence, predicate.of, below, present, judge)
+    elsewhere = predicate.elsewhere()
+    if elsewhere is None:
+        yield from _pairs(evidence, predicate.of, below, present, judge)
+        return
+    # Elsewhere are the same allocators, or others: then none is compared with itself.
+    assert predicate.than is not None
+    others = "allocator" in predicate.than.model_fields_set
+    for here in _both(predicate.of, below, present):
+        for there in _both(*elsewhere, present):
+            if (here == there) == others:
+                continue
+            yield _ratio(
+                _quotient(evidence, (predicate.of, below), here), _quotient(evidence, elsewhere, there), judge
+            )
 
 
 def _band(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
@@ -145,11 +161,26 @@ def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterat
 
 def _pairs(evidence: Evidence, of: Selection, to: Selection, present: Present, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
+    for first, second in _both(of, to, present):
+        yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
+
+
+def _both(of: Selection, to: Selection, present: Present) -> Iterator[tuple[str, str]]:
     same = of.allocator == to.allocator
     below = present(to.allocator, to.group)
     for first in present(of.allocator, of.group):
         for second in [first] if same else below:
-            yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
+            yield first, second
+
+
+def _quotient(evidence: Evidence, of: tuple[Selection, Selection], allocators: tuple[str, str]) -> Observed:
+    """Values of one selection over those of another in the same block, as values of their own."""
+    above, below = (read(evidence, one, name) for one, name in zip(of, allocators, strict=True))
+    shared = [key for key, value in above.values.items() if value > 0 and below.values.get(key, 0) > 0]
+    return Observed(
+        f"{above.what} / {_short(below.what, above.what)}",
+        {key: above.values[key] / below.values[key] for key in shared}, {}, "1", above.exact and below.exact,
+    )  # fmt: skip
 
 
 def _value(observed: Observed, judge: Judge) -> _Made:
@@ -265,6 +296,18 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
             return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {said(against[0])}"
         return OPEN, f"the interval does not decide: {said(still_open[0])}"
     return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
+
+
+def _some(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
+    """Whether at least one holds, and why (not)."""
+    holding = [c for c in comparisons if c.outcome == HOLDS]
+    if holding:
+        return HOLDS, said(max(holding, key=lambda c: abs(c.interval.estimate - 1)))
+    if all(c.outcome == FAILS for c in comparisons):
+        return FAILS, "; ".join(said(c) for c in comparisons[:2]) + f" and {len(comparisons) - 2} more" * (
+            len(comparisons) > 2
+        )
+    return OPEN, f"no interval decides: {said(next(c for c in comparisons if c.outcome == OPEN))}"
 
 
 def said(comparison: Comparison) -> str:

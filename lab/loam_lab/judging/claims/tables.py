@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from loam_lab.model.result import Claim, Compared, Result
 
-STYLES = {"reproduced": "good", "contradicted": "bad", "undecided": "doubt"}
+STYLES = {"reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside"}
 # More values than these of one claim are in the report, not here.
 VALUES_SHOWN = 3
 
@@ -20,8 +20,10 @@ VALUES_SHOWN = 3
 def show(result: Result) -> None:
     """Print the claims of a Result on standard output."""
     claims = result.claims or []
-    counts = Counter(claim.verdict for claim in claims)
+    counts = Counter(claim.verdict for claim in claims if not claim.follows_from)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in STYLES if counts[verdict])
+    derived = sum(1 for claim in claims if claim.follows_from)
+    summary += f"; {derived} follow{'s' if derived == 1 else ''} from others" if derived else ""
     rows: list[list[str | Text]] = [[claim.id, _verdict(claim), _text(claim)] for claim in claims]
     title = f"claims of study {result.study}: {summary}"
     console.out().print(
@@ -33,6 +35,8 @@ def _verdict(claim: Claim) -> Text:
     from rich.text import Text
 
     words = claim.verdict + (" by preset" if claim.by_preset else "")
+    if claim.follows_from:
+        words += f"\nfollows from\n{', '.join(claim.follows_from)}"
     if claim.self_contradicting:
         words += "\nthe paper\ncontradicts\nitself"
     return Text(words, style=STYLES[claim.verdict])
@@ -49,7 +53,7 @@ def _text(claim: Claim) -> Text:
     if claim.verdict == "reproduced":
         parts += [(f"ours: {line}", "aside") for line in _ours(claim.ours)]
     else:
-        word = "undecided" if claim.verdict == "undecided" else "against it"
+        word = "against it" if claim.verdict == "contradicted" else claim.verdict
         parts.append((f"{word}: {claim.reason}", STYLES[claim.verdict]))
     if claim.note and claim.verdict != "reproduced":
         parts.append((f"note: {claim.note}", "aside"))
