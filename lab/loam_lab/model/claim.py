@@ -183,7 +183,8 @@ class Predicate(_Given):
                 threads=other.threads if other.threads != self.of.threads else None,
                 parameters=changed,
             )
-            of += f" / {shown.words()}"
+            metric = (other.metric or "first metric") if other.metric != self.of.metric else ""
+            of += f" / {' of '.join(part for part in (metric, shown.words()) if part)}"
         if self.than is not None:
             of += f", over the same of {self.than.words()},"
         if self.kind == "band":

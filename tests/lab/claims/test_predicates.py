@@ -305,6 +305,11 @@ def test_both_sides_of_a_comparison_are_told_apart_in_words() -> None:
     assert by_lock.words() == "ratio_above: first metric of pool htm-lock 2T on sim:mppa16 / global-lock > 1.2"
     elsewhere = Predicate(kind="ratio_below", of=pools, to=Selection(machine="sim:host", threads=1))
     assert elsewhere.words().endswith(" / 1T on sim:host < 1")
+    extra = pools.model_copy(update={"metric": "aborts"})
+    counts = Predicate(kind="band", of=extra, to=Selection(metric="commits"), low=0.1, high=0.2)
+    assert counts.words() == "band: aborts of pool htm-lock 2T on sim:mppa16 / commits in [0.1, 0.2]"
+    other = Predicate(kind="band", of=extra, to=Selection(metric="commits", threads=1), low=0.1, high=0.2)
+    assert " / commits of 1T in " in other.words()
     than = Predicate(kind="ratio_below", of=pools, to=Selection(sync="global-lock"), than=Selection(threads=4))
     assert than.words().endswith(" / global-lock, over the same of 4T, < 1")
     some = Predicate(kind="ratio_above", of=pools, to=Selection(allocator=("a", "b")), some=True)
