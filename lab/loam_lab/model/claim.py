@@ -31,6 +31,13 @@ EXACT: tuple[Source, ...] = ("profile",)
 BLOCKS = "blocks"
 # Kinds that compare two selections; a band may.
 COMPARING = ("ratio_above", "ratio_below")
+# "none: the paper draws bars": that a paper prints no number, and what it has instead.
+Unprinted = Annotated[str, Field(pattern=r"^(none: .+)?$")]
+Amount = Annotated[float, Field(ge=0)]
+
+# Verdicts that no measurement changes: the paper's own numbers are against it; the model that ran lacks what it is about.
+SELF_CONTRADICTING = "self-contradicting"
+CANNOT_BE_DECIDED = "cannot be decided"
 
 
 def _one_or_more(value: Any) -> Any:
@@ -92,6 +99,41 @@ class Selection(_Given):
         return self.model_copy(update={"parameters": {**self.parameters, factor: level}})
 
 
+class Printed(Selection):
+    """A number that the paper prints, as a value of the cells that it is about: the claim's own predicates have to hold for it.
+
+    The keys of a Selection name the cells; one that is left out fits every level, but `metric` is the workload's first then.
+    where: page, table or sentence; value: the number, or the ends of a range; where the paper prints a ratio alone, one side
+    of it is 1; inverse: the number is the reciprocal of our metric (a time where ours is a rate)
+    """
+
+    where: str = Field(min_length=1)
+    value: Amount | tuple[Amount, Amount]
+    inverse: bool = False
+
+    @model_validator(mode="after")
+    def _reciprocal(self) -> Self:
+        if self.inverse and 0 in (self.value if isinstance(self.value, tuple) else (self.value,)):
+            raise ValueError("0 has no reciprocal: leave inverse out")
+        return self
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The number in the unit of our metric, or both ends of its range."""
+        given = self.value if isinstance(self.value, tuple) else (self.value,)
+        return tuple(1 / one for one in given) if self.inverse else given
+
+    def about(self, selection: Selection, allocator: str) -> bool:
+        """Whether this is a value of the cells that a selection names for an allocator."""
+        named = self.model_fields_set & {"group", "sync", "machine", "threads"}
+        return (
+            (not self.allocator or allocator in self.allocator)
+            and self.metric == selection.metric
+            and all(getattr(self, name) == getattr(selection, name) for name in named)
+            and all(str(selection.parameters.get(name)) == str(level) for name, level in self.parameters.items())
+        )
+
+
 class Predicate(_Given):
     """One condition on measured values; the interval decides, never the estimate.
 
@@ -101,6 +143,7 @@ class Predicate(_Given):
     order: allocators in `tiers`, the highest value first: each above each of the next tier
     trend: along the levels of a factor each step `rises` (or `falls`) by more than `limit`, or all are `flat`: within
     1 +- margin of the first
+    printed: "none: why" where the paper prints no number for this predicate, but does for others of its claim
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -118,6 +161,7 @@ class Predicate(_Given):
     levels: tuple[Level, ...] = ()
     direction: Literal["rises", "falls", "flat"] | None = None
     margin: float = Field(default=0.1, gt=0, lt=1)
+    printed: Unprinted = ""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -125,7 +169,7 @@ class Predicate(_Given):
             "ratio_above": {"of", "to"}, "ratio_below": {"of", "to"}, "band": {"of", "low", "high"},
             "order": {"of", "tiers"}, "trend": {"of", "along", "levels", "direction"},
         }[self.kind]  # fmt: skip
-        allowed = needed | {"kind"} | {
+        allowed = needed | {"kind", "printed"} | {
             "ratio_above": {"limit", "than", "some"}, "ratio_below": {"limit", "than", "some"}, "band": {"to"},
             "order": set[str](), "trend": {"limit", "margin"},
         }[self.kind]  # fmt: skip
@@ -237,7 +281,10 @@ class Claim(BaseModel):
     id: unique, "000-08"; section, figure: where the paper says it; sentence: in our words
     predicates: all must hold; none only where `needs` names a workload or synchronisation that does not exist yet
     note: what differs from the paper's set-up, or why today's programs behave otherwise; shown beside the verdict
-    self_contradicting: the paper says elsewhere that it is not so
+    printed: the paper's own numbers, which the predicates are tested with; or "none: what it has instead"; "" where nobody
+    has looked
+    self_contradicting: why the paper's own numbers say otherwise; the verdict is that, whatever is measured
+    model_lacks: what the claim is about and no simulated machine has: there the claim cannot be decided
     follows_from: claims that say it already, if they all hold; it is shown, and not counted a second time
     """
 
@@ -251,7 +298,9 @@ class Claim(BaseModel):
     needs: Needs = Needs()
     predicates: tuple[Predicate, ...] = ()
     note: str = ""
-    self_contradicting: bool = False
+    printed: tuple[Printed, ...] | Unprinted = ""
+    self_contradicting: str = ""
+    model_lacks: str = ""
     follows_from: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")

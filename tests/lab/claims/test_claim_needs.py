@@ -143,7 +143,12 @@ def test_a_claim_without_a_predicate_waits_though_its_needs_are_met() -> None:
 
 def test_an_entry_says_all_that_the_study_says() -> None:
     stated = claim(
-        ABOVE, figure="5", note="n", self_contradicting=True, paper=[{"what": "w", "value": "v"}], needs={"cores": 2}
+        ABOVE,
+        figure="5",
+        note="n",
+        self_contradicting="table 2",
+        paper=[{"what": "w", "value": "v"}],
+        needs={"cores": 2},
     )
     made = claimed.campaign(claimed.study([stated]), speeds(a=100, b=50))
     made.manifest["machines"] |= {"far": {"cores": 1, "fingerprint": "g"}, "nameless": {"cores": 1}}
@@ -151,11 +156,11 @@ def test_an_entry_says_all_that_the_study_says() -> None:
     ours, reason = found.pop("ours"), found.pop("reason")
     assert found == {
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
-        "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "reproduced", "note": "n",
+        "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
         "self_contradicting": True, "follows_from": [],
     }  # fmt: skip
-    assert reason.startswith("ops_per_s of a shift=5 1T / b shift=5 1T = ")
+    assert reason.startswith("table 2; here: reproduced, ops_per_s of a shift=5 1T / b shift=5 1T = ")
     assert [sorted(one) for one in ours] == [["estimate", "high", "low", "unit", "what"]]
 
 

@@ -61,15 +61,20 @@ def test_a_claim_is_told_with_what_was_found_for_or_against_it() -> None:
     assert told(verdict="contradicted", **against) == "It is so.\nagainst it: because\nnote: n"
     assert told(verdict="not asked") == "It is so.\nnot asked: because"
     assert told(verdict="undecided") == "It is so.\nundecided: because"
+    assert told(verdict="self-contradicting") == "It is so.\nthe paper against itself: because"
+    assert told(verdict="cannot be decided") == "It is so.\nnot in the model: because"
 
 
-def test_a_verdict_says_who_stood_in_and_what_the_paper_says_elsewhere() -> None:
-    for verdict, style in (("reproduced", "good"), ("contradicted", "bad"), ("undecided", "doubt"), ("not asked", "aside")):
+def test_a_verdict_has_its_colour_and_says_who_stood_in() -> None:
+    styles = {
+        "reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside",
+        "cannot be decided": "doubt", "self-contradicting": "bad",
+    }  # fmt: skip
+    for verdict, style in styles.items():
         plain = tables._verdict(entry(verdict=verdict))
         assert (plain.plain, plain.style) == (verdict, style)
     assert tables._verdict(entry(by_preset=True)).plain == "reproduced by preset"
     assert tables._verdict(entry(follows_from=["000-02", "000-03"])).plain == "reproduced\nfollows from\n000-02, 000-03"
-    assert tables._verdict(entry(self_contradicting=True)).plain == "reproduced\nthe paper\ncontradicts\nitself"
 
 
 def test_the_title_counts_each_verdict_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,6 +143,21 @@ def test_where_there_is_no_such_result_there_is_no_verdict(
     assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["claims"]] == [None, None]
     listing.show(as_json=False)
     assert "undecided" not in capsys.readouterr().out
+
+
+def test_a_claim_that_its_paper_contradicts_is_listed_as_that_measured_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed(tmp_path, monkeypatch, json.dumps(VERDICTS))
+    study = studies.load(tmp_path)
+    against = [one.model_copy(update={"self_contradicting": "table 2 has [it]"}) for one in study.claims]
+    monkeypatch.setattr(studies, "load", lambda file: study.model_copy(update={"claims": tuple(against)}))
+    listing.show(as_json=True)
+    shown = json.loads(capsys.readouterr().out)["claims"]
+    assert [one["verdict"] for one in shown] == ["self-contradicting"] * 2
+    assert shown[0]["self_contradicting"] == "table 2 has [it]"
+    listing.show(as_json=False)
+    assert "the paper against itself: table 2 has [it]" in " ".join(capsys.readouterr().out.split())
 
 
 def test_without_any_claim_the_listing_says_where_to_look(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.judging.claims import figures, predicates
 from loam_lab.judging.claims.values import Evidence, measured
 from loam_lab.model import result
+from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
+from loam_lab.subjects import simulated
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
@@ -40,7 +42,8 @@ def entries(
 
 
 def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
-    verdict, reason, decisions = _decide(evidence, claim)
+    measured, why, decisions = _decide(evidence, claim)
+    verdict, reason = _beyond(evidence, claim, measured, why)
     return result.Claim(
         id=claim.id,
         section=claim.section,
@@ -54,10 +57,22 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         paper=[result.PaperValue(value.what, value.value) for value in claim.paper],
         ours=[comparison.of_result() for decision in decisions for comparison in decision.comparisons],
         machine=" ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
-        by_preset=verdict in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
-        self_contradicting=claim.self_contradicting,
+        by_preset=measured in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
+        self_contradicting=bool(claim.self_contradicting),
         follows_from=list(claim.follows_from),
     )
+
+
+def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[str, str]:
+    """The verdict and its reason, where no measurement can give it; else those of what was measured."""
+    here = f"here: {measured}, {why}"
+    if claim.self_contradicting:
+        return SELF_CONTRADICTING, f"{claim.self_contradicting}; {here}"
+    groups = {selection.group for predicate in claim.predicates for selection in predicate.selections()}
+    machines = {cell.machine for cell in evidence.campaign.cells if cell.group in groups}
+    if claim.model_lacks and any(machine.startswith(simulated.PREFIX) for machine in machines):
+        return CANNOT_BE_DECIDED, f"{claim.model_lacks}; {here}"
+    return measured, why
 
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:

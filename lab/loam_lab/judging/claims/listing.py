@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.model.claim import SELF_CONTRADICTING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loam_lab.model.claim import Claim
 
 SCHEMA = 1
@@ -30,7 +33,9 @@ def show(*, as_json: bool) -> int:
                 "id": claim.id, "study": study, "section": claim.section, "figure": claim.figure,
                 "sentence": claim.sentence, "predicate": claim.words(), "needs": claim.needs.words(),
                 "paper": [value.model_dump() for value in claim.paper],
-                "verdict": last[study].get(claim.id, {}).get("verdict"),
+                "printed": claim.printed if isinstance(claim.printed, str) else [one.model_dump() for one in claim.printed],
+                "self_contradicting": claim.self_contradicting, "model_lacks": claim.model_lacks,
+                "verdict": _verdict(claim, last[study]) or None,
                 "reason": last[study].get(claim.id, {}).get("reason"),
             }
             for study, claim in found
@@ -42,16 +47,25 @@ def show(*, as_json: bool) -> int:
     for study in dict.fromkeys(name for name, _ in found):
         rows = []
         for claim in (claim for name, claim in found if name == study):
-            verdict = str(last[study].get(claim.id, {}).get("verdict", ""))
+            verdict = _verdict(claim, last[study])
             needs = "; ".join(claim.needs.words())
             lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
             lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
+            if claim.self_contradicting:
+                lines.append(f"[aside]the paper against itself: {escape(claim.self_contradicting)}[/aside]")
             rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
         title = f"claims of study {study}"
         console.out().print(
             console.table(["id", "paper", "last verdict", "claim and how it is decided"], rows, title=title)
         )
     return 0
+
+
+def _verdict(claim: Claim, last: Mapping[str, Mapping[str, Any]]) -> str:
+    """The last verdict; of a claim that its paper contradicts, that, measured or not."""
+    if claim.self_contradicting:
+        return SELF_CONTRADICTING
+    return str(last.get(claim.id, {}).get("verdict", ""))
 
 
 def _last(study: str) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
 from loam_lab.judging.statistics import bootstrap, intervals
@@ -60,40 +60,65 @@ class Decision:
     by_preset: bool = False
 
 
-def decide(evidence: Evidence, predicate: Predicate) -> Decision:
-    """One predicate against what was measured."""
-    absent: list[str] = []
-    stand_ins: list[str] = []
+class Source(Protocol):
+    """Where a predicate's values come from: a campaign, or the paper itself."""
 
-    def present(wanted: tuple[str, ...], group: str) -> list[str]:
-        names = measured(evidence.campaign, group)
-        absent.extend(name for name in wanted if name not in names and name not in absent)
+    def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
+        """The allocators that stand for names in a group, as far as there are values of them."""
+
+    def read(self, selection: Selection, allocator: str) -> Observed:
+        """Values of one allocator. raises: Undecided"""
+
+
+class _Measured:
+    """The values of a campaign. absent: names that nothing stands for; stand_ins: names that look-alikes stand for"""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.absent: list[str] = []
+        self.stand_ins: list[str] = []
+
+    def present(self, wanted: tuple[str, ...], group: str) -> list[str]:
+        names = measured(self.evidence.campaign, group)
+        self.absent.extend(name for name in wanted if name not in names and name not in self.absent)
         found = [names[name] for name in wanted if name in names]
-        stand_ins.extend(name for name in wanted if names.get(name, name) != name)
+        self.stand_ins.extend(name for name in wanted if names.get(name, name) != name)
         return found
 
+    def read(self, selection: Selection, allocator: str) -> Observed:
+        return read(self.evidence, selection, allocator)
+
+
+def decide(evidence: Evidence, predicate: Predicate) -> Decision:
+    """One predicate against what was measured."""
+    source = _Measured(evidence)
     ran = {cell.group for cell in evidence.campaign.cells}
     for selection in predicate.selections():
         if selection.group not in ran:
             return Decision(OPEN, f"group {selection.group} was not measured")
-    makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
     try:
-        made = list(makers[predicate.kind](evidence, predicate, present))
+        found = comparisons(source, predicate)
     except Undecided as why:
         return Decision(OPEN, str(why))
-    if not made:
+    absent = source.absent
+    if not found:
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
-    confidence = 1 - (1 - intervals.CONFIDENCE) / len(made)
-    alone, together = (confidence, intervals.CONFIDENCE) if predicate.some else (intervals.CONFIDENCE, confidence)
-    comparisons = tuple(Comparison(c.what, c.at(alone), c.at(together), c.unit, c.judge) for c in made)
-    outcome, reason = _some(comparisons) if predicate.some else _all(comparisons)
+    outcome, reason = _some(found) if predicate.some else _all(found)
     if absent:
         reason += f"; without {_listed(absent)}"
-    return Decision(outcome, reason, comparisons, bool(stand_ins))
+    return Decision(outcome, reason, found, bool(source.stand_ins))
 
 
-# The measured allocators that names stand for, in a group.
-Present = Callable[[tuple[str, ...], str], list[str]]
+def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
+    """What a predicate compares, each with the confidence that all of them need together.
+
+    raises: Undecided if a value is missing
+    """
+    makers = {"ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend}
+    made = list(makers[predicate.kind](source, predicate))
+    confidence = 1 - (1 - intervals.CONFIDENCE) / max(len(made), 1)
+    alone, together = (confidence, intervals.CONFIDENCE) if predicate.some else (intervals.CONFIDENCE, confidence)
+    return tuple(Comparison(c.what, c.at(alone), c.at(together), c.unit, c.judge) for c in made)
 
 
 @dataclass(frozen=True)
@@ -106,49 +131,47 @@ class _Made:
     judge: Judge
 
 
-def _ratios(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
     below = predicate.below()
     assert below is not None
     judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
     elsewhere = predicate.elsewhere()
     if elsewhere is None:
-        yield from _pairs(evidence, predicate.of, below, present, judge)
+        yield from _pairs(source, predicate.of, below, judge)
         return
     # Elsewhere are the same allocators, or others: then none is compared with itself.
     assert predicate.than is not None
     others = "allocator" in predicate.than.model_fields_set
-    for here in _both(predicate.of, below, present):
-        for there in _both(*elsewhere, present):
+    for here in _both(source, predicate.of, below):
+        for there in _both(source, *elsewhere):
             if (here == there) == others:
                 continue
-            yield _ratio(
-                _quotient(evidence, (predicate.of, below), here), _quotient(evidence, elsewhere, there), judge
-            )
+            yield _ratio(_quotient(source, (predicate.of, below), here), _quotient(source, elsewhere, there), judge)
 
 
-def _band(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
+def _band(source: Source, predicate: Predicate) -> Iterator[_Made]:
     assert predicate.low is not None and predicate.high is not None
     judge = _within(predicate.low, predicate.high)
     below = predicate.below()
     if below is not None:
-        yield from _pairs(evidence, predicate.of, below, present, judge)
+        yield from _pairs(source, predicate.of, below, judge)
         return
-    for name in present(predicate.of.allocator, predicate.of.group):
-        yield _value(read(evidence, predicate.of, name), judge)
+    for name in source.present(predicate.of.allocator, predicate.of.group):
+        yield _value(source.read(predicate.of, name), judge)
 
 
-def _order(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    tiers = [present(tier, predicate.of.group) for tier in predicate.tiers]
+def _order(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    tiers = [source.present(tier, predicate.of.group) for tier in predicate.tiers]
     tiers = [tier for tier in tiers if tier]
     for upper, lower in itertools.pairwise(tiers):
         for first in upper:
             for second in lower:
-                yield _ratio(read(evidence, predicate.of, first), read(evidence, predicate.of, second), _above(1.0))
+                yield _ratio(source.read(predicate.of, first), source.read(predicate.of, second), _above(1.0))
 
 
-def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterator[_Made]:
-    for name in present(predicate.of.allocator, predicate.of.group):
-        seen = [read(evidence, predicate.of.at(predicate.along, level), name) for level in predicate.levels]
+def _trend(source: Source, predicate: Predicate) -> Iterator[_Made]:
+    for name in source.present(predicate.of.allocator, predicate.of.group):
+        seen = [source.read(predicate.of.at(predicate.along, level), name) for level in predicate.levels]
         if predicate.direction == "flat":
             judge = _within(1 - predicate.margin, 1 + predicate.margin)
             for later in seen[1:]:
@@ -159,23 +182,23 @@ def _trend(evidence: Evidence, predicate: Predicate, present: Present) -> Iterat
                 yield _ratio(later, earlier, judge)
 
 
-def _pairs(evidence: Evidence, of: Selection, to: Selection, present: Present, judge: Judge) -> Iterator[_Made]:
+def _pairs(source: Source, of: Selection, to: Selection, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
-    for first, second in _both(of, to, present):
-        yield _ratio(read(evidence, of, first), read(evidence, to, second), judge)
+    for first, second in _both(source, of, to):
+        yield _ratio(source.read(of, first), source.read(to, second), judge)
 
 
-def _both(of: Selection, to: Selection, present: Present) -> Iterator[tuple[str, str]]:
+def _both(source: Source, of: Selection, to: Selection) -> Iterator[tuple[str, str]]:
     same = of.allocator == to.allocator
-    below = present(to.allocator, to.group)
-    for first in present(of.allocator, of.group):
+    below = source.present(to.allocator, to.group)
+    for first in source.present(of.allocator, of.group):
         for second in [first] if same else below:
             yield first, second
 
 
-def _quotient(evidence: Evidence, of: tuple[Selection, Selection], allocators: tuple[str, str]) -> Observed:
+def _quotient(source: Source, of: tuple[Selection, Selection], allocators: tuple[str, str]) -> Observed:
     """Values of one selection over those of another in the same block, as values of their own."""
-    above, below = (read(evidence, one, name) for one, name in zip(of, allocators, strict=True))
+    above, below = (source.read(one, name) for one, name in zip(of, allocators, strict=True))
     shared = [key for key, value in above.values.items() if value > 0 and below.values.get(key, 0) > 0]
     return Observed(
         f"{above.what} / {_short(below.what, above.what)}",

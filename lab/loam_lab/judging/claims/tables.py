@@ -6,13 +6,22 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from loam_lab.base import console
+from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from loam_lab.model.result import Claim, Compared, Result
 
-STYLES = {"reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside"}
+STYLES = {
+    "reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside", CANNOT_BE_DECIDED: "doubt",
+    SELF_CONTRADICTING: "bad",
+}  # fmt: skip
+# What stands before the reason of a verdict.
+LEADS = {
+    "contradicted": "against it", "undecided": "undecided", "not asked": "not asked",
+    CANNOT_BE_DECIDED: "not in the model", SELF_CONTRADICTING: "the paper against itself",
+}  # fmt: skip
 # More values than these of one claim are in the report, not here.
 VALUES_SHOWN = 3
 
@@ -37,8 +46,6 @@ def _verdict(claim: Claim) -> Text:
     words = claim.verdict + (" by preset" if claim.by_preset else "")
     if claim.follows_from:
         words += f"\nfollows from\n{', '.join(claim.follows_from)}"
-    if claim.self_contradicting:
-        words += "\nthe paper\ncontradicts\nitself"
     return Text(words, style=STYLES[claim.verdict])
 
 
@@ -53,8 +60,7 @@ def _text(claim: Claim) -> Text:
     if claim.verdict == "reproduced":
         parts += [(f"ours: {line}", "aside") for line in _ours(claim.ours)]
     else:
-        word = "against it" if claim.verdict == "contradicted" else claim.verdict
-        parts.append((f"{word}: {claim.reason}", STYLES[claim.verdict]))
+        parts.append((f"{LEADS[claim.verdict]}: {claim.reason}", STYLES[claim.verdict]))
     if claim.note and claim.verdict != "reproduced":
         parts.append((f"note: {claim.note}", "aside"))
     text = Text()

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from loam_lab.model import result, words
+from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 from loam_lab.presenting.report import beside, rounding, svg
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.rounding import MISSING
@@ -15,6 +16,7 @@ from loam_lab.presenting.report.view import Study, number
 VERDICTS = {
     "reproduced": ("✓", "reproduced"), "contradicted": ("✗", "contradicted"), "undecided": ("?", "undecided"),
     "not asked": ("–", "not asked"),
+    CANNOT_BE_DECIDED: ("∅", CANNOT_BE_DECIDED), SELF_CONTRADICTING: ("≠", SELF_CONTRADICTING),
 }  # fmt: skip
 
 
@@ -52,7 +54,7 @@ def _claim(item: result.Claim, here: Collection[str]) -> Claim:
     if item.by_preset:
         notes.append("an absent allocator was replaced by one of the same design")
     if item.self_contradicting:
-        notes.append("the paper's own figures contradict it")
+        notes.append("the paper's own numbers contradict it, whatever is measured")
     if item.follows_from:
         notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
     if item.note:

@@ -16,6 +16,8 @@ from typing import Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.model import studies
+from loam_lab.model.claim import SELF_CONTRADICTING
+from loam_lab.model.claim import Claim as Stated
 from loam_lab.model.store import folder as folders
 from loam_lab.model.store.journal import write_whole
 from loam_lab.model.study import Study
@@ -94,12 +96,8 @@ def _newest(results: Path) -> dict[str, Path]:
 def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
     head = Entry(study.name, study.title, study.question, f"./loam study run {study.name}")
     if folder is None:
-        unknown = tuple(
-            Claim(claim.id, claim.section, claim.sentence, "not measured", "–", "", (), (), ())
-            for claim in study.claims
-        )
-        verdicts = {"not measured": len(unknown)} if unknown else {}
-        return replace(head, claims=unknown, verdicts=verdicts)
+        unknown = tuple(map(_unmeasured, study.claims))
+        return replace(head, claims=unknown, verdicts=dict(Counter(claim.verdict for claim in unknown)))
     try:
         read = view.read(folders.read_result(folder), str(folder))
     except LoamError as problem:
@@ -110,6 +108,11 @@ def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
         head, measured=_measured(read.raw), claims=claims, verdicts=dict(Counter(claim.verdict for claim in claims)),
         report=os.path.relpath(report, page) if report.is_file() else "",
     )  # fmt: skip
+
+
+def _unmeasured(claim: Stated) -> Claim:
+    mark, verdict = ledger.VERDICTS[SELF_CONTRADICTING] if claim.self_contradicting else ("–", "not measured")
+    return Claim(claim.id, claim.section, claim.sentence, verdict, mark, claim.self_contradicting, (), (), ())
 
 
 def _measured(raw: Any) -> str:
