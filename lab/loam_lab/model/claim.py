@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from loam_lab.model import collector
-from loam_lab.model.spelling import ClaimId
+from loam_lab.model.spelling import ClaimId, Unprinted
 
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
@@ -31,8 +31,6 @@ EXACT: tuple[Source, ...] = ("profile",)
 BLOCKS = "blocks"
 # Kinds that compare two selections; a band may.
 COMPARING = ("ratio_above", "ratio_below")
-# "none: the paper draws bars": that a paper prints no number, and what it has instead.
-Unprinted = Annotated[str, Field(pattern=r"^(none: .+)?$")]
 Amount = Annotated[float, Field(ge=0)]
 
 # Verdicts that no measurement changes: the paper's own numbers are against it; the model that ran lacks what it is about.

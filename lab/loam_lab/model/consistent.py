@@ -42,7 +42,11 @@ def mistakes(study: Study) -> Iterator[Mistake]:
         seen.add(claim.id)
         for number, other in enumerate(claim.follows_from):
             if other == claim.id or other not in claims:
-                yield (*place, "follows_from", number), f"there is no other claim {other}", _near(other, claims - {claim.id})
+                yield (
+                    (*place, "follows_from", number),
+                    f"there is no other claim {other}",
+                    _near(other, claims - {claim.id}),
+                )
         for number, predicate in enumerate(claim.predicates):
             where = (*place, "predicates", number)
             if predicate.along and predicate.along != "threads":

@@ -28,3 +28,8 @@ Name = Annotated[
 ClaimId = Annotated[
     str, _spelled("[a-z0-9]+-[0-9]{2,}", "the id of a claim", "the paper, a dash and at least two digits, as in 000-08")
 ]
+# That a paper prints no number, and what it has instead; "" where nobody has looked.
+Unprinted = Annotated[
+    str,
+    _spelled("(none: .+)?", "what stands for numbers", '"none: " and what the paper has, as in "none: it draws bars"'),
+]

@@ -42,7 +42,9 @@ def test_cores_are_asked_of_the_machine_that_the_selections_run_on() -> None:
     made.cells += [dataclasses.replace(cell, machine="sim:far") for cell in made.cells]
     assert unmet(made, cores=8) == [], "blocks of several machines are pooled"
     on_host = {**A1, "machine": "host"}
-    both = Claim.model_validate(claim({**ABOVE, "of": on_host}, {**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 8}))
+    both = Claim.model_validate(
+        claim({**ABOVE, "of": on_host}, {**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 8})
+    )
     assert evaluate.unmet(Evidence(made), both) == ["8 cores (this machine has 2)"], "each selection has to have them"
     far = Claim.model_validate(claim({**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 17}))
     assert evaluate.unmet(Evidence(made), far) == ["17 cores (sim:far has 16)"]

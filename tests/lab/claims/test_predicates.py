@@ -345,7 +345,12 @@ def test_elsewhere_may_be_other_allocators_and_is_never_the_same() -> None:
     predicate = {"kind": "ratio_above", "of": of, "to": {"threads": 1}, "than": {"allocator": ["a", "b"]}, "limit": 2}
     found = decided(values, predicate)
     assert found["verdict"] == "reproduced" and len(found["ours"]) == 1
-    both = {"kind": "ratio_above", "of": {**of, "allocator": ["a", "b"]}, "to": {"threads": 1}, "than": {"parameters": {"shift": 4}}}
+    both = {
+        "kind": "ratio_above",
+        "of": {**of, "allocator": ["a", "b"]},
+        "to": {"threads": 1},
+        "than": {"parameters": {"shift": 4}},
+    }
     found = decided(values, {**both, "limit": 0.5})
     assert found["verdict"] == "reproduced" and len(found["ours"]) == 2, "each with itself elsewhere"
     gone = {**predicate, "than": {"allocator": "hoard"}}
@@ -371,7 +376,9 @@ def test_one_of_several_needs_the_confidence_of_all_and_to_fail_takes_its_own() 
     assert verdict(claimed.campaign(made, speeds(a=100, b=150, c=50), blocks=6))["verdict"] == "undecided"
     assert verdict(claimed.campaign(made, speeds(a=100, b=150, c=50), blocks=7))["verdict"] == "reproduced"
     assert verdict(claimed.campaign(made, speeds(a=100, b=50, c=50), blocks=6))["verdict"] == "contradicted"
-    absent = verdict(claimed.campaign(claimed.study([claim({**one, "to": {"allocator": ["b", "hoard"]}})]), speeds(a=100, b=150)))
+    absent = verdict(
+        claimed.campaign(claimed.study([claim({**one, "to": {"allocator": ["b", "hoard"]}})]), speeds(a=100, b=150))
+    )
     assert absent["verdict"] == "reproduced" and absent["reason"].endswith("; without hoard")
 
 
