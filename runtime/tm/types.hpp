@@ -90,7 +90,7 @@ struct Statistics {
 enum class Mapping { table, shadow, hash };
 
 // The contention manager: what an attempt does when it finds a record locked, and before its next try (contention.hpp).
-enum class Manager { suicide, delay, backoff, karma, timestamp };
+enum class Manager { suicide, pure_suicide, delay, backoff, karma, timestamp };
 
 // When plain code may use data that a committed transaction has unlinked.
 //   none      after every attempt has ended that was running: an older one may still read the data, or write it back

@@ -135,7 +135,8 @@ class Printed(Selection):
 class Predicate(_Given):
     """One condition on measured values; the interval decides, never the estimate.
 
-    ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`
+    ratio_above, ratio_below: `of` / `to`, paired by block, is above (below) `limit`; with `than`, that ratio over the
+    same ratio elsewhere: `than` says what is different there; with `some`, one of several comparisons is enough
     band: the value of `of`, or the ratio `of` / `to`, lies in [low, high]
     order: allocators in `tiers`, the highest value first: each above each of the next tier
     trend: along the levels of a factor the value of `of`, or the ratio `of` / `to`, at each step `rises` (or `falls`) by
@@ -149,6 +150,8 @@ class Predicate(_Given):
     kind: Kind
     of: Selection
     to: Selection | None = None
+    than: Selection | None = None
+    some: bool = False
     limit: float = Field(default=1.0, gt=0)
     low: float | None = None
     high: float | None = None
@@ -167,8 +170,8 @@ class Predicate(_Given):
             "steadier": {"of", "to", "along", "levels"},
         }[self.kind]  # fmt: skip
         allowed = needed | {"kind", "printed"} | {
-            "ratio_above": {"limit"}, "ratio_below": {"limit"}, "band": {"to"}, "order": set[str](),
-            "trend": {"to", "limit", "margin"}, "steadier": set[str](),
+            "ratio_above": {"limit", "than", "some"}, "ratio_below": {"limit", "than", "some"}, "band": {"to"},
+            "order": set[str](), "trend": {"to", "limit", "margin"}, "steadier": set[str](),
         }[self.kind]  # fmt: skip
         for name in sorted(needed - self.model_fields_set):
             raise ValueError(f"{self.kind} needs {name}")
@@ -191,15 +194,20 @@ class Predicate(_Given):
         """The selection that `of` is divided by, with what it inherits."""
         return None if self.to is None else self.to.based_on(self.of)
 
+    def elsewhere(self) -> tuple[Selection, Selection] | None:
+        """The two selections whose ratio the one of `of` and `to` is compared with."""
+        other = self.below()
+        if self.than is None or other is None:
+            return None
+        return self.than.based_on(self.of), self.than.based_on(other)
+
     def selections(self) -> list[Selection]:
         """Every selection that is read, with its levels filled in."""
         if self.kind == "order":
             return [self.of.model_copy(update={"allocator": tier}) for tier in self.tiers]
         other = self.below()
-        if self.along:
-            sides = [self.of] if other is None else [self.of, other]
-            return [side.at(self.along, level) for side in sides for level in self.levels]
-        return [self.of] if other is None else [self.of, other]
+        read = [self.of, *([] if other is None else [other]), *(self.elsewhere() or ())]
+        return [one.at(self.along, level) for one in read for level in self.levels] if self.along else read
 
     def words(self) -> str:
         """The predicate in one line."""
@@ -218,11 +226,15 @@ class Predicate(_Given):
             )
             if self.kind == "steadier":
                 return f"steadier: {of} along {self.along} {' '.join(map(str, self.levels))} than {shown.words()}"
-            of += f" / {shown.words()}"
+            metric = (other.metric or "first metric") if other.metric != self.of.metric else ""
+            of += f" / {' of '.join(part for part in (metric, shown.words()) if part)}"
         if self.kind == "trend":
             return f"trend: {of} {self.direction} along {self.along} {' '.join(map(str, self.levels))}"
+        if self.than is not None:
+            of += f", over the same of {self.than.words()},"
         if self.kind == "band":
             return f"band: {of} in [{self.low:g}, {self.high:g}]"
+        of += " of at least one" if self.some else ""
         return f"{self.kind}: {of} {'>' if self.kind == 'ratio_above' else '<'} {self.limit:g}"
 
 
@@ -275,6 +287,7 @@ class Claim(BaseModel):
     all_but: how many predicates need not hold, where the paper says "almost all" or "tends to"
     self_contradicting: why the paper's own numbers say otherwise; the verdict is that, whatever is measured
     model_lacks: what the claim is about and no simulated machine has: there the claim cannot be decided
+    follows_from: claims that say it already, if they all hold; it is shown, and not counted a second time
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -291,6 +304,7 @@ class Claim(BaseModel):
     all_but: Annotated[int, Field(ge=0)] = 0
     self_contradicting: str = ""
     model_lacks: str = ""
+    follows_from: tuple[ClaimId, ...] = ()
 
     @model_validator(mode="after")
     def _decidable(self) -> Self:

@@ -34,11 +34,19 @@ def mistakes(study: Study) -> Iterator[Mistake]:
                 place: Where = ("figures", index, "groups")
                 yield place, f"a figure names group {name!r}, which the study does not have", _near(name, groups)
     seen: set[str] = set()
+    claims = {claim.id for claim in study.claims}
     for index, claim in enumerate(study.claims):
         place = ("claims", index)
         if claim.id in seen:
             yield (*place, "id"), f"two claims have the id {claim.id}", "give each its own"
         seen.add(claim.id)
+        for number, other in enumerate(claim.follows_from):
+            if other == claim.id or other not in claims:
+                yield (
+                    (*place, "follows_from", number),
+                    f"there is no other claim {other}",
+                    _near(other, claims - {claim.id}),
+                )
         for number, predicate in enumerate(claim.predicates):
             where = (*place, "predicates", number)
             if predicate.along and predicate.along != "threads":

@@ -13,7 +13,8 @@
 //               on them. Writing the value that a word already has causes no conflict. A value is compared at the width
 //               of its read, because other bytes of the word do not belong to the read. Every abort by a value has the
 //               cause same_word. `unknown` counts attempts that gave up waiting for a writer that was not running. Of
-//               the contention managers only backoff has an effect; the others need an owner and act as suicide.
+//               the contention managers only backoff and pure-suicide have an effect; the others need an owner and act
+//               as suicide.
 //   Cost        every read is logged, also in read-only transactions, 16 bytes each. After a commit of another thread
 //               the next read, or the commit, compares everything that was read. Commits are serial.
 //   When not    more than about eight threads that update; long readers beside writers. Bodies that read their own

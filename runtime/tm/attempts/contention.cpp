@@ -89,6 +89,10 @@ void lost(Descriptor& d, const Orec& record, std::uint64_t seen) noexcept {
 
 void before_retry(Descriptor& d, unsigned aborts) noexcept {
   Contention& own = d.contention;
+  if (shared.config.manager == Manager::pure_suicide) {
+    own.record = nullptr;
+    return;
+  }
   const bool met_a_lock = own.record != nullptr && is_locked(own.seen);
   if (shared.config.manager == Manager::backoff) {
     const auto below = static_cast<std::uint32_t>(backoff_ns_below(aborts));
@@ -106,6 +110,7 @@ void excuse(Descriptor& d) noexcept { ++d.contention.stalls; }
 
 bool runs_alone(Descriptor& d, unsigned aborts) noexcept {
   const unsigned limit = shared.config.serialise_after;
+  if (shared.config.manager == Manager::pure_suicide) return false;
   if (limit == 0 || aborts < limit + d.contention.stalls) return false;
   ++d.statistics.serialised;
   return true;

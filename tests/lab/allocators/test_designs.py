@@ -18,9 +18,11 @@ from loam_lab.subjects.allocators import building, fitting, registry
 
 
 def test_each_preset_is_one_file_that_says_what_it_stands_for() -> None:
-    files = {f"design:{file.stem}" for file in (paths.root() / "allocators/design").glob("*.toml")}
+    of = ("design", "pool")
+    files = {f"{name}:{file.stem}" for name in of for file in (paths.root() / "allocators" / name).glob("*.toml")}
     known = registry.definitions()
-    assert files == {name for name in known if name.startswith("design:")} and len(files) >= 10
+    assert files == {name for name in known if name.startswith(tuple(f"{one}:" for one in of))}
+    assert len(files) >= 12 and {"pool:local", "pool:direct"} <= files
     assert all("stands for" in known[name].summary for name in files)
 
 
@@ -56,6 +58,7 @@ def test_a_comma_and_a_colon_separate_settings() -> None:
         "glibc", "design:base:cache=0:return-to=owner", "design:tbb", "pool",
     ]  # fmt: skip
     assert registry.split("design:hoard:cache=0") == ("design:hoard", {"cache": "0"})
+    assert registry.split("pool:local:small=256") == ("pool:local", {"small": "256"})
     assert registry.split("glibc:tcache=0") == ("glibc", {"tcache": "0"})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import claimed
@@ -31,6 +32,47 @@ def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: 
 def test_as_many_cores_as_are_needed_are_enough(cores: int, needed: int, met: bool) -> None:
     found = unmet(claimed.campaign(claimed.study([]), speeds(a=1, b=1), cores=cores), cores=needed)
     assert found == ([] if met else [f"{needed} cores (this machine has {cores})"])
+
+
+def test_cores_are_asked_of_the_machine_that_the_selections_run_on() -> None:
+    made = claimed.campaign(claimed.study([]), speeds(a=1, b=1))
+    made.manifest["machines"]["sim:far"] = {"cores": 16}
+    made.manifest["machines"]["odd"] = {}
+    assert unmet(made, cores=8) == ["8 cores (this machine has 2)"], "its cells are on the host"
+    made.cells += [dataclasses.replace(cell, machine="sim:far") for cell in made.cells]
+    assert unmet(made, cores=8) == [], "blocks of several machines are pooled"
+    on_host = {**A1, "machine": "host"}
+    both = Claim.model_validate(
+        claim({**ABOVE, "of": on_host}, {**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 8})
+    )
+    assert evaluate.unmet(Evidence(made), both) == ["8 cores (this machine has 2)"], "each selection has to have them"
+    far = Claim.model_validate(claim({**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 17}))
+    assert evaluate.unmet(Evidence(made), far) == ["17 cores (sim:far has 16)"]
+    made.cells = []
+    assert unmet(made, cores=16) == [] and unmet(made, cores=17) == ["17 cores (sim:far has 16)"]
+    made.manifest["machines"] = {}
+    assert unmet(made, cores=1) == ["1 cores (this machine has 0)"]
+
+
+def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
+    group = {"workload": "intset", "sync": ["stm"], "threads": [1, 2], "parameters": {"shift": [5, 4]}}
+    groups = [{**group, "name": "list"}, {**group, "name": "far"}]
+    elsewhere = {**ABOVE, "of": {**A1, "group": "far"}}
+    claims = [
+        claim(elsewhere),
+        claim(elsewhere, id="000-02", needs={"cores": 4}),
+        claim(ABOVE, elsewhere, id="000-03"),
+        claim(ABOVE, id="000-04"),
+    ]
+    made = claimed.campaign(claimed.study(claims, groups=groups), speeds(a=100, b=50))
+    made.cells = [cell for cell in made.cells if cell.group == "list"]
+    found = claimed.ledger(made, {})["claims"]
+    assert [(one["verdict"], one["reason"]) for one in found[:3]] == [
+        ("not asked", "group far did not run"),
+        ("not asked", "needs 4 cores (this machine has 2)"),
+        ("undecided", "group far was not measured"),
+    ]
+    assert found[3]["verdict"] == "reproduced"
 
 
 def test_one_machine_that_has_it_is_enough() -> None:
@@ -118,7 +160,7 @@ def test_an_entry_says_all_that_the_study_says() -> None:
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
-        "self_contradicting": True,
+        "self_contradicting": True, "follows_from": [],
     }  # fmt: skip
     assert reason.startswith("table 2; here: reproduced, ops_per_s of a shift=5 1T / b shift=5 1T = ")
     assert [sorted(one) for one in ours] == [["estimate", "high", "low", "unit", "what"]]

@@ -60,6 +60,7 @@ def test_a_claim_is_told_with_what_was_found_for_or_against_it() -> None:
     against = {"ours": [value(2.0)], "note": "n"}
     assert told(verdict="undecided", **against) == "It is so.\nundecided: because\nnote: n"
     assert told(verdict="contradicted", **against) == "It is so.\nagainst it: because\nnote: n"
+    assert told(verdict="not asked") == "It is so.\nnot asked: because"
     assert told(verdict="undecided") == "It is so.\nundecided: because"
     assert told(verdict="self-contradicting") == "It is so.\nthe paper against itself: because"
     assert told(verdict="cannot be decided") == "It is so.\nnot in the model: because"
@@ -67,13 +68,14 @@ def test_a_claim_is_told_with_what_was_found_for_or_against_it() -> None:
 
 def test_a_verdict_has_its_colour_and_says_who_stood_in() -> None:
     styles = {
-        "reproduced": "good", "contradicted": "bad", "undecided": "doubt", "cannot be decided": "doubt",
-        "self-contradicting": "bad",
+        "reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside",
+        "cannot be decided": "doubt", "self-contradicting": "bad",
     }  # fmt: skip
     for verdict, style in styles.items():
         plain = tables._verdict(entry(verdict=verdict))
         assert (plain.plain, plain.style) == (verdict, style)
     assert tables._verdict(entry(by_preset=True)).plain == "reproduced by preset"
+    assert tables._verdict(entry(follows_from=["000-02", "000-03"])).plain == "reproduced\nfollows from\n000-02, 000-03"
 
 
 def test_the_title_counts_each_verdict_that_there_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,6 +84,14 @@ def test_the_title_counts_each_verdict_that_there_is(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert "claims of study tiny: 2 reproduced, 1 undecided" in shown and "contradicted" not in shown
     assert all(f"000-0{n}" in shown for n in (1, 2, 3))
+
+
+def test_what_follows_from_other_claims_is_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    claims = [entry(), entry(id="000-02", follows_from=["000-01"]), entry(id="000-03", verdict="not asked")]
+    tables.show(results.Result(schema=2, cells=[], study="tiny", claims=claims))
+    assert "claims of study tiny: 1 reproduced, 1 not asked; 1 follows from others" in capsys.readouterr().out
+    tables.show(results.Result(schema=2, cells=[], study="tiny", claims=[*claims, claims[1]]))
+    assert "1 not asked; 2 follow from others" in capsys.readouterr().out
 
 
 # ---- the listing

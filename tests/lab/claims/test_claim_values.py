@@ -65,16 +65,6 @@ def test_a_look_alike_stands_in_only_for_what_is_absent() -> None:
     assert values.measured(made()) == {"a": "a", "b": "b"}
 
 
-def test_the_largest_machine_counts() -> None:
-    campaign = made(cores=8)
-    assert Evidence(campaign).cores == 8
-    campaign.manifest["machines"]["far"] = {"cores": 9}
-    campaign.manifest["machines"]["odd"] = {}
-    assert Evidence(campaign).cores == 9
-    campaign.manifest["machines"] = {}
-    assert Evidence(campaign).cores == 0
-
-
 # ---- values over blocks
 
 

@@ -362,6 +362,8 @@ to = { allocator = "plain" }
         ('to = { allocator = "plain" }', 'to = { over = "spread" }', "group a does not vary 'spread'"),
         ('to = { allocator = "plain" }', 'to = { code = "x" }', ":21: claims[0].predicates[0].to.code: unknown key"),
         ('sentence = "fast', 'run = "import os"\nsentence = "fast', ":17: claims[0].run: unknown key"),
+        ('section = "1"', 'section = "1"\nfollows_from = ["900-02"]', ":17: claims[0].follows_from[0]: there is no other"),
+        ('section = "1"', 'section = "1"\nfollows_from = ["900-01"]', "there is no other claim 900-01"),
         ("[[claims.pred", '[[claims]]\nid = "900-01"\nsection = "1"\nsentence = "s"\n[[claims.pred', "has no predicate"),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from loam_lab.judging.statistics.data import Campaign
 from loam_lab.model import studies
 from loam_lab.model.cell import Cell
 from loam_lab.model.result import PaperTable
+from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Study
 from loam_lab.presenting.report import ledger
 
@@ -195,7 +196,8 @@ def test_the_listing_of_claims_has_the_last_verdicts(
     folder = tmp_path / "results" / "latest"
     folder.mkdir(parents=True)
     verdicts = [{"id": "000-08", "verdict": "reproduced", "reason": "because"}]
-    (folder / "result.json").write_text(json.dumps({"study": "stm", "claims": verdicts}))
+    content = {"schema": SCHEMA, "study": "stm", "cells": [], "claims": verdicts}
+    (folder / "result.json").write_text(json.dumps(content))
     listing.show(as_json=True)
     after = {claim["id"]: claim for claim in json.loads(capsys.readouterr().out)["claims"]}
     assert (after["000-08"]["verdict"], after["000-08"]["reason"]) == ("reproduced", "because")

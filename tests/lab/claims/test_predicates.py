@@ -6,7 +6,7 @@ from typing import Any
 
 import claimed
 import pytest
-from test_claims import A1, claim, decided, verdict, wobble
+from test_claims import A1, claim, decided, speeds, verdict, wobble
 
 from loam_lab.judging.claims import predicates, values
 from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN
@@ -358,3 +358,90 @@ def test_both_sides_of_a_comparison_are_told_apart_in_words() -> None:
     assert by_lock.words() == "ratio_above: first metric of pool htm-lock 2T on sim:mppa16 / global-lock > 1.2"
     elsewhere = Predicate(kind="ratio_below", of=pools, to=Selection(machine="sim:host", threads=1))
     assert elsewhere.words().endswith(" / 1T on sim:host < 1")
+    extra = pools.model_copy(update={"metric": "aborts"})
+    counts = Predicate(kind="band", of=extra, to=Selection(metric="commits"), low=0.1, high=0.2)
+    assert counts.words() == "band: aborts of pool htm-lock 2T on sim:mppa16 / commits in [0.1, 0.2]"
+    other = Predicate(kind="band", of=extra, to=Selection(metric="commits", threads=1), low=0.1, high=0.2)
+    assert " / commits of 1T in " in other.words()
+    than = Predicate(kind="ratio_below", of=pools, to=Selection(sync="global-lock"), than=Selection(threads=4))
+    assert than.words().endswith(" / global-lock, over the same of 4T, < 1")
+    some = Predicate(kind="ratio_above", of=pools, to=Selection(allocator=("a", "b")), some=True)
+    assert some.words().endswith(" / a, b of at least one > 1")
+
+
+# ---- a ratio over the same ratio elsewhere; one of several
+
+
+@pytest.mark.parametrize(("behind", "expected"), [(50, "reproduced"), (80, "undecided"), (90, "contradicted")])
+def test_a_ratio_is_compared_with_the_same_ratio_elsewhere(behind: float, expected: str) -> None:
+    """a / b with one thread, over a / b with two threads: below 1 if `a` is further behind with one."""
+
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        slow = {1: behind, 2: 80}[cell.threads] if cell.allocator == "a" else 100
+        return {"operations": 7 * cell.threads * slow * wobble(cell, block)}
+
+    predicate = {"kind": "ratio_below", "of": A1, "to": {"allocator": "b"}, "than": {"threads": 2}}
+    found = decided(values, predicate)
+    assert found["verdict"] == expected
+    (one,) = found["ours"]
+    assert one["estimate"] == pytest.approx(behind / 80, rel=0.03)
+    assert one["what"] == "ops_per_s of a shift=5 1T / b shift=5 1T / a shift=5 2T / b shift=5 2T"
+
+
+def test_elsewhere_may_be_other_allocators_and_is_never_the_same() -> None:
+    """The speed-up of a, over that of each of a and b: a is compared with b alone."""
+
+    def values(cell: Cell, block: int) -> dict[str, float]:
+        return {"operations": (3 if (cell.allocator, cell.threads) == ("a", 2) else 1) * wobble(cell, block)}
+
+    of = {**A1, "threads": 2}
+    predicate = {"kind": "ratio_above", "of": of, "to": {"threads": 1}, "than": {"allocator": ["a", "b"]}, "limit": 2}
+    found = decided(values, predicate)
+    assert found["verdict"] == "reproduced" and len(found["ours"]) == 1
+    both = {
+        "kind": "ratio_above",
+        "of": {**of, "allocator": ["a", "b"]},
+        "to": {"threads": 1},
+        "than": {"parameters": {"shift": 4}},
+    }
+    found = decided(values, {**both, "limit": 0.5})
+    assert found["verdict"] == "reproduced" and len(found["ours"]) == 2, "each with itself elsewhere"
+    gone = {**predicate, "than": {"allocator": "hoard"}}
+    assert decided(values, gone)["reason"] == "needs hoard, which is missing here"
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "expected"),
+    [(50, 150, "reproduced"), (50, 100, "undecided"), (50, 60, "contradicted"), (150, 160, "reproduced")],
+)
+def test_one_of_several_comparisons_is_enough(b: float, c: float, expected: str) -> None:
+    """a is slower than b or than c."""
+    one = {"kind": "ratio_below", "of": A1, "to": {"allocator": ["b", "c"]}, "some": True}
+    made = claimed.study([claim(one)], allocators=["a", "b", "c"])
+    found = verdict(claimed.campaign(made, speeds(a=100, b=b, c=c)))
+    assert found["verdict"] == expected and len(found["ours"]) == 2
+
+
+def test_one_of_several_needs_the_confidence_of_all_and_to_fail_takes_its_own() -> None:
+    """Six blocks have an interval of 95 %, and none of 97.5 %."""
+    one = {"kind": "ratio_below", "of": A1, "to": {"allocator": ["b", "c"]}, "some": True}
+    made = claimed.study([claim(one)], allocators=["a", "b", "c"])
+    assert verdict(claimed.campaign(made, speeds(a=100, b=150, c=50), blocks=6))["verdict"] == "undecided"
+    assert verdict(claimed.campaign(made, speeds(a=100, b=150, c=50), blocks=7))["verdict"] == "reproduced"
+    assert verdict(claimed.campaign(made, speeds(a=100, b=50, c=50), blocks=6))["verdict"] == "contradicted"
+    absent = verdict(
+        claimed.campaign(claimed.study([claim({**one, "to": {"allocator": ["b", "hoard"]}})]), speeds(a=100, b=150))
+    )
+    assert absent["verdict"] == "reproduced" and absent["reason"].endswith("; without hoard")
+
+
+@pytest.mark.parametrize("kind", ["band", "trend", "order"])
+@pytest.mark.parametrize("key", [{"than": {"threads": 2}}, {"some": True}])
+def test_only_ratios_may_say_than_and_some(kind: str, key: dict[str, Any]) -> None:
+    of = {name: value for name, value in A1.items() if name != "allocator"} if kind == "order" else A1
+    rest = {
+        "band": {"low": 1, "high": 2}, "order": {"tiers": [["a"], ["b"]]},
+        "trend": {"along": "threads", "levels": [1, 2], "direction": "rises"},
+    }[kind]  # fmt: skip
+    with pytest.raises(ValueError, match=f"{kind} has no {next(iter(key))}"):
+        Predicate.model_validate({"kind": kind, "of": of, **rest, **key})

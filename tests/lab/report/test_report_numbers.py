@@ -185,6 +185,21 @@ def test_claims_and_the_papers_figures(result: dict[str, Any], page: str, tables
     assert ours[1] == ["16", "8.71 [8.60, 8.80]", "11.00 [10.90, 11.20]"]
 
 
+def test_claims_that_follow_from_others_are_told_and_not_counted() -> None:
+    result = synthetic_study.study()
+    again = {**result["claims"][0], "id": "C04", "follows_from": ["C01"]}
+    result["claims"] += [
+        again,
+        {**result["claims"][2], "id": "C05", "verdict": "not asked", "reason": "group x did not run"},
+    ]
+    found = ledger.claims(view.read(typed(result)))
+    assert ledger.tally(found) == (
+        "Of 4 claims 1 reproduced, 1 contradicted, 1 undecided and 1 not asked. 1 more follows from these."
+    )
+    assert "follows from C01, and is not counted again" in found[3].notes and found[4].mark == "–"
+    assert ledger.tally([*found, found[3]]).endswith("2 more follow from these.")
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [

@@ -1,4 +1,4 @@
-"""From a campaign to the ledger: every claim reproduced, contradicted, or undecided with the reason."""
+"""From a campaign to the ledger: every claim reproduced, contradicted, undecided or not asked, with the reason."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loam_lab.model.claim import Claim
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
+NOT_ASKED = "not asked"
 REASONS_SHOWN = 2
 
 
@@ -56,8 +57,9 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         paper=[result.PaperValue(value.what, value.value) for value in claim.paper],
         ours=[comparison.of_result() for decision in decisions for comparison in decision.comparisons],
         machine=" ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
-        by_preset=measured != UNDECIDED and any(decision.by_preset for decision in decisions),
+        by_preset=measured in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
         self_contradicting=bool(claim.self_contradicting),
+        follows_from=list(claim.follows_from),
     )
 
 
@@ -75,6 +77,10 @@ def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
     missing = unmet(evidence, claim)
+    absent = _absent(evidence, claim)
+    if absent:
+        why = f"needs {'; '.join(missing)}" if missing else ""
+        return NOT_ASKED, why or f"{'group' if len(absent) == 1 else 'groups'} {', '.join(absent)} did not run", []
     if missing:
         return UNDECIDED, f"needs {'; '.join(missing)}", []
     if not claim.predicates:
@@ -96,13 +102,37 @@ def _together(decisions: Sequence[predicates.Decision]) -> str:
     return "; ".join(reasons[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
+def _fewest_cores(evidence: Evidence, claim: Claim) -> tuple[str, int]:
+    """The machine that a claim's selections run on, and its hardware threads: of several the one with the fewest.
+
+    Several machines of one selection pool their blocks, and the largest of them counts. Where no group of the claim runs, it
+    is the largest of the campaign.
+    """
+    cores = {name: int(facts.get("cores", 0)) for name, facts in evidence.campaign.manifest["machines"].items()}
+    largest = []
+    for selection in (one for predicate in claim.predicates for one in predicate.selections()):
+        ran = {cell.machine for cell in evidence.campaign.cells if cell.group == selection.group}
+        own = [name for name in cores if name in ran and selection.machine in ("", name)]
+        largest += [max(own, key=cores.__getitem__)] if own else []
+    asked = min(largest, key=cores.__getitem__) if largest else max(cores, key=cores.__getitem__, default="host")
+    return asked, cores.get(asked, 0)
+
+
+def _absent(evidence: Evidence, claim: Claim) -> list[str]:
+    """The groups that decide a claim, if none of them is in this campaign."""
+    ran = {cell.group for cell in evidence.campaign.cells}
+    wanted = list(dict.fromkeys(one.group for predicate in claim.predicates for one in predicate.selections()))
+    return [] if ran & set(wanted) else wanted
+
+
 def unmet(evidence: Evidence, claim: Claim) -> list[str]:
     """What a claim needs and this campaign had not, each as "8 cores (this machine has 2)"."""
     needs, campaign = claim.needs, evidence.campaign
     machines = campaign.manifest["machines"].values()
     found = []
-    if evidence.cores < needs.cores:
-        found.append(f"{needs.cores} cores (this machine has {evidence.cores})")
+    name, cores = _fewest_cores(evidence, claim)
+    if cores < needs.cores:
+        found.append(f"{needs.cores} cores ({'this machine' if name == 'host' else name} has {cores})")
     if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
         found.append("hardware transactions (this machine has none that commit)")
     if needs.counters and not any(s.source == "perf_event" and s.counts for s in evidence.counter_sources):

@@ -62,7 +62,7 @@ def _verdict(claim: Claim, known: result.Claim | None) -> str | None:
     """The last verdict; of a claim that its paper contradicts, that, measured or not."""
     if claim.self_contradicting:
         return SELF_CONTRADICTING
-    return known and known.verdict
+    return known.verdict if known else None
 
 
 def _last(study: str) -> dict[str, result.Claim]:

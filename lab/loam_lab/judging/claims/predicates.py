@@ -3,6 +3,8 @@
 A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
 comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
 them may do so by chance, that takes an interval of 95 % for all of them together (Bonferroni).  Else it is open.
+A predicate of which one comparison is enough (`some`) is the other way round: one holds at the confidence that all
+need together, or all fail at their own.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ def decide(evidence: Evidence, predicate: Predicate) -> Decision:
     absent = source.absent
     if not found:
         return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
-    outcome, reason = _all(found)
+    outcome, reason = _some(found) if predicate.some else _all(found)
     if absent:
         reason += f"; without {_listed(absent)}"
     return Decision(outcome, reason, found, bool(source.stand_ins))
@@ -118,7 +120,8 @@ def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
     }  # fmt: skip
     made = list(makers[predicate.kind](source, predicate))
     confidence = 1 - (1 - intervals.CONFIDENCE) / max(len(made), 1)
-    return tuple(Comparison(c.what, c.at(intervals.CONFIDENCE), c.at(confidence), c.unit, c.judge) for c in made)
+    alone, together = (confidence, intervals.CONFIDENCE) if predicate.some else (intervals.CONFIDENCE, confidence)
+    return tuple(Comparison(c.what, c.at(alone), c.at(together), c.unit, c.judge) for c in made)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,20 @@ def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
     below = predicate.below()
     assert below is not None
     judge = _above(predicate.limit) if predicate.kind == "ratio_above" else _under(predicate.limit)
-    yield from _pairs(source, predicate.of, below, judge)
+    elsewhere = predicate.elsewhere()
+    if elsewhere is None:
+        yield from _pairs(source, predicate.of, below, judge)
+        return
+    # Elsewhere are the same allocators, or others: then none is compared with itself.
+    assert predicate.than is not None
+    others = "allocator" in predicate.than.model_fields_set
+    for here in _both(source, predicate.of, below):
+        for there in _both(source, *elsewhere):
+            if (here == there) == others:
+                continue
+            sides = [((predicate.of, below), here), (elsewhere, there)]
+            first, second = (_divided(source.read(of, one), source.read(to, other)) for (of, to), (one, other) in sides)
+            yield _ratio(first, second, judge)
 
 
 def _band(source: Source, predicate: Predicate) -> Iterator[_Made]:
@@ -206,11 +222,16 @@ def _spread(levels: list[Observed]) -> Observed:
 
 def _pairs(source: Source, of: Selection, to: Selection, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
+    for first, second in _both(source, of, to):
+        yield _ratio(source.read(of, first), source.read(to, second), judge)
+
+
+def _both(source: Source, of: Selection, to: Selection) -> Iterator[tuple[str, str]]:
     same = of.allocator == to.allocator
     below = source.present(to.allocator, to.group)
     for first in source.present(of.allocator, of.group):
         for second in [first] if same else below:
-            yield _ratio(source.read(of, first), source.read(to, second), judge)
+            yield first, second
 
 
 def _value(observed: Observed, judge: Judge) -> _Made:
@@ -326,6 +347,18 @@ def _all(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
             return OPEN, f"{against[0].interval.n} blocks are too few to contradict it: {said(against[0])}"
         return OPEN, f"the interval does not decide: {said(still_open[0])}"
     return HOLDS, said(min(comparisons, key=lambda c: abs(c.interval.estimate - 1)))
+
+
+def _some(comparisons: tuple[Comparison, ...]) -> tuple[str, str]:
+    """Whether at least one holds, and why (not)."""
+    holding = [c for c in comparisons if c.outcome == HOLDS]
+    if holding:
+        return HOLDS, said(max(holding, key=lambda c: abs(c.interval.estimate - 1)))
+    if all(c.outcome == FAILS for c in comparisons):
+        return FAILS, "; ".join(said(c) for c in comparisons[:2]) + f" and {len(comparisons) - 2} more" * (
+            len(comparisons) > 2
+        )
+    return OPEN, f"no interval decides: {said(next(c for c in comparisons if c.outcome == OPEN))}"
 
 
 def said(comparison: Comparison) -> str:

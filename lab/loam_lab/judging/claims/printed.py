@@ -110,7 +110,7 @@ def _test(predicate: Predicate, printed: Sequence[Printed]) -> Tested:
         found = predicates.comparisons(paper, predicate)
         used |= paper.used
         failed = [one for one in found if not _holds(one)]
-        if failed:
+        if failed and (len(failed) == len(found) or not predicate.some):
             return Tested(predicate, predicates.FAILS, predicates.said(failed[0]), frozenset(used))
         if found:
             outcome, reason = predicates.HOLDS, predicates.said(found[0])

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from loam_lab.model.result import Claim, Compared, Result
 
 STYLES = {
-    "reproduced": "good", "contradicted": "bad", "undecided": "doubt", CANNOT_BE_DECIDED: "doubt",
+    "reproduced": "good", "contradicted": "bad", "undecided": "doubt", "not asked": "aside", CANNOT_BE_DECIDED: "doubt",
     SELF_CONTRADICTING: "bad",
 }  # fmt: skip
 # What stands before the reason of a verdict.
 LEADS = {
-    "contradicted": "against it", "undecided": "undecided", CANNOT_BE_DECIDED: "not in the model",
-    SELF_CONTRADICTING: "the paper against itself",
+    "contradicted": "against it", "undecided": "undecided", "not asked": "not asked",
+    CANNOT_BE_DECIDED: "not in the model", SELF_CONTRADICTING: "the paper against itself",
 }  # fmt: skip
 # More values than these of one claim are in the report, not here.
 VALUES_SHOWN = 3
@@ -29,8 +29,10 @@ VALUES_SHOWN = 3
 def show(result: Result) -> None:
     """Print the claims of a Result on standard output."""
     claims = result.claims or []
-    counts = Counter(claim.verdict for claim in claims)
+    counts = Counter(claim.verdict for claim in claims if not claim.follows_from)
     summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in STYLES if counts[verdict])
+    derived = sum(1 for claim in claims if claim.follows_from)
+    summary += f"; {derived} follow{'s' if derived == 1 else ''} from others" if derived else ""
     rows: list[list[str | Text]] = [[claim.id, _verdict(claim), _text(claim)] for claim in claims]
     title = f"claims of study {result.study}: {summary}"
     console.out().print(
@@ -41,7 +43,10 @@ def show(result: Result) -> None:
 def _verdict(claim: Claim) -> Text:
     from rich.text import Text
 
-    return Text(claim.verdict + (" by preset" if claim.by_preset else ""), style=STYLES[claim.verdict])
+    words = claim.verdict + (" by preset" if claim.by_preset else "")
+    if claim.follows_from:
+        words += f"\nfollows from\n{', '.join(claim.follows_from)}"
+    return Text(words, style=STYLES[claim.verdict])
 
 
 def _text(claim: Claim) -> Text:

@@ -30,11 +30,6 @@ class Evidence:
     counters: Mapping[str, Sequence[Counts]] = field(default_factory=dict)
     counter_sources: Sequence[CounterSource] = ()
 
-    @property
-    def cores(self) -> int:
-        """Hardware threads of the largest machine that measured."""
-        return max((int(machine.get("cores", 0)) for machine in self.campaign.manifest["machines"].values()), default=0)
-
 
 @dataclass(frozen=True)
 class Observed:

@@ -22,7 +22,7 @@ class Compared(Interval, frozen=True):
 
 
 class Claim(Part, frozen=True):
-    """A sentence of a paper and what became of it. machine: fingerprints of those that measured it"""
+    """A sentence and what became of it. machine: fingerprints of what measured it; follows_from: claims that say it"""
 
     id: str
     section: str = ""
@@ -38,6 +38,7 @@ class Claim(Part, frozen=True):
     machine: str = ""
     by_preset: bool = False
     self_contradicting: bool = False
+    follows_from: list[str] = []
 
 
 class Value(Interval, frozen=True):

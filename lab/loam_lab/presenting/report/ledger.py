@@ -15,13 +15,14 @@ from loam_lab.presenting.report.view import Study, number
 # Verdict -> (mark, word); an unknown one is shown as it is.
 VERDICTS = {
     "reproduced": ("✓", "reproduced"), "contradicted": ("✗", "contradicted"), "undecided": ("?", "undecided"),
+    "not asked": ("–", "not asked"),
     CANNOT_BE_DECIDED: ("∅", CANNOT_BE_DECIDED), SELF_CONTRADICTING: ("≠", SELF_CONTRADICTING),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. paper, ours: finished texts, one per figure; notes: what limits the verdict."""
+    """One claim. paper, ours: finished texts, one per figure; notes: what limits the verdict; derived: not counted."""
 
     id: str
     place: str
@@ -32,6 +33,7 @@ class Claim:
     paper: tuple[str, ...]
     ours: tuple[str, ...]
     notes: tuple[str, ...]
+    derived: bool = False
 
 
 def claims(study: Study) -> list[Claim]:
@@ -53,13 +55,15 @@ def _claim(item: result.Claim, here: Collection[str]) -> Claim:
         notes.append("an absent allocator was replaced by one of the same design")
     if item.self_contradicting:
         notes.append("the paper's own numbers contradict it, whatever is measured")
+    if item.follows_from:
+        notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
     if item.note:
         notes.append(item.note)
     paper = tuple(_pair(one.what, value(one.value)) for one in item.paper)
     ours = tuple(_pair(one.what, _measured(one)) for one in item.ours)
     return Claim(
         item.id, ", ".join(part for part in where if part), item.sentence,
-        word, mark, item.reason, paper, ours, tuple(notes),
+        word, mark, item.reason, paper, ours, tuple(notes), bool(item.follows_from),
     )  # fmt: skip
 
 
@@ -115,10 +119,13 @@ def _plain(found: float) -> str:
 
 def tally(found: list[Claim]) -> str:
     """ "12 of 20 claims reproduced, 3 contradicted, 5 undecided"."""
+    derived = sum(claim.derived for claim in found)
+    found = [claim for claim in found if not claim.derived]
     counts = {word: sum(claim.verdict == word for claim in found) for word in dict.fromkeys(c.verdict for c in found)}
     order = [word for _, word in VERDICTS.values() if word in counts] + [w for w in counts if w not in VERDICTS]
     parts = [f"{counts[word]} {word}" for word in order]
-    return f"Of {len(found)} claim{'' if len(found) == 1 else 's'} {words.listing(parts)}."
+    more = f" {derived} more follow{'s' if derived == 1 else ''} from these." if derived else ""
+    return f"Of {len(found)} claim{'' if len(found) == 1 else 's'} {words.listing(parts)}.{more}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
     head = Entry(study.name, study.title, study.question, f"./loam study run {study.name}")
     if folder is None:
         unknown = tuple(map(_unmeasured, study.claims))
-        return replace(head, claims=unknown, verdicts=dict(Counter(claim.verdict for claim in unknown)))
+        return replace(head, claims=unknown, verdicts=_counted(unknown))
     try:
         read = view.read(folders.read_result(folder), str(folder))
     except LoamError as problem:
@@ -105,14 +105,20 @@ def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
     claims = tuple(ledger.claims(read))
     report = folder / "report.html"
     return replace(
-        head, measured=_measured(read.raw), claims=claims, verdicts=dict(Counter(claim.verdict for claim in claims)),
+        head, measured=_measured(read.raw), claims=claims, verdicts=_counted(claims),
         report=os.path.relpath(report, page) if report.is_file() else "",
     )  # fmt: skip
 
 
+def _counted(claims: Sequence[Claim]) -> dict[str, int]:
+    """How many claims have each verdict; not of those that follow from others."""
+    return dict(Counter(claim.verdict for claim in claims if not claim.derived))
+
+
 def _unmeasured(claim: Stated) -> Claim:
     mark, verdict = ledger.VERDICTS[SELF_CONTRADICTING] if claim.self_contradicting else ("–", "not measured")
-    return Claim(claim.id, claim.section, claim.sentence, verdict, mark, claim.self_contradicting, (), (), ())
+    why, derived = claim.self_contradicting, bool(claim.follows_from)
+    return Claim(claim.id, claim.section, claim.sentence, verdict, mark, why, (), (), (), derived)
 
 
 def _measured(result: Result) -> str:

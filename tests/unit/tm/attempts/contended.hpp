@@ -19,6 +19,7 @@ namespace loam::tm {
 
 using Txs = Driver<EtlWb<false>>;
 using Holder = tests::Stepper<Txs>;
+// Those that end every conflict; under pure-suicide it may go on without end.
 inline constexpr Manager kManagers[] = {Manager::suicide, Manager::delay, Manager::backoff, Manager::karma,
                                         Manager::timestamp};
 inline constexpr std::uint64_t kForEver = 20'000'000'000;

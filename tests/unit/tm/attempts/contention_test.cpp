@@ -44,7 +44,27 @@ TEST(ContentionTest, SuicideNeitherWaitsInsideNorBeforeTheNextTry) {
   });
 }
 
-TEST(ContentionTest, AfterEightAbortsEveryManagerWaitsForTheRecord) {
+TEST(ContentionTest, PureSuicideNeverWaitsAndNeverRunsAlone) {
+  LOAM_NEEDS_POINTS();
+  constexpr unsigned kAttempts = 4 * kSerialiseAfter;
+  under(Manager::pure_suicide, kSerialiseAfter, [] {
+    {
+      Holder a(tests::Kind::update);
+      hold(a, x);
+      const Trace trace;
+      EXPECT_FALSE(tests::attempt_update<Txs>(kAttempts, [](auto& tx) { tx.write(x, Word{2}); }));
+      EXPECT_EQ(trace.count("tm.began"), kAttempts + 1) << "and the one that gives up";
+      EXPECT_EQ(trace.count("tm.waiting"), 0u);
+    }
+    // Behind no owner, so that each abort would count.
+    unsigned attempts = 0;
+    Txs::update([&](auto& tx) { fail_until(tx, ++attempts, kAttempts); });
+    EXPECT_EQ(attempts, kAttempts + 1);
+    EXPECT_EQ(statistics_of_all().serialised, 0u);
+  });
+}
+
+TEST(ContentionTest, AfterEightAbortsEveryOtherManagerWaitsForTheRecord) {
   LOAM_NEEDS_POINTS();
   for (const Manager manager : {Manager::suicide, Manager::timestamp})
     under(manager, 0,
