@@ -92,6 +92,10 @@ def compare(first: Side, second: Side, *, gate: float | None = None, across_mach
         "multiplicity": {"method": "Benjamini-Hochberg", "size": len(family)},
         "gate": None if gate is None else {
             "ratio": gate, **{word: [c["cell"] for c in cells if c["gate"] == word] for word in ("failed", "open")},
+            "unmeasured": [
+                pair.second.words() for pair in pairs
+                if pair.first.better != "neither" and (pair.first.state != "ok" or pair.second.state == "skipped")
+            ],
             "passed": sum(c["gate"] == "passed" for c in cells),
         },
         "warnings": _warnings(pairs),
