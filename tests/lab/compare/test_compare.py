@@ -151,6 +151,7 @@ def test_a_strict_gate_has_a_status_for_what_it_cannot_decide(
     assert "not measured: 1 cells without good runs before: w size=16 stm 1T fast" in shown
     fewer = side(tmp_path, "fewer", made(seed=2, allocators=("plain", "fast")))
     assert main.run(["compare", str(first), str(fewer), *gate]) == 0
+    capsys.readouterr()
     assert main.run(["compare", str(first), str(fewer), *gate, "--strict", "--json"]) == 3
     found = json.loads(capsys.readouterr().out)["gate"]
     assert found["verdict"] == "undecided" and found["strict"] and found["passed"] == 1
