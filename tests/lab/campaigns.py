@@ -133,6 +133,7 @@ def forked(action: Callable[[], object]) -> int:
         status = 99
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored
             found = action()
             status = found if isinstance(found, int) else 0
         except BaseException:

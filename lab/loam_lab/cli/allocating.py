@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson
 
 Command = Annotated[
@@ -53,13 +54,20 @@ def build(
 
 @allocators.command("verify")
 def verify(
-    name: Annotated[str, typer.Argument(help="An allocator, with settings as in glibc:tcache=0.")],
+    name: Annotated[
+        str,
+        typer.Argument(autocompletion=completing.allocator, help="An allocator, with settings as in glibc:tcache=0."),
+    ],
     command: Command = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a program under an allocator and report, per process, which object really provided malloc."""
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
+    from loam_lab.subjects.allocators import verify as verification
 
+    named.check(allocators=[name])
+    verification.check_command(command or [])
     debian.ensure("measure")
     from loam_lab.subjects.allocators import commands
 

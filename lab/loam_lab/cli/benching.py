@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
 from loam_lab.cli.measuring import Counters, Memory, Tlb
 
@@ -64,6 +65,13 @@ Warmup = Annotated[
     int,
     typer.Option("--warmup", metavar="N", help="Loads of each server, or first runs of a command, that do not count."),
 ]
+IgnoreFailure = Annotated[
+    bool, typer.Option("--ignore-failure", help="Measure a command also where it ends with another status than 0.")
+]
+Export = Annotated[
+    Literal["markdown", "csv"] | None,
+    typer.Option("--export", help="Print the result as Markdown or CSV on standard output, in place of the tables."),
+]
 Limit = Annotated[
     list[str] | None,
     typer.Option(
@@ -100,6 +108,7 @@ def bench(
     check: Check = None,
     warmup: Warmup = 0,
     limit: Limit = None,
+    ignore_failure: IgnoreFailure = False,
     allocator: options.Allocators = None,
     blocks: options.Blocks = None,
     seed: options.Seed = 1,
@@ -112,23 +121,28 @@ def bench(
     flame: Flame = False,
     search: Search = False,
     search_for: SearchFor = None,
+    export: Export = None,
     resume: options.Resume = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Any program of yours under every allocator: time, memory and faults with intervals, and a recommendation."""
-    options.check(blocks, timeout)
+    options.check(blocks, timeout, seed)
     options.at_least("--warmup", warmup, 0)
     options.positive("--search-for", search_for)
+    if export and as_json:
+        raise LoamError("--export", export, "has no effect with --json", "choose one of them")
     from loam_lab.commands.bench import asked
 
     what = asked.what(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
-        limits=limit or (), timeout_s=timeout,
+        limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure,
     )  # fmt: skip
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
+    named.check(allocators=options.allocator_names(allocator))
     debian.ensure("measure", *["flame"] * flame)
     from loam_lab.commands.bench import bench as measure_bench
 
@@ -136,4 +150,5 @@ def bench(
         what, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
         counters=counters, tlb=tlb, profile="sample" if profile_sample else "full" if profile else "", flame=flame,
         search=search or search_for is not None, search_budget_s=search_for, resume=resume, out=out, as_json=as_json,
+        export=export or "",
     )  # fmt: skip

@@ -22,6 +22,12 @@ Gate = Annotated[
         "--gate", metavar="RATIO", help="Exit status 1 if a cell is certainly less than RATIO times as good as before."
     ),
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="With --gate: exit status 3 if a cell is open, was not proven, or is in one result only."
+    ),
+]
 Across = Annotated[
     bool, typer.Option("--across-machines", help="Compare results of two machines, by their ratios to the baseline.")
 ]
@@ -31,10 +37,11 @@ def compare(
     first: Side,
     second: Other = None,
     gate: Gate = None,
+    strict: Strict = False,
     across_machines: Across = False,
     as_json: AsJson = False,
 ) -> int:
     """Show what became better or worse between two results, or compare the machines of one result."""
     from loam_lab.commands.compare import commands
 
-    return commands.compare(first, second, gate=gate, across_machines=across_machines, as_json=as_json)
+    return commands.compare(first, second, gate=gate, strict=strict, across_machines=across_machines, as_json=as_json)

@@ -7,18 +7,27 @@ from typing import Annotated, Any
 import typer
 
 from loam_lab.base.errors import LoamError
-from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, names
+from loam_lab.cli import completing
+from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, check, names
 
-Workload = Annotated[str, typer.Argument(help="A workload; see: list workloads.")]
+Workload = Annotated[str, typer.Argument(autocompletion=completing.workload, help="A workload; see: list workloads.")]
 Allocator = Annotated[
     str | None,
     typer.Option(
-        "--allocator", metavar="A", help="One allocator, with settings as in glibc:tcache=0 (default: glibc)."
+        "--allocator",
+        metavar="A",
+        autocompletion=completing.allocator,
+        help="One allocator, with settings as in glibc:tcache=0 (default: glibc).",
     ),
 ]
 Sync = Annotated[
     str | None,
-    typer.Option("--sync", metavar="S", help="One algorithm that reports the causes of aborts (default: etl-wb)."),
+    typer.Option(
+        "--sync",
+        metavar="S",
+        autocompletion=completing.sync,
+        help="One algorithm that reports the causes of aborts (default: etl-wb).",
+    ),
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", metavar="N", help="Threads, at least 2 (default: all of this machine).")
@@ -30,7 +39,13 @@ Parameter = Annotated[
 Every = Annotated[int | None, typer.Option("--every", metavar="N", help="Record every N-th abort of a thread.")]
 Chains = Annotated[bool, typer.Option("--chains", help="Show each source line with the functions it was inlined into.")]
 Machine = Annotated[
-    str, typer.Option("--machine", metavar="M", help="The machine; host is this one. See list machines.")
+    str,
+    typer.Option(
+        "--machine",
+        metavar="M",
+        autocompletion=completing.machine,
+        help="The machine; host is this one. See list machines.",
+    ),
 ]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
 Factors = Annotated[
@@ -39,7 +54,12 @@ Factors = Annotated[
 ]
 Base = Annotated[
     str | None,
-    typer.Option("--base", metavar="A", help="With --factors: the allocator that is changed (default: design:base)."),
+    typer.Option(
+        "--base",
+        metavar="A",
+        autocompletion=completing.allocator,
+        help="With --factors: the allocator that is changed (default: design:base).",
+    ),
 ]
 Factor = Annotated[
     list[str] | None,
@@ -69,7 +89,7 @@ def explain(
     """Who aborts whom in one run, by blocks and source lines. With --factors: which setting of an allocator decides."""
     at_least("--every", every, 1)
     at_least("--threads", threads, 1)
-    at_least("--blocks", blocks, 1)
+    check(blocks, None, seed)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
         if value is not None and len(names([value])) != 1:
             raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
@@ -86,18 +106,23 @@ def explain(
             raise LoamError(option, None, "belongs to --factors", "add --factors, or leave it out")
     parameters = [_key_value(item) for item in parameter or ()]
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
-    debian.ensure("measure")
+    named.check(of=[workload], syncs=names([sync or ""]), allocators=allocator_names([allocator or ""]), on=[machine])
     if factors:
+        from loam_lab.commands.explain import factors as designs
         from loam_lab.commands.explain import screening
 
         bases = allocator_names([base]) if base is not None else [screening.BASE]
         if len(bases) != 1:
             raise LoamError("--base", base, "--factors takes one base", "screen each one in a separate run")
+        designs.check(bases[0], names(factor))
+        debian.ensure("measure")
         return screening.explain(
             workload, base=bases[0], asked=names(factor), sync=sync, threads=threads, machine=machine, parameters=parameters,
             blocks=blocks, seed=seed, oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
         )  # fmt: skip
+    debian.ensure("measure")
     from loam_lab.commands.explain import commands
 
     return commands.explain(

@@ -9,9 +9,17 @@ from typing import Annotated
 import typer
 
 from loam_lab.base.errors import LoamError
+from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson
 
-Kind = Annotated[str, typer.Argument(metavar="KIND", help="allocators, workloads, syncs, machines, studies or claims.")]
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="KIND",
+        autocompletion=completing.kind,
+        help="allocators, workloads, syncs, machines, studies or claims.",
+    ),
+]
 Result = Annotated[
     Path | None, typer.Argument(help="A result's folder (default: the newest one here).", show_default=False)
 ]

@@ -6,7 +6,10 @@ a start pays for.
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +20,7 @@ import typer
 from loam_lab import __version__
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
+from loam_lab.base.interrupts import ends_like_ctrl_c
 from loam_lab.cli import (
     allocating,
     benching,
@@ -107,7 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     arguments: without the program's name; those of the process where None
     """
-    with console.guard():
+    with console.guard(), ends_like_ctrl_c():
         return _run(arguments)
 
 
@@ -122,6 +126,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     # An option that may have a value is two for the parser.
     given[: len(own)] = ["--profile-sample" if word == "--profile=sample" else word for word in own]
     as_json = "--json" in own
+    # What exec starts gets its words as they are; all others are written into results.
+    if (wrong := _not_text(own if own[:1] == ["exec"] else given)) is not None:
+        return _fail(wrong, as_json)
     command = typer.main.get_command(app)
     if "_LOAM_COMPLETE" in os.environ:
         from typer._completion_classes import completion_init
@@ -129,6 +136,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         completion_init()
         command.main(args=[], prog_name="loam")  # answers a shell that completes a line, and exits
     try:
+        if own[:1] in (*_MEASURING, ["explain"]):
+            _check_folder()
         # Not app(): that would turn an interrupt or a closed pipe into a bare exit status.
         with command.make_context(program, given) as context:
             status: Any = command.invoke(context)
@@ -137,7 +146,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except LoamError as error:
         return _fail(error, as_json)
     except typer.TyperException as error:
-        return _fail(_usage(error, program), as_json)
+        return _fail(_usage(error, program, own), as_json)
     except (EOFError, KeyboardInterrupt, typer.Abort):
         kept = ("what was measured is kept", "--resume continues") if own[:1] in _MEASURING else ("", "")
         return _fail(LoamError("interrupted", None, *kept, exit_code=130), as_json)
@@ -145,22 +154,67 @@ def _run(arguments: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at exit
         return 141
     except OSError as problem:
-        if problem.filename is None:
+        if (
+            problem.filename is None
+            and problem.errno not in _OF_THE_SYSTEM
+            and not isinstance(problem, FileNotFoundError)
+        ):
             raise
-        return _fail(
-            LoamError(
-                str(problem.filename), None, str(problem.strerror), "check the path, its permissions and the free space"
-            ),
-            as_json,
-        )
+        return _fail(_refused(problem), as_json)
     return status if isinstance(status, int) else 0
 
 
-def _usage(error: typer.TyperException, program: str) -> LoamError:
-    """What typer says about a mistyped command line, as one of our errors."""
+# What the system refuses whatever a program does. Some of its calls name no file: a write to an open one, a start.
+_OF_THE_SYSTEM = (
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
+)  # fmt: skip
+
+
+def _not_text(words: Sequence[str]) -> LoamError | None:
+    """The error for the first word that is not UTF-8; None if all are."""
+    for place, word in enumerate(words):
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            option = words[place - 1] if place and words[place - 1].startswith("-") and words[place - 1] != "--" else ""
+            what = option or f"argument {place + 1}"
+            return LoamError(
+                what, word, "is not UTF-8, as text in results is", "name it otherwise, or by a symbolic link"
+            )
+    return None
+
+
+def _check_folder() -> None:
+    """Refuse to measure in a folder whose name is not UTF-8: results name it; raises: LoamError"""
+    folder = str(Path.cwd())
+    try:
+        folder.encode()
+    except UnicodeEncodeError:
+        raise LoamError(
+            "the current folder", folder, "is not UTF-8, as text in results is", "start in another one"
+        ) from None
+
+
+def _refused(problem: OSError) -> LoamError:
+    """What the system refused, as one of our errors."""
+    if problem.filename is not None:
+        what, hint = str(problem.filename), "check the path, its permissions and the free space"
+    else:
+        what, hint = "the system", "check the free space here and in /tmp, the memory, and the limits of ulimit"
+    return LoamError(what, None, str(problem.strerror or problem), hint)
+
+
+def _usage(error: typer.TyperException, program: str, words: Sequence[str]) -> LoamError:
+    """What typer says about a mistyped command line, as one of our errors; it leaves out the value that is wrong."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else program
-    return LoamError(path, None, error.format_message().rstrip("."), f"{path} --help", exit_code=error.exit_code)
+    said, hint = error.format_message().rstrip("."), f"{path} --help"
+    if found := re.match(r"Invalid value for '(-[\w-]+)[^']*': (.*)", said):
+        given = [b for a, b in itertools.pairwise(words) if a == found[1]]
+        given += [word.partition("=")[2] for word in words if word.startswith(f"{found[1]}=")]
+        if given:
+            return LoamError(found[1], given[-1], found[2], hint, exit_code=error.exit_code)
+    return LoamError(path, None, said, hint, exit_code=error.exit_code)
 
 
 def _fail(error: LoamError, as_json: bool) -> int:

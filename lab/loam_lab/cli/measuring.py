@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from loam_lab.base.errors import LoamError
+from loam_lab.cli import completing
 from loam_lab.cli.fleet import Engine, EngineOption, Hosts, Identical, Partition, choice
 from loam_lab.cli.options import (
     Allocators,
@@ -20,9 +21,9 @@ from loam_lab.cli.options import (
     TargetWidth,
     Timeout,
     allocator_names,
-    at_least,
     check,
     chosen,
+    count,
     integers,
     names,
     positive,
@@ -33,13 +34,21 @@ study = typer.Typer(help="Studies: questions with their factors, blocks and figu
 Syncs = Annotated[
     list[str] | None,
     typer.Option(
-        "--sync", metavar="R,S", help="Algorithms, all, or paths of executables that write the record schema."
+        "--sync",
+        metavar="R,S",
+        autocompletion=completing.syncs,
+        help="Algorithms, all, or paths of executables that write the record schema.",
     ),
 ]
 Threads = Annotated[list[str] | None, typer.Option("--threads", metavar="1,2", help="Thread counts.")]
 Machines = Annotated[
     list[str] | None,
-    typer.Option("--machine", metavar="M,N", help="Machines; host is this one. See list machines."),
+    typer.Option(
+        "--machine",
+        metavar="M,N",
+        autocompletion=completing.machines,
+        help="Machines; host is this one. See list machines.",
+    ),
 ]
 Collectors = Annotated[
     list[str] | None, typer.Option("--collector", metavar="C,D", help="Garbage collectors, for --sync jvm-...")
@@ -87,7 +96,9 @@ def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> in
 
 
 def run(
-    workload: Annotated[str, typer.Argument(help="Workloads, as A,B; see: list workloads.")],
+    workload: Annotated[
+        str, typer.Argument(autocompletion=completing.workloads, help="Workloads, as A,B; see: list workloads.")
+    ],
     allocator: Allocators = None,
     sync: Syncs = None,
     threads: Threads = None,
@@ -119,13 +130,17 @@ def run(
     as_json: AsJson = False,
 ) -> int:
     """Measure every combination of the given levels in paired blocks; print a table, keep the records."""
-    check(blocks, timeout)
+    check(blocks, timeout, seed)
     _stopping(target_width, max_blocks, budget)
     counts = integers("--threads", threads)
     parameters = [_key_value(item) for item in parameter or ()]
     where = choice(engine, hosts, partition, engine_option, identical)
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
+    named.check(
+        of=names([workload]) or [workload], syncs=names(sync), allocators=allocator_names(allocator), on=names(machine)
+    )
     debian.ensure("measure")
     from loam_lab.commands.run import commands
     from loam_lab.model.collector import NAME as COLLECTOR
@@ -154,7 +169,9 @@ def study_list(as_json: AsJson = False) -> int:
 
 @study.command("run")
 def study_run(
-    name: Annotated[str, typer.Argument(help="A study's name, or the path of a study file.")],
+    name: Annotated[
+        str, typer.Argument(autocompletion=completing.study, help="A study's name, or the path of a study file.")
+    ],
     effort: Effort = "full",
     machine: Machines = None,
     target_width: TargetWidth = None,
@@ -173,8 +190,12 @@ def study_run(
     """Run a study, decide its claims, and write its report."""
     _stopping(target_width, max_blocks, budget)
     where = choice(engine, hosts, partition, engine_option, identical)
+    from loam_lab.model import studies
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
+    named.check(on=names(machine))
+    named.check_study(studies.find(name)[0])
     debian.ensure("measure")
     from loam_lab.commands.run import commands
 
@@ -187,7 +208,7 @@ def study_run(
 def _stopping(target_width: float | None, max_blocks: int | None, budget_s: float | None) -> None:
     if target_width is not None and not 0 < target_width < 1:
         raise LoamError("--target-width", target_width, "must lie between 0 and 1", "0.02 means intervals of ±2 %")
-    at_least("--max-blocks", max_blocks, 1)
+    count("--max-blocks", max_blocks)
     positive("--budget", budget_s)
 
 

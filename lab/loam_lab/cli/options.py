@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loam_lab.base.errors import LoamError
+from loam_lab.cli import completing
 
 if TYPE_CHECKING:
     from loam_lab.model.cell import Purpose
@@ -25,7 +26,10 @@ Out = Annotated[
 Allocators = Annotated[
     list[str] | None,
     typer.Option(
-        "--allocator", metavar="A,B", help="Allocators, with settings as in glibc:tcache=0; see list allocators."
+        "--allocator",
+        metavar="A,B",
+        autocompletion=completing.allocators,
+        help="Allocators, with settings as in glibc:tcache=0; see list allocators.",
     ),
 ]
 
@@ -53,6 +57,13 @@ Seed = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the orde
 Timeout = Annotated[
     float | None, typer.Option("--timeout", metavar="SECONDS", help="End a run that takes longer, and record it.")
 ]
+
+
+# Of 64 bits, as every workload takes them.
+SEED_MAX = (1 << 64) - 1
+# A year, and more blocks than a year holds of anything that is worth a comparison.
+SECONDS_MAX = 366 * 86_400
+BLOCKS_MAX = 100_000
 
 
 def names(values: Sequence[str] | None) -> list[str]:
@@ -107,18 +118,32 @@ def at_least(option: str, value: int | None, least: int) -> None:
 
 
 def positive(option: str, value: float | None) -> None:
-    """Refuse a time that is not above 0.
+    """Refuse a time that is not above 0, or longer than anybody waits.
 
     raises: LoamError
     """
     if value is not None and not value > 0:
         raise LoamError(option, value, "must be above 0 seconds")
+    if value is not None and value > SECONDS_MAX:
+        raise LoamError(option, value, f"must be at most {SECONDS_MAX} seconds", "leave it out for no limit of yours")
 
 
-def check(blocks: int | None, timeout: float | None) -> None:
-    """Refuse what no campaign can do: no block, or no time for a run.
+def check(blocks: int | None, timeout: float | None, seed: int = 0) -> None:
+    """Refuse what no campaign can do: no block, or no time for a run, or a seed that no program takes.
 
     raises: LoamError
     """
-    at_least("--blocks", blocks, 1)
+    count("--blocks", blocks)
     positive("--timeout", timeout)
+    if not 0 <= seed <= SEED_MAX:
+        raise LoamError("--seed", seed, f"must be a whole number from 0 to {SEED_MAX}")
+
+
+def count(option: str, blocks: int | None) -> None:
+    """Refuse a number of blocks that no campaign can have.
+
+    raises: LoamError
+    """
+    at_least(option, blocks, 1)
+    if blocks is not None and blocks > BLOCKS_MAX:
+        raise LoamError(option, blocks, f"must be at most {BLOCKS_MAX}", "more blocks hardly make intervals narrower")

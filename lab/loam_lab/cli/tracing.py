@@ -51,12 +51,14 @@ def replay(
     as_json: options.AsJson = False,
 ) -> int:
     """Play a trace under every allocator in paired blocks: time and memory with intervals, and a recommendation."""
-    options.check(blocks, timeout)
-    from loam_lab.setup import debian
-
-    debian.ensure("measure")
+    options.check(blocks, timeout, seed)
     from loam_lab.commands.bench import trace as traces
+    from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
+    named.check(allocators=options.allocator_names(allocator))
+    traces.read(file)
+    debian.ensure("measure")
     return traces.replay(
         file, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout,
         memory=memory, resume=resume, out=out, as_json=as_json,
@@ -76,14 +78,17 @@ def check(
     as_json: options.AsJson = False,
 ) -> int:
     """Check that a trace ranks allocators in the same order as the program itself; both are measured."""
-    options.check(blocks, timeout)
+    options.check(blocks, timeout, seed)
     if not command:
         raise LoamError("trace check", None, "no command was given", "as in ./loam trace check FILE -- lua5.4 FILE")
+    from loam_lab.commands.bench import ranking, target, trace
     from loam_lab.setup import debian
+    from loam_lab.subjects import named
 
+    named.check(allocators=options.allocator_names(allocator))
+    trace.read(file)
+    target.program(command[0], "trace check")
     debian.ensure("measure")
-    from loam_lab.commands.bench import ranking
-
     return ranking.check(
         file, command, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed,
         timeout_s=timeout, out=out, as_json=as_json,

@@ -137,14 +137,7 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
         names = [one for name in names for one in (there if name == ALL else [name])]
     for name in dict.fromkeys(names):
         if "/" in name:
-            path = Path(name).absolute()
-            if not path.is_file():
-                raise LoamError(
-                    "--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs"
-                )
-            if not os.access(path, os.X_OK):
-                raise LoamError("--sync", name, "is not executable", "name a program that answers --describe")
-            subject = Subject.of(path)
+            subject = Subject.of(peer(name))
         else:
             known = known if known is not None else subjects_of(preset)
             if name not in known:
@@ -160,6 +153,16 @@ def resolve_syncs(names: Sequence[str], preset: str = "release") -> list[Executa
             label = f"{description.sync.name}@{subject.program}"
         found.append(Executable(label, subject, description, subject.digest()))
     return found
+
+
+def peer(name: str) -> Path:
+    """The executable of a peer, which is named by its path; raises: LoamError if it is not there"""
+    path = Path(name).absolute()
+    if not path.is_file():
+        raise LoamError("--sync", name, "no such file", "name an executable, or a synchronisation of loam list syncs")
+    if not os.access(path, os.X_OK):
+        raise LoamError("--sync", name, "is not executable", "name a program that answers --describe")
+    return path
 
 
 def check_parameter(parameter: Parameter, text: str, where: str = "-p") -> int | str:

@@ -12,7 +12,8 @@ from campaigns import FakeInstruments, told_times
 from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import bench, recommend
+from loam_lab.commands.bench import asked, bench, recommend
+from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import commands
 from loam_lab.model.store import journal
 
@@ -104,6 +105,51 @@ def test_an_unproven_allocator_is_never_recommended(tmp_path: Path) -> None:
     said = "Nothing is recommended: it was not proven that fast served the command (made up). Or compare without it: name the "
     assert advice["text"] == said + "others with --allocator."
     assert {cell["verdict"] for cell in result["cells"] if cell["factors"]["allocator"] == "fast"} == {"unproven"}
+
+
+def test_an_interrupted_measurement_without_values_sends_nobody_to_failures() -> None:
+    cells = [
+        {"copy": copy, "state": "skipped", "factors": {"allocator": name, "workload": "sh", "sync": "command",
+         "machine": "host", "threads": 1}, "parameters": {}, "metrics": {}}
+        for name, copy in (("plain", 0), ("plain", 1), ("fast", 0))
+    ]  # fmt: skip
+    result = typed({"baseline": "plain", "primary_metrics": {"sh": "wall_s"}, "cells": cells, "failures": []})
+    told = recommend.add(result, "sh").recommendation
+    assert told is not None and told.text == "Nothing could be compared with plain: too little was measured."
+
+
+def test_an_export_takes_the_place_of_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(tmp_path / "a", ["true"], as_json=False, export="csv")
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.startswith("study,") and "metric" in head.split(",")
+    assert any(",fast," in row and ",wall_s," in row for row in rows)
+    run(tmp_path / "b", ["true"], as_json=False, export="markdown")
+    text = capsys.readouterr().out
+    assert text.startswith("# ") and "| fast |" in text and "## Repeat it" in text
+
+
+def test_a_command_that_fails_can_be_measured_all_the_same(tmp_path: Path) -> None:
+    options: dict[str, Any] = dict.fromkeys(("server", "ready", "load", "metric", "better", "command_file"))
+    options |= {
+        "commands": (),
+        "prepare": "",
+        "cleanup": "",
+        "checks": (),
+        "warmup": 0,
+        "limits": (),
+        "timeout_s": 20.0,
+    }
+    what = asked.what(["sh", "-c", "exit 3"], **options, ignore_failure=True)
+    assert isinstance(what, Job) and "--ignore-failure" in what.options()
+    status = bench.bench(
+        what, allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False, instruments=FakeInstruments()
+    )
+    assert status == 0 and json.loads((tmp_path / "o" / "result.json").read_text())["failures"] == []
+    killed = asked.what(["sh", "-c", "kill -SEGV $$"], **options, ignore_failure=True)
+    with pytest.raises(LoamError, match="ended by SIGSEGV"):
+        bench.bench(killed, allocators=["plain"], out=tmp_path / "p", report=False, instruments=FakeInstruments())
+    with pytest.raises(LoamError, match="belongs to a command"):
+        asked.what((), **{**options, "server": "cat"}, ignore_failure=True)
 
 
 def test_time_budget_and_narrow_intervals_bound_the_blocks(tmp_path: Path) -> None:

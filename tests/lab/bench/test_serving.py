@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FAKES, FakeInstruments
+from campaigns import FAKES, FakeInstruments, forked
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, bench, children, percentiles, serving
+from loam_lab.base.interrupts import ends_like_ctrl_c
+from loam_lab.commands.bench import asked, bench, children, percentiles, serving, target
 from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
@@ -38,14 +40,19 @@ def nothing_is_left() -> Iterator[None]:
     os.environ["FAKE_MARK"] = marked
     yield
     del os.environ["FAKE_MARK"]
-    left = []
+    assert marked_processes(marked) == []
+
+
+def marked_processes(mark: str) -> list[str]:
+    """The command lines of all processes that were started with a mark, this one apart."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"FAKE_MARK={marked}".encode() in (process / "environ").read_bytes():
-                left.append((process / "cmdline").read_text())
+            if f"FAKE_MARK={mark}".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text())
         except OSError:
             continue
-    assert left == []
+    return found
 
 
 def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed: Any) -> Job:
@@ -224,3 +231,43 @@ def test_options_of_a_server_need_a_server() -> None:
 )  # fmt: skip
 def test_percentiles_are_found(printed: str, found: dict[str, float]) -> None:
     assert percentiles.find(printed) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_the_first_run_leaves_nothing_whatever_ends_it(
+    tmp_path: Path, port: int, number: signal.Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Driver, server and load are in groups of their own, and the load would never end."""
+    mark = os.environ["FAKE_MARK"]
+    what = job(port, load="hangs")
+
+    def measured() -> int:
+        with ends_like_ctrl_c():
+            run(what, tmp_path / "o")
+        return 0
+
+    child = forked(measured)
+    while not any("hangs" in line and "driver" not in line for line in marked_processes(mark)):
+        time.sleep(0.02)
+    os.kill(child, number)
+    os.waitpid(child, 0)
+    if number is signal.SIGKILL:  # the kernel tells the driver, which ends the others
+        for _ in range(1000):
+            if not marked_processes(mark):
+                break
+            time.sleep(0.02)
+    else:
+        assert "in the first run, which does not count" in capfd.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_load_that_never_ends_says_how_long_it_has_taken_and_when_it_is_ended(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(target, "TOLD_S", 0.2)
+    said = refused(job(port, load="hangs", timeout_s=2.0), tmp_path / "o")
+    assert "the load did not end within 2 s" in said
+    told = capsys.readouterr().err
+    assert re.search(
+        r"the first run, which does not count, has taken \d s so far; it is ended after 2 s \(--timeout\)", told
+    )

@@ -315,6 +315,25 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
         trace.record(["no-such-program-here"], out=tmp_path / "u")
 
 
+def test_a_full_disk_and_a_program_that_asks_for_nothing_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build.ensure_built(["record"])
+    nothing = ["/bin/true"]  # a file may be all that is written, or not even that
+    with pytest.raises(LoamError, match=r"asked for memory \(record a program that allocates\)"):
+        trace.record(nothing, out=tmp_path / "t")
+    found = os.statvfs(tmp_path)
+    full = os.statvfs_result([*found[:4], 0, *found[5:10]])
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    with pytest.raises(LoamError, match="the disk is full"):
+        trace.record(nothing, out=tmp_path / "t")
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_silent_program_is_called_static_only_if_it_is() -> None:
+    assert profile.silent([["/bin/true"]]) == profile.SILENT and "static" not in profile.SILENT
+
+
 def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from loam_lab.commands.bench import asked
 

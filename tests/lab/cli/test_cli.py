@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,9 @@ def test_json_of_the_measured_command_is_not_ours(capsys: pytest.CaptureFixture[
         (KeyboardInterrupt(), 130, "interrupted"),
         (PermissionError(13, "Permission denied", "/x/y"), 2, "/x/y: Permission denied"),
         (OSError(28, "No space left on device", "/x/y"), 2, "/x/y: No space left on device"),
+        (OSError(28, "No space left on device"), 2, "the system: No space left on device (check the free space"),
+        (BlockingIOError(11, "Resource temporarily unavailable"), 2, "the system: Resource temporarily unavailable"),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/x']"), 2, "the system: No usable temporary"),
         (LoamError("--threads", 96, "this machine has 2 hardware threads", "add --oversubscribe to allow more"), 2,
          "--threads=96: this machine has 2 hardware threads (add --oversubscribe to allow more)"),
     ],
@@ -159,15 +163,72 @@ def test_failures_of_a_command_are_one_line(
     assert words in error_of(capsys, "list", "machines", status=status)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_asked_to_end_it_ends_as_by_ctrl_c(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # nohup has it ignored
+    try:
+        monkeypatch.setattr(listing, "show", lambda *_, **__: os.kill(os.getpid(), number))
+        assert error_of(capsys, "list", "machines", status=130) == "interrupted"
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_folder_whose_name_is_no_text_is_told_before_measuring(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "\udcff").mkdir()
+    monkeypatch.chdir(tmp_path / "\udcff")
+    assert "the current folder=" in error_of(capsys, "bench", "--", "/bin/true")
+
+
+def test_what_is_ignored_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As HUP under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(listing, "show", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP) or 0)
+        assert main.run(["list", "machines"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_nearest_and_unknown() -> None:
     assert nearest("jemaloc", ["glibc", "jemalloc"]) == "jemalloc"
     assert nearest("JEMALLOC", ["glibc", "jemalloc"]) == "jemalloc"
     assert nearest("zzz", ["glibc"]) is None
+    assert nearest("nosuch", ["norec", "h-synch", "gcbench"]) is None
     assert (
         unknown("--x", "zzz", ["b", "a"], "allocator").line()
         == "--x=zzz: not the name of an allocator (there are: a, b)"
     )
     assert unknown("--x", "zzz", [], "study").line() == "--x=zzz: not the name of a study (none is known yet)"
+
+
+@pytest.mark.parametrize(
+    ("words", "follows"),
+    [
+        ("run int", "intset"),
+        ("run intset,que", "intset,queue"),
+        ("run intset --allocator je", "jemalloc"),
+        ("run intset --allocator glibc,je", "glibc,jemalloc"),
+        ("run intset --sync etl-w", "etl-wb"),
+        ("run intset --machine sim:x", "sim:xeon-e5405"),
+        ("bench --allocator tcm", "tcmalloc"),
+        ("study run to", "tour"),
+        ("list synch", ""),
+        ("list syn", "syncs"),
+        ("explain --base desi", "design:base"),
+        ("allocators verify hoa", "hoard"),
+    ],
+)
+def test_names_are_completed(words: str, follows: str) -> None:
+    line = f"loam {words}"
+    done = loam(
+        _LOAM_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(words.split())), _TYPER_COMPLETE_ARGS=line
+    )
+    assert done.stderr == "" and (follows in done.stdout.split() if follows else not done.stdout.strip())
 
 
 def test_lists_are_cut_at_commas_in_order_without_repetitions() -> None:

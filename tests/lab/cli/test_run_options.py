@@ -47,7 +47,7 @@ def test_blocks_of_a_run(
 
 
 def test_the_command_that_repeats_a_run_asks_for_the_same(performed: list[tuple[Study, str]]) -> None:
-    commands.run("intset", syncs=[STM], allocators=["plain", "fast"], target_width=0.03, max_blocks=25, budget_s=9)
+    commands.run("intset", syncs=[STM], allocators=["glibc", "jemalloc"], target_width=0.03, max_blocks=25, budget_s=9)
     assert main.run(performed[0][1].split()[1:]) == 0
     assert performed[0] == performed[1]
 

@@ -133,6 +133,33 @@ def test_the_gate_is_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "must be a ratio above 0" in capsys.readouterr().err
 
 
+def test_a_strict_gate_has_a_status_for_what_it_cannot_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, good = side(tmp_path, "a", made()), side(tmp_path, "b", made(seed=2))
+    gate = ["--gate", "0.97"]
+    assert main.run(["compare", str(first), str(good), *gate, "--strict"]) == 0
+    wide = side(tmp_path, "wide", made(seed=2, noise=0.2))
+    assert main.run(["compare", str(first), str(wide), *gate]) == 3, "a gate that decided no cell has not passed"
+    assert "gate undecided: 0 cells at or above 0.97, 0 below, 2 open" in capsys.readouterr().out
+    before = made()
+    before["cells"][1].update(state="unproven", failed=BLOCKS, metrics={})
+    unproven = side(tmp_path, "unproven", before)
+    assert main.run(["compare", str(unproven), str(good), *gate]) == 0
+    assert main.run(["compare", str(unproven), str(good), *gate, "--strict"]) == 3
+    shown = capsys.readouterr().out
+    assert "not measured: 1 cells without good runs before: w size=16 stm 1T fast" in shown
+    fewer = side(tmp_path, "fewer", made(seed=2, allocators=("plain", "fast")))
+    assert main.run(["compare", str(first), str(fewer), *gate]) == 0
+    capsys.readouterr()
+    assert main.run(["compare", str(first), str(fewer), *gate, "--strict", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)["gate"]
+    assert found["verdict"] == "undecided" and found["strict"] and found["passed"] == 1
+    bad = side(tmp_path, "bad", made(slower={"fast": 0.9}, seed=2, allocators=("plain", "fast")))
+    assert main.run(["compare", str(first), str(bad), *gate, "--strict"]) == 1, "what is certain comes first"
+    assert main.run(["compare", str(first), str(good), "--strict"]) == 2
+
+
 def test_a_cell_that_fails_now_fails_the_gate(tmp_path: Path) -> None:
     broken = made(seed=2)
     broken["cells"][1].update(state="failed", failed=BLOCKS, metrics={})

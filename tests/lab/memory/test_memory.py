@@ -218,6 +218,15 @@ def test_an_observer_says_whether_its_figures_may_decide(tmp_path: Path) -> None
     assert "pswpout grew by 1 pages" in unfit["reasons"][0]
 
 
+def test_a_run_that_is_too_short_for_three_looks_decides_nothing(tmp_path: Path) -> None:
+    observer = MemoryObserver(machine(tmp_path))
+    observer.begin()
+    observer.watch(os.getpid())
+    found, problem = observer.end(execute(["/bin/true"], {}, timeout_s=20))
+    assert problem == "" and not found["fit"]
+    assert found["reasons"][0].startswith("its memory was looked at only once in ")
+
+
 def test_a_memory_run_is_one_per_cell_and_never_timed(tmp_path: Path) -> None:
     made = study(memory=True, sync=[STM])
     _, result = measure(made, tmp_path / "out", LINGERING)

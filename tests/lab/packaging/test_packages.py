@@ -55,6 +55,9 @@ def test_the_wheel_holds_the_lab_and_the_sources_of_what_it_builds(wheel: Path) 
             found = sources.getnames()
     modules = {file.relative_to(ROOT / "lab").as_posix() for file in (ROOT / "lab/loam_lab").rglob("*.py")}
     assert modules <= names
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"loam_lab"}, (
+        "no other top-level module"
+    )
     for needed in (
         "loam_lab/cli/welcome.txt",
         "loam_lab/presenting/site/assets/search.js",

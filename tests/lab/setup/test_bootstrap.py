@@ -8,10 +8,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from loam_lab.base import paths
+from loam_lab.cli import main
 
 MAIN = 'import sys\nprint("started", *sys.argv[1:])\n'
 PARTS = [
@@ -123,6 +126,30 @@ def test_a_folder_that_cannot_be_written(checkout: Path) -> None:
     (checkout / ".loam").write_text("a file where a folder should be")
     done = loam(checkout, "list")
     assert done.returncode == 2 and "cannot be written, and .venv must be made there" in done.stderr
+
+
+def test_a_lock_that_cannot_be_written_is_told(checkout: Path) -> None:
+    (checkout / ".loam/venv.lock").mkdir(parents=True)  # as in a checkout that is read only; root may write anywhere
+    done = loam(checkout, "list")
+    assert done.returncode == 2 and "cannot be written, and .venv must be made there" in done.stderr
+
+
+def test_a_mistyped_word_of_test_installs_nothing_for_the_tests(checkout: Path) -> None:
+    venv = checkout / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").write_text('#!/bin/sh\nshift 3\necho started "$@"\n')
+    (venv / "bin/python").chmod(0o755)
+    shutil.copy2(checkout / "requirements.lock", venv / ".loam-requirements.lock")
+    for words in (["test", "nosuch"], ["test", "--fats"], ["test", "--help"]):
+        done = loam(checkout, *words)
+        assert (done.stdout, done.stderr) == (f"started {' '.join(words)}\n", "")
+    command: Any = typer.main.get_command(main.app).commands["test"]  # type: ignore[attr-defined]
+    options = {name for parameter in command.params for name in parameter.opts} | {"--no-setup"}
+    line = next(
+        line for line in (checkout / "loam").read_text().splitlines() if line.strip().startswith("test | --fast")
+    )
+    known = {word for word in line.strip().rstrip(") ;").split(" | ") if word.startswith("--") and "=" not in word}
+    assert known == options, "the shell knows the options of test, and no others"
 
 
 def _search_path(checkout: Path, *tools: str, python: str = "") -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,14 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     journal.write_whole(file, "two")
     assert file.read_text() == "two"
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_disk_without_a_free_byte_is_told_when_the_folder_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(LoamError, match=r"No space left on device.*free some space"), journal.lock(tmp_path):
+        pass

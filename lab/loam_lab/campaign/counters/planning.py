@@ -103,7 +103,7 @@ def resolve(study: Study, sources: Sequence[Mapping[str, Any]]) -> tuple[Study, 
             "misses of the translation buffers are counted by the processor, with all else that it counts"
             if perf["counts"]
             else f"no processor counts misses of the translation buffers here ({perf['why']}); they come from a model, fed "
-            "with every access that valgrind's lackey sees; a program takes about a thousand times as long"
+            "with every access that valgrind's lackey sees; a program takes some thousand times as long"
         )
     if lacking:
         names = [_SOURCES.get(tool, tool) for tool in IN_VALGRIND]

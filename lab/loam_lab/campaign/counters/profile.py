@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,14 @@ LIBRARY = "profile"
 SOURCE = "profile"
 # Blocks that die before their thread has allocated so much more.
 SHORT_BYTES = 64 * 1024
-SILENT = "no process said anything: static, set-user-id, or ended by a signal"
+SILENT = "no process said anything: none asked for memory, or they were ended by a signal"
+
+
+def silent(programs: Iterable[Sequence[str]]) -> str:
+    """Why no process of command lines said anything: what keeps a library out of them, else SILENT."""
+    from loam_lab.subjects.allocators import preflight
+
+    return "; ".join(dict.fromkeys(found for line in programs for found in preflight.obstacles(line))) or SILENT
 
 
 class ProfileObserver(Observer):

@@ -86,7 +86,7 @@ def events(told: Mapping[str, Any]) -> dict[str, int]:
 class TlbObserver(Observer):
     """One run inside lackey, whose accesses the model reads through a pipe. scratch: a folder for that pipe"""
 
-    # Every access is written down: a program takes about a thousand times as long.
+    # Every access is written down: a program takes some thousand times as long.
     timeout_min_s = 7200.0
 
     def __init__(self, scratch: Path) -> None:

@@ -21,10 +21,10 @@ from typing import Any
 import loam_lab
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
+from loam_lab.base.interrupts import ends_like_ctrl_c
 from loam_lab.campaign.fleet import job as jobs
 from loam_lab.campaign.fleet.job import End, Job
 from loam_lab.campaign.measure import plan as plans
-from loam_lab.campaign.measure.campaign import ends_like_ctrl_c
 from loam_lab.campaign.measure.execution import Execution
 from loam_lab.campaign.measure.given_up import GivenUp
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments, scratch_folder

@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from loam_lab.base import console
+from loam_lab.base.interrupts import ends_like_ctrl_c
 from loam_lab.campaign.measure import manifest
 from loam_lab.campaign.measure.execution import Execution
 from loam_lab.campaign.measure.given_up import GivenUp
@@ -329,21 +328,3 @@ class Runner:
 def _outline(line: Mapping[str, Any]) -> dict[str, Any]:
     """What the schedule asks of a line; the rest, records above all, need not stay in memory."""
     return {"state": line["state"], "disturbance": line.get("disturbance", {})}
-
-
-@contextlib.contextmanager
-def ends_like_ctrl_c() -> Iterator[None]:
-    """TERM and HUP end a campaign as Ctrl-C does; their default would leave the measured process running alone."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -26,8 +26,8 @@ TIMEOUT_S = 60.0
 # A real program may do much work in one run, and says nothing of how long it takes.
 PROGRAM_TIMEOUT_S = 1800.0
 # Of a workload's counting run, and how many times as long a command takes inside valgrind, or where that writes down
-# every access.
-VALGRIND_GUESS_S, VALGRIND_FACTOR, LACKEY_FACTOR = 5.0, 50.0, 1000.0
+# every access. The model that reads along shares the processors with it.
+VALGRIND_GUESS_S, VALGRIND_FACTOR, LACKEY_FACTOR = 5.0, 50.0, 4000.0
 
 
 @dataclass(frozen=True)

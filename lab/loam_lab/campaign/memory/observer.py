@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from loam_lab.campaign.process.execute import Outcome
 
 
+# Fewer looks than this show neither a peak nor a mean: a process that is being loaded has hardly any pages.
+LOOKS_MIN = 3
+
+
 class MemoryObserver(Observer):
     """Samples one run.
 
@@ -36,6 +40,12 @@ class MemoryObserver(Observer):
         if not seen:
             return {}, "ended before its memory could be looked at"
         reasons = [*fitness.reclaimable(self._root), *fitness.taken(self._before, after)]
+        if len(seen["samples"]) < LOOKS_MIN:
+            times = "once" if len(seen["samples"]) == 1 else f"{len(seen['samples'])} times"
+            reasons.append(
+                f"its memory was looked at only {times} in {outcome.wall_s * 1000:.0f} ms, so its peak and mean are not "
+                "known; measure a longer run"
+            )
         warned = fitness.warnings(
             self._before, after, peak_lazy_bytes=seen["peak_lazy_bytes"], peak_bytes=seen["peak_pss_bytes"]
         )

@@ -31,6 +31,7 @@ def what(
     warmup: int,
     limits: Sequence[str],
     timeout_s: float | None,
+    ignore_failure: bool = False,
 ) -> Sequence[str] | Job:
     """The command or the job that the options ask for; every program that they name is there.
 
@@ -45,12 +46,15 @@ def what(
         raise LoamError("bench", None, "no command was given", _COMMAND)
     if len(given) > 1:
         raise LoamError("bench", " and ".join(given), "only one of them can be measured at a time", _COMMAND)
+    if ignore_failure and server is not None:
+        raise LoamError("--ignore-failure", None, "belongs to a command", "a server has to end well")
     same = SAME_OUTPUT in checks
     scripts = [check for check in checks if check != SAME_OUTPUT]
     if len(scripts) > 1:
         raise LoamError("--check", scripts[1], "one line is enough", "join them with &&")
     if server is None:
-        if command and not (prepare or cleanup or checks or warmup or limits):
+        if command and not (prepare or cleanup or checks or warmup or limits or ignore_failure):
+            target.program(command[0])
             return command
     elif missing := [name for name, one in of_server.items() if not one]:
         raise LoamError("--server", server, f"needs {' and '.join(missing)} too", _SERVER)
@@ -64,7 +68,7 @@ def what(
         server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric=metric or "",
         better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
         check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
-        timeout_s=timeout_s or TIMEOUT_S,
+        timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure,
     )  # fmt: skip
 
 

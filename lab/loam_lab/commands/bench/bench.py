@@ -56,6 +56,7 @@ def bench(
     resume: bool = False,
     out: Path | None = None,
     as_json: bool = False,
+    export: str = "",
     instruments: Instruments | None = None,
     report: bool = True,
 ) -> int:
@@ -69,6 +70,7 @@ def bench(
     profile: "full" or "sample" for one further run under each that counts what is asked of it
     flame: then call stacks of the baseline and the allocator that is recommended: time and allocation
     search: then search the settings of the best two allocators; search_budget_s: for about so long (rounds.BUDGET_S)
+    export: "markdown" or "csv" to print the result so, in place of tables
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError if the command is not found or fails under the baseline
     """
@@ -99,7 +101,16 @@ def bench(
         instruments.allocator(name)
     study, absent = _study(goal, allocators, seed, None if isinstance(what, Job) else timeout_s, own.baseline)
     previewed = time.monotonic()
-    goal.attempt(study, instruments, timeout_s or TIMEOUT_S)
+    try:
+        goal.attempt(study, instruments, timeout_s or TIMEOUT_S)
+    except KeyboardInterrupt:
+        raise LoamError(
+            "interrupted",
+            None,
+            "in the first run, which does not count",
+            "start it again",
+            exit_code=commands.INTERRUPTED,
+        ) from None
     folder = folders.started("bench", out) if resume else folders.new("bench", out)
     if resume:
         before = folders.read_manifest(folder)["plan"]["study"]
@@ -140,7 +151,7 @@ def bench(
         result = replace(result, flames=drawn)
         flames.warn(drawn)
     recommend.save(result, folder)
-    if not as_json:
+    if not (as_json or export):
         shown.show(result)
         profiling.show(result.profiles or ())
         special_tables.show(result)
@@ -155,6 +166,10 @@ def bench(
     reported = not report or not ended.done or commands.make_report(result, folder)
     if as_json:
         console.print_json(result)
+    elif export:
+        from loam_lab.presenting.report import exported
+
+        console.out().print(exported.render(result, export), markup=False, soft_wrap=True, end="")
     elif result.search is not None:
         rounds.show(result.search)
     commands.show_warnings(result)

@@ -62,6 +62,11 @@ def adopt() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def end_with_parent(number: signal.Signals) -> None:
+    """Let the kernel send this process a signal when its parent ends, however that ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
 def start(
     command: Sequence[str], environment: Mapping[str, str], out: IO[bytes] | int, limits: Mapping[str, int],
     err: IO[bytes] | int | None = None, group: Path | None = None,

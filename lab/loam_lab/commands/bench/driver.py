@@ -125,7 +125,7 @@ def _command(
         status = children.reap(process, used)
         if not in_time:
             raise Failed(f"did not end within {job.timeout_s:g} s{serving.tail(err)}")
-        if status != 0:
+        if status < 0 or (status > 0 and not job.ignore_failure):
             how = f"ended with status {status}" if status > 0 else f"ended by {signal.Signals(-status).name}"
             raise Failed(how + serving.tail(err))
         written = serving.written(out)
@@ -165,8 +165,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE")
     options = parser.parse_args(arguments)
     parameters = dict(item.split("=", 1) for item in options.parameters)
-    # Asked to end, it ends what it started: that lies in groups of its own.
+    # Asked to end, or left by the lab that was killed, it ends what it started: that lies in groups of its own.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    children.end_with_parent(signal.SIGTERM)
     return run(Job.read(options.job), options.workload, parameters.get(COMMAND, ""), options)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from loam_lab.base import console, paths
+from loam_lab.campaign.counters import profile
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.commands.bench import profiling, stacks
 from loam_lab.model.result import Flame, Result
@@ -119,7 +120,7 @@ def _allocations(
     if judged.state != "ok":
         problem = judged.detail
     elif not any(one.stacks for one in said):
-        problem = "no process said where it allocates: too few blocks, static, set-user-id, or ended by a signal"
+        problem = profile.silent(goal.programs)
     if problem:
         return {kind: Flame(problem=problem) for kind in stacks.KINDS[1:]}
     return {

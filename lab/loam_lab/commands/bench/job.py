@@ -35,7 +35,7 @@ class Job:
     prepare, cleanup: shell lines before and after a run, not measured; check: a shell line that must succeed after a run
     same_output: whether every run must write the same; warmup: loads that do not count, against each started server
     limits: of resources by name, as resource.setrlimit has them; group: limits of a control group, by file
-    timeout_s: of the command or the load
+    timeout_s: of the command or the load; ignore_failure: whether a command may end with another status than 0
     """
 
     commands: dict[str, list[str]]
@@ -53,6 +53,7 @@ class Job:
     group: dict[str, str]
     timeout_s: float
     ready_s: float = READY_S
+    ignore_failure: bool = False
 
     @property
     def serves(self) -> bool:
@@ -91,6 +92,7 @@ class Job:
             found += [name, value] if value else []
         found += ["--check", SAME_OUTPUT] if self.same_output else []
         found += ["--warmup", str(self.warmup)] if self.warmup else []
+        found += ["--ignore-failure"] if self.ignore_failure else []
         for name, number in self.limits.items():
             found += ["--limit", f"{name.removeprefix('RLIMIT_').lower()}={number}"]
         for file, value in self.group.items():

@@ -49,7 +49,7 @@ def profiles(
         if judged.state != "ok":
             found.append({**named, "problem": judged.detail})
         elif not processes:
-            found.append({**named, "problem": profile.SILENT})
+            found.append({**named, "problem": profile.silent(goal.programs)})
         else:
             found.append({**named, "problem": "", **profile.summary(processes)})
     return found

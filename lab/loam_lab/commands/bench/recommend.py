@@ -160,7 +160,9 @@ def _stay(result: Result, rivals: list[Rival], by: str) -> str:
     if not rivals and {cell.allocator for cell in result.cells} == {baseline}:
         return f"{baseline} alone was measured; name others with --allocator to compare."
     if not rivals:
-        return f"Nothing could be compared with {baseline}: see the failures."
+        little = all(cell.state in ("ok", "skipped") for cell in result.cells)
+        why = "too little was measured" if little else "see the failures"
+        return f"Nothing could be compared with {baseline}: {why}."
     still_open = [rival for rival in rivals if rival.open]
     if not still_open:
         shown = f"no allocator was shown to be faster by more than {percent(MARGIN)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,9 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import CommandLauncher, Judged, used_by
+from loam_lab.campaign.measure.progress import duration
 from loam_lab.campaign.process.execute import Outcome, execute
 from loam_lab.commands.bench import described
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
@@ -34,6 +37,24 @@ if TYPE_CHECKING:
     from loam_lab.subjects.subject import Subject
 
 AGAIN_S = 2.0
+# When the first run, which does not count, is first spoken of, and how often then.
+TOLD_S = 10.0
+
+
+class Trial:
+    """Says how long a run that does not count has been going on, and when it is ended; give `look` to execute()."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._began_s = time.monotonic()
+
+    def look(self, _: int) -> float:
+        """Say it unless the run has just begun; returns the seconds until the next time."""
+        so_far_s = time.monotonic() - self._began_s
+        if so_far_s >= TOLD_S:
+            limit = f"it is ended after {duration(self._limit_s)} (--timeout)"
+            console.note(f"the first run, which does not count, has taken {duration(so_far_s)} so far; {limit}")
+        return TOLD_S
 
 
 class Target(ABC):
@@ -84,7 +105,7 @@ class Command(Target):
         with _variables(study.baseline, instruments) as variables:
             environment = launcher.environment(variables)
             try:
-                outcome = execute(self._argv, environment, timeout_s=timeout_s)
+                outcome = execute(self._argv, environment, timeout_s=timeout_s, watch=Trial(timeout_s).look)
                 if outcome.wall_s < AGAIN_S and outcome.exit_code == 0:  # the first one also read the program from disk
                     outcome = execute(self._argv, environment, timeout_s=timeout_s)
             except OSError as problem:
@@ -146,7 +167,8 @@ class Driven(Target):
                     continue
                 for _ in range(1 if self._job.serves else 1 + self._job.warmup):
                     outcome = execute(
-                        launcher.argv(run), environment, timeout_s=launcher.timeout_s(run), records=True, keep_stdout=True
+                        launcher.argv(run), environment, timeout_s=launcher.timeout_s(run), records=True, keep_stdout=True,
+                        watch=Trial(self._job.timeout_s).look,
                     )  # fmt: skip
                     judged = launcher.judge(outcome, run)
                     _must_end_well(str(level) or self.text, judged, "it must work before it can be compared")
@@ -163,13 +185,13 @@ class Driven(Target):
         return _planned(study, self.sync, self._subject, found)
 
 
-def program(name: str) -> str:
+def program(name: str, subject: str = "bench") -> str:
     """The path of a program; raises: LoamError if there is none of that name, or it may not be executed"""
     found = shutil.which(name)
     if found is None:
         exists = Path(name).exists()
         limit = "is not executable" if exists else "no such program"
-        raise LoamError("bench", name, limit, "name a program on PATH, or a path; a shell line is: sh -c '...'")
+        raise LoamError(subject, name, limit, "name a program on PATH, or a path; a shell line is: sh -c '...'")
     return str(Path(found).absolute())
 
 

@@ -61,11 +61,15 @@ def record(
         outcome = execute(argv, environment, timeout_s=timeout_s)
     except OSError as problem:
         raise LoamError("trace record", shlex.join(command), f"does not start: {problem.strerror}", "") from None
+    _check_space(file)
     if not file.exists():
         from loam_lab.subjects.allocators import preflight
 
-        why = "; ".join(preflight.obstacles(argv)) or "no process loaded the recorder"
-        raise LoamError("trace record", shlex.join(command), why, "record a program that is linked dynamically")
+        if why := "; ".join(preflight.obstacles(argv)):
+            raise LoamError("trace record", shlex.join(command), why, "record a program that is linked dynamically")
+        raise LoamError(
+            "trace record", shlex.join(command), "no process asked for memory", "record a program that allocates"
+        )
     heads = {}
     for written in (file, *sorted(file.parent.glob(f"{file.name}.[0-9]*"))):
         heads[str(written)] = head = read(written)
@@ -80,6 +84,15 @@ def record(
     how = signal_name(outcome.signal) if outcome.signal is not None else f"status {outcome.exit_code}"
     console.warn(f"the command ended with {'a time limit' if outcome.timed_out else how}; its trace is kept")
     return 1
+
+
+def _check_space(file: Path) -> None:
+    """Refuse a trace that has not even its head for lack of space; raises: LoamError"""
+    size = file.stat().st_size if file.exists() else 0
+    found = os.statvfs(file.parent)
+    if size < HEAD.size and found.f_bavail * found.f_frsize < _PAGE + _CHUNK:
+        file.unlink(missing_ok=True)
+        raise LoamError("--out", file, "cannot be written: the disk is full", "free some space, then record again")
 
 
 def read(file: Path) -> Head:

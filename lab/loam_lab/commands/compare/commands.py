@@ -16,7 +16,9 @@ from loam_lab.model.result import Ends
 if TYPE_CHECKING:
     from rich.text import Text
 
-GATE_FAILED = 1
+# The word for how a gate ended, and the exit status.
+FAILED, UNDECIDED, PASSED = "failed", "undecided", "passed"
+STATUS = {PASSED: 0, FAILED: 1, UNDECIDED: 3}
 
 
 def compare(
@@ -24,17 +26,20 @@ def compare(
     second: Path | None = None,
     *,
     gate: float | None = None,
+    strict: bool = False,
     across_machines: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Compare two results and print what changed; returns the exit status: 1 if a cell fails the gate.
+    """Compare two results and print what changed; returns the exit status: STATUS of how the gate ended.
 
     first, second: folders of results, or their files; without a second one, the machines of the first are compared
-    gate: the second must be that many times as good as the first
+    gate: the second must be that many times as good as the first; strict: and every cell must be decided
     raises: LoamError for what cannot be read or compared
     """
     if gate is not None and not (gate > 0 and math.isfinite(gate)):
         raise LoamError("--gate", gate, "must be a ratio above 0", "0.97 accepts what is at most 3 % worse")
+    if strict and gate is None:
+        raise LoamError("--strict", None, "belongs to --gate", "for example --gate 0.97 --strict")
     if second is None:
         return _one(first, gate, as_json=as_json)
     before, after = sides.read(first), sides.read(second)
@@ -42,6 +47,8 @@ def compare(
         # An older result says only which parameters were given; both are then matched by those.
         before, after = sides.read(first, defaults=False), sides.read(second, defaults=False)
     found = judge.compare(before, after, gate=gate, across_machines=across_machines)
+    if found["gate"]:
+        found["gate"] |= {"strict": strict, "verdict": _ended(found, strict)}
     found["across_machines"] = [] if found["same_machine"] else machines.of_two(before, after)
     if as_json:
         console.print_json(found)
@@ -49,7 +56,16 @@ def compare(
         show(found)
     for text in found["warnings"]:
         console.warn(text)
-    return GATE_FAILED if found["gate"] and found["gate"]["failed"] else 0
+    return STATUS[found["gate"]["verdict"]] if found["gate"] else 0
+
+
+def _ended(found: Mapping[str, Any], strict: bool) -> str:
+    """How a gate ended. One that decided no cell has not passed; a strict one has not if any is left undecided."""
+    gate = found["gate"]
+    if gate["failed"]:
+        return FAILED
+    left = gate["open"] or gate["unmeasured"] or found["only_first"] or found["only_second"]
+    return UNDECIDED if not gate["passed"] or (strict and left) else PASSED
 
 
 def _one(result: Path, gate: float | None, *, as_json: bool) -> int:
@@ -127,8 +143,14 @@ def _show_gate(found: Mapping[str, Any]) -> None:
     if gate["open"]:
         text = f"not decided: {len(gate['open'])} cells, whose intervals contain {gate['ratio']:g}: {'; '.join(gate['open'])}"
         out.print(Text(f"{text}; more blocks would tell"), soft_wrap=True)
-    word = "failed" if gate["failed"] else "passed"
+    if gate["unmeasured"]:
+        text = (
+            f"not measured: {len(gate['unmeasured'])} cells without good runs before: {'; '.join(gate['unmeasured'])}"
+        )
+        out.print(Text(f"{text}; see failures in result.json"), soft_wrap=True)
     counts = (
         f"{gate['passed']} cells at or above {gate['ratio']:g}, {len(gate['failed'])} below, {len(gate['open'])} open"
     )
-    out.print(Text(f"gate {word}: {counts}", style="bad" if gate["failed"] else "good"), soft_wrap=True)
+    counts += f", {len(gate['unmeasured'])} not measured" if gate["unmeasured"] else ""
+    style = {PASSED: "good", UNDECIDED: "doubt", FAILED: "bad"}[gate["verdict"]]
+    out.print(Text(f"gate {gate['verdict']}: {counts}", style=style), soft_wrap=True)

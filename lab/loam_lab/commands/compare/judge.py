@@ -92,6 +92,7 @@ def compare(first: Side, second: Side, *, gate: float | None = None, across_mach
         "multiplicity": {"method": "Benjamini-Hochberg", "size": len(family)},
         "gate": None if gate is None else {
             "ratio": gate, **{word: [c["cell"] for c in cells if c["gate"] == word] for word in ("failed", "open")},
+            "unmeasured": [pair.second.words() for pair in pairs if _unmeasured(pair)],
             "passed": sum(c["gate"] == "passed" for c in cells),
         },
         "warnings": _warnings(pairs),
@@ -191,6 +192,13 @@ def _gate(pair: Pair, gate: float) -> str:
     if high < gate:
         return "failed"
     return "passed" if low >= gate else "open"
+
+
+def _unmeasured(pair: Pair) -> bool:
+    """Whether a cell that a gate could ask for has no good runs to ask; one without any says no direction either."""
+    if pair.first.state != "ok":
+        return pair.second.state != "ok" or pair.second.better != "neither"
+    return pair.second.state == "skipped" and pair.first.better != "neither"
 
 
 def times_as_good(ratio: Interval, better: str) -> tuple[float, float]:

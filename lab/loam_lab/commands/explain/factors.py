@@ -42,14 +42,8 @@ def screened(base: str, asked: Sequence[str], misfit: Misfit, *, transactions: b
     raises: LoamError for what is unknown, for a base that does not fit or has no settings, and where a setting that was
     asked for cannot be changed
     """
-    name, _ = registry.split(base)
-    known = registry.definitions()
-    if name not in known:
-        raise unknown("--base", name, known, "allocator")
-    before, settings = registry.values(base), known[name].settings
-    if not any(setting.levels for setting in settings.values()):
-        choices = [other for other, one in known.items() if any(setting.levels for setting in one.settings.values())]
-        raise LoamError("--base", base, "has no settings whose values are known", f"there are: {', '.join(choices)}")
+    settings = check(base, asked)
+    before = registry.values(base)
     if why := misfit(base):
         raise LoamError("--base", base, why, "choose parts that fit")
     found: list[str] = []
@@ -76,6 +70,22 @@ def screened(base: str, asked: Sequence[str], misfit: Misfit, *, transactions: b
     if not found:
         raise LoamError("--base", base, "none of its settings can be changed alone", "; ".join(left_out[:2]))
     return Screened(base, tuple(dict.fromkeys(found)), tuple(left_out))
+
+
+def check(base: str, asked: Sequence[str]) -> dict[str, registry.Setting]:
+    """Refuse names that no file has, before anything is built; returns: the settings of the base.
+
+    raises: LoamError for what is unknown, and for a base without settings
+    """
+    name, _, _ = registry.check(base, "--base")
+    known = registry.definitions()
+    settings = known[name].settings
+    if not any(setting.levels for setting in settings.values()):
+        choices = [other for other, one in known.items() if any(setting.levels for setting in one.settings.values())]
+        raise LoamError("--base", base, "has no settings whose values are known", f"there are: {', '.join(choices)}")
+    for _ in _wanted(base, asked, settings):
+        pass
+    return settings
 
 
 def changed(base: str, factor: str, value: str) -> str:

@@ -136,8 +136,9 @@ def lock(folder: Path) -> Iterator[None]:
                 "wait for it, or choose another folder",
                 exit_code=1,
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with writable(folder / LOCK):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)

@@ -65,6 +65,10 @@ def run(root: Any, out: Path | None, *, as_json: bool = False) -> int:
     site = (out or paths.root() / "build/site").absolute()
     if site.exists() and not (site / "index.html").is_file() and any(site.iterdir()):
         raise LoamError("--out", site, "holds something else than a site", "choose a new or empty folder")
+    try:  # before the generator is installed, whose own words would be a traceback
+        site.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise LoamError("--out", site, f"cannot be written: {problem.strerror}", "choose another folder") from None
     work = paths.root() / "build/site-source"
     parts = staging.stage(work / "pages", reference.pages(root))
     nav = [{title: pages} if title else pages for title, pages in _pages(parts)]

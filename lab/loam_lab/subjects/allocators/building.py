@@ -35,6 +35,10 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
             raise unknown("NAME", name, known, "allocator that is built")
     chosen = list(names) or [n for n, d in known.items() if d.recipe is not None and not d.recipe.on_request]
     todo = [name for name in chosen if again or not _is_current(known[name])]
+    if todo:
+        from loam_lab.setup import debian
+
+        debian.ensure("measure")
     _announce([known[name] for name in todo])
     entries: list[dict[str, Any]] = [{"name": name, "built": False} for name in chosen if name not in todo]
     failures: list[tuple[str, LoamError]] = []

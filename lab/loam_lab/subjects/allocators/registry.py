@@ -185,12 +185,8 @@ def load(name: str, preset: str = "release") -> Allocator:
     raises: LoamError for an unknown name or setting (with the nearest), a value out of range, an object that is missing
             or cannot be preloaded here
     """
-    base, settings = split(name)
-    known = definitions()
-    if base not in known:
-        raise unknown("--allocator", base, known, "allocator")
-    definition = known[base]
-    environment = _environment(definition, {**definition.preset, **settings})
+    base, settings, environment = check(name)
+    definition = definitions()[base]
     full_name = ":".join([base, *(f"{key}={value}" for key, value in settings.items())])
     common: dict[str, Any] = {
         "name": full_name, "base": base, "settings": settings, "environment": environment,
@@ -227,6 +223,19 @@ def load(name: str, preset: str = "release") -> Allocator:
         path=str(file), libraries=libraries, version=identity.version, soname=identity.soname, build_id=identity.build_id,
         sha256=identity.sha256, machine=identity.machine, **common,
     )  # fmt: skip
+
+
+def check(name: str, option: str = "--allocator") -> tuple[str, dict[str, str], dict[str, str]]:
+    """Refuse a name or a setting that no file has; this machine is not looked at.
+
+    option: where it was named; returns: the base name, the settings given, and the variables that they make
+    raises: LoamError with the nearest name, or naming the values that a setting takes
+    """
+    base, settings = split(name)
+    known = definitions()
+    if base not in known:
+        raise unknown(option, base, known, "allocator")
+    return base, settings, _environment(known[base], {**known[base].preset, **settings})
 
 
 def split(name: str) -> tuple[str, dict[str, str]]:

@@ -69,14 +69,19 @@ class Verification:
         }  # fmt: skip
 
 
+def check_command(command: Sequence[str]) -> None:
+    """Refuse a command that is not there; raises: LoamError"""
+    if command and preflight.executable(command[0]) is None:
+        raise LoamError("command", command[0], "no such program", "give its path, or check PATH")
+
+
 def run(allocator: Allocator, probe_path: Path, command: Sequence[str] = (), *, quiet: bool = False) -> Verification:
     """Verify an allocator with our growth test, and with a command where one is given.
 
     allocator: as loaded; probe_path: libloam-probe.so; quiet: send the command's standard output to standard error
     raises: LoamError if the command does not exist
     """
-    if command and preflight.executable(command[0]) is None:
-        raise LoamError("command", command[0], "no such program", "give its path, or check PATH")
+    check_command(command)
     checks, proof, exit_code = _growth(allocator, probe_path)
     if command and all(check.passed for check in checks):
         proof, _, exit_code = under(
