@@ -146,8 +146,8 @@ def as_found(found: Machine) -> simulated.Simulated:
         )
     lines += [
         f"transfer.cycles = {[_TRANSFER_CYCLES] * 2}", f"invalidate.cycles = {[_INVALIDATE_CYCLES] * 2}",
-        f"memory.cycles = [{_MEMORY_CYCLES}]",
-        f"store_buffer.entries = {_STORE_ENTRIES}", f"line.stay_cycles = {[_STAY_CYCLES] * 2}", "[sources]", 'cores = "the kernel"',
+        f"memory.cycles = [{_MEMORY_CYCLES}]", f"store_buffer.entries = {_STORE_ENTRIES}",
+        f"line.stay_cycles = {[_STAY_CYCLES] * 2}", "[sources]", 'cores = "the kernel"',
         *(f'{key} = "the kernel; its cycles are assumed"' for key in levels),
         *(f'{key} = "assumed"' for key in ("transfer", "invalidate", "memory", "store_buffer", "line")),
     ]  # fmt: skip
