@@ -129,8 +129,10 @@ void run(Model& model, std::uint64_t wanted) {
         thread = before;
         break;
       }
+      if (outcome.again) thread = before;
       thread.clock += outcome.cycles;
-      if (++done == wanted || thread.clock > limit) break;
+      if (!outcome.again) ++done;
+      if (done == wanted || thread.clock > limit) break;
     }
     waiting.emplace(thread.clock, core);
   }

@@ -41,11 +41,15 @@ void access_line(std::uintptr_t address, unsigned bytes, Kind kind, std::uintptr
     const Access one{now.core->number, address, bytes, kind, now.core->clock, pc};
     if (now.core->clock <= now.next) {
       outcome = model->access(one);
-      break;
+    } else if (!model->access_unless_hot(one, outcome)) {
+      // Only a core that has run ahead can be too early.
+      scheduler.reschedule();
+      continue;
     }
-    // Only a core that has run ahead can be too early.
-    if (model->access_unless_hot(one, outcome)) break;
-    scheduler.reschedule();
+    if (!outcome.again) [[likely]]
+      break;
+    now.core->clock += outcome.cycles;
+    if (now.core->clock >= now.limit) scheduler.reschedule();
   }
   now.core->clock += outcome.cycles + access_cycles;
   note_progress();

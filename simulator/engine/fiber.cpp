@@ -3,6 +3,7 @@
 #include "simulator/engine/arena.hpp"
 #include "simulator/engine/fail.hpp"
 #include "simulator/engine/kernel.hpp"
+#include "simulator/engine/random.hpp"
 #include "simulator/engine/real.hpp"
 #include "simulator/engine/settings.hpp"
 
@@ -102,7 +103,7 @@ void* donor(void* argument) {
   std::uint64_t all = ~std::uint64_t{0};
   kernel(SYS_rt_sigprocmask, SIG_SETMASK, word_of(&all), 0, sizeof all);  // signals go to the carrier
   thread.fs_base = fs();
-  thread.stack_high = here - kDonorBytes;
+  thread.stack_high = here - kDonorBytes - seeded_offset("stack", thread.number);
   thread.stack_low = here - (std::uintptr_t{8} << 20) + 2 * kDonorBytes;
   thread.stack_pointer = first_frame(thread.stack_high, first_of_all);
   set_and_wake(thread.ready, 1);
@@ -120,7 +121,7 @@ void* donor(void* argument) {
 void run_main_on_own_stack(Thread& main, void (*entry)()) {
   map_at(kStackStart, kStackBytes);
   main.stack_low = kStackStart;
-  main.stack_high = kStackStart + kStackBytes - 4096;
+  main.stack_high = kStackStart + kStackBytes - 4096 - seeded_offset("stack");
   main.fs_base = fs();
   void* unused = nullptr;
   loam_simulator_switch_stack(&unused, first_frame(main.stack_high, entry));

@@ -20,4 +20,10 @@ inline std::uint64_t seeded(std::string_view purpose, std::uint64_t index = 0) n
   return mixed ^ mixed >> 31;
 }
 
+// How far a region of memory begins behind the start of its page: whole lines, so that what lies in one line does not change.
+inline std::uint64_t seeded_offset(std::string_view purpose, std::uint64_t index = 0) noexcept {
+  constexpr std::uint64_t kLines = 64, kLineBytes = 64;
+  return seeded(purpose, index) % kLines * kLineBytes;
+}
+
 }  // namespace loam::simulator

@@ -59,10 +59,18 @@ void fix_addresses(char** argv, char** environment) {
     kernel(SYS_execve, word_of(path), word_of(argv), word_of(environment));
 }
 
+// The heap of brk(2), which glibc's allocator uses, begins so far into a page; nobody has asked for its place yet.
+void shift_heap() {
+  const long found = kernel(SYS_brk, 0);
+  kernel(SYS_brk, found + static_cast<long>(seeded_offset("heap")));
+}
+
 // Before all other constructors (-z initfirst), even libc's: an allocator begins in the second image alone.
 [[gnu::constructor]] void start(int, char** argv, char** environment) {
   read_settings(environment);
-  if (settings.machine != nullptr) fix_addresses(argv, environment);
+  if (settings.machine == nullptr) return;
+  fix_addresses(argv, environment);
+  shift_heap();
 }
 
 int (*program)(int, char**, char**) = nullptr;

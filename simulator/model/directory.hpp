@@ -30,6 +30,8 @@ struct History {
   // was written by another one. 0: never.
   std::uint32_t order = 0;
   std::uint32_t byte_order[64] = {};
+  // Whose late write (wrote_late) gave the byte its order, counted from 1; 0: a write that everybody but its core learns of.
+  std::uint8_t late_writer[64] = {};
   // By core: from which order on others write what it does not have; 0: it did not lose the line, or has it again.
   std::uint32_t* lost = nullptr;
   static constexpr std::uint32_t kAborted = ~std::uint32_t{0};  // its own transaction had written it, and aborted
@@ -37,12 +39,28 @@ struct History {
   void wrote(std::uint64_t bytes) noexcept {
     if (bytes == 0) return;
     ++order;
-    for (std::uint64_t rest = bytes; rest != 0; rest &= rest - 1) byte_order[std::countr_zero(rest)] = order;
+    for (std::uint64_t rest = bytes; rest != 0; rest &= rest - 1) {
+      byte_order[std::countr_zero(rest)] = order;
+      late_writer[std::countr_zero(rest)] = 0;
+    }
+  }
+  // A write that drained while the core had the line, told after the core lost it. What others have written since it lost
+  // the line stays theirs.
+  void wrote_late(unsigned core, std::uint64_t bytes) noexcept {
+    ++order;
+    for (std::uint64_t rest = bytes; rest != 0; rest &= rest - 1) {
+      const int byte = std::countr_zero(rest);
+      if (lost[core] != 0 && byte_order[byte] >= lost[core] && late_writer[byte] != core + 1) continue;
+      byte_order[byte] = order;
+      late_writer[byte] = static_cast<std::uint8_t>(core + 1);
+    }
   }
   void lose(unsigned core) noexcept { lost[core] = order + 1; }
-  std::uint64_t written_since(std::uint32_t loss) const noexcept {
+  // The bytes that other cores have written since this one lost the line.
+  std::uint64_t written_since_loss(unsigned core) const noexcept {
     std::uint64_t bytes = 0;
-    for (unsigned byte = 0; byte < 64; ++byte) bytes |= std::uint64_t{byte_order[byte] >= loss} << byte;
+    for (unsigned byte = 0; byte < 64; ++byte)
+      bytes |= std::uint64_t{byte_order[byte] >= lost[core] && late_writer[byte] != core + 1} << byte;
     return bytes;
   }
 

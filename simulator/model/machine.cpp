@@ -172,6 +172,7 @@ class Reader {
       }
     if (key == "transfer.cycles") return times(key, value, machine_.transfer_cycles);
     if (key == "invalidate.cycles") return times(key, value, machine_.invalidate_cycles);
+    if (key == "line.stay_cycles") return times(key, value, machine_.stay_cycles);
     if (key == "memory.cycles") return times(key, value, machine_.memory_cycles);
     return word(key, value);
   }

@@ -55,8 +55,10 @@ struct Machine {
 
   CacheShape l1, l2, l3;  // l1.shared_by is 1
 
-  std::uint32_t transfer_cycles[kLevels] = {};         // a line comes from a cache at this level
-  std::uint32_t invalidate_cycles[kLevels] = {};       // the furthest other copy goes
+  std::uint32_t transfer_cycles[kLevels] = {};    // a line comes from a cache at this level
+  std::uint32_t invalidate_cycles[kLevels] = {};  // the furthest other copy goes
+  // How long a core keeps a line from a cache at this level before the next core that waits for it takes it.
+  std::uint32_t stay_cycles[kLevels] = {8, 8, 8, 8, 8, 8};
   std::uint32_t memory_cycles[kDistanceMax + 1] = {};  // by the distance of the page's node
   std::uint32_t memory_uniform = 0;                    // 1: one memory for all nodes, everywhere at distance 0
   std::uint32_t memory_bytes_per_cycle_milli = 0;      // of one node's memory; 0: unlimited

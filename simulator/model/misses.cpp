@@ -147,7 +147,9 @@ std::uint64_t State::take_from_others(const Request& request, Line& entry) noexc
   const unsigned core = request.core();
   std::uint64_t furthest = 0;
   const auto reach = [&](unsigned other) {
-    furthest = std::max<std::uint64_t>(furthest, machine.invalidate_cycles[level(core, other)]);
+    const unsigned far = level(core, other);
+    from_level = std::max(from_level, static_cast<int>(far));
+    furthest = std::max<std::uint64_t>(furthest, machine.invalidate_cycles[far]);
   };
   conflict_with_readers(request, entry);
   CoreSet others = entry.sharers;
@@ -191,6 +193,7 @@ std::uint64_t State::from_owner(const Request& request, Line& entry) noexcept {
   const unsigned core = request.core(), owner = static_cast<unsigned>(entry.owner);
   const unsigned from = node_of(owner), to = node_of(core);
   const unsigned far = level(core, owner);
+  from_level = static_cast<int>(far);
   std::uint64_t queue = 0;
   if (from != to) queue = links[from * machine.nodes + to].wait(request.now, machine.line_bytes);
   ++cores[core].counts.transfers[far];
@@ -285,7 +288,7 @@ void State::classify(const Request& request, Line& entry, Copy& copy) noexcept {
     ++counts.after_abort;
     return;
   }
-  const std::uint64_t others = entry.history->written_since(entry.history->lost[core]);
+  const std::uint64_t others = entry.history->written_since_loss(core);
   entry.history->lost[core] = 0;
   if ((others & request.mask) != 0) {
     ++counts.true_sharing;

@@ -89,6 +89,11 @@ std::uint64_t State::access_line(const Access& access, std::uint64_t line, std::
   const Request request{access, line, mask, now + extra, writes && !buffered};
   const int at = core.l1.find(line);
   std::uint64_t cycles = machine.l1.cycles;
+  if (core.stores.holds(request.now) && !core.tx.active && merge(request, at, cycles)) [[unlikely]] {
+    cycles += extra;
+    core.counts.stall_cycles += cycles - std::min<std::uint64_t>(cycles, machine.l1.cycles);
+    return cycles;
+  }
   if (at != FirstLevel::kNone && (!request.exclusive || core.l1.copy(at).state >= LineState::exclusive)) [[likely]] {
     Copy& copy = core.l1.copy(at);
     core.l1.use(at, line);
@@ -98,12 +103,11 @@ std::uint64_t State::access_line(const Access& access, std::uint64_t line, std::
       ++directory.get(line, 0).history->true_sharing;
     }
   } else {
+    from_level = -1;
     const std::uint64_t taken = at == FirstLevel::kNone ? fill(request) : upgrade(request, core.l1.copy(at));
     if (outcome.self_abort) return extra + machine.abort_cycles;
     if (access.kind == Access::Kind::write && machine.store_buffer != 0) {
-      const std::uint64_t waited = core.stores.put(request.now, taken, machine.store_buffer);
-      core.counts.store_buffer_cycles += waited;
-      cycles += waited;
+      cycles += buffer(request, taken);
     } else {
       cycles = taken;
     }
@@ -145,6 +149,12 @@ Outcome State::access_lines(const Access& access) noexcept {
     return;
   }
   outcome = {};
+  if (const std::uint64_t wait = waits_first(access, access.address >> line_shift); wait != 0) [[unlikely]] {
+    result = {};
+    result.cycles = wait;
+    result.again = true;
+    return;
+  }
   outcome.cycles = access_line(access, access.address >> line_shift, bytes_mask(offset, access.bytes), access.now);
   result = outcome;
 }
@@ -158,7 +168,7 @@ bool State::hit(const Access& access, Outcome& result) noexcept {
   const int at = core.l1.find(line);
   if (at == FirstLevel::kNone || offset + access.bytes > offset_mask + 1 || core.tx.active) return false;
   Copy& copy = core.l1.copy(at);
-  if (copy.open || access.kind == Access::Kind::atomic) return false;
+  if (copy.open || access.kind == Access::Kind::atomic || core.stores.holds(access.now)) return false;
   if (kUnlessHot && copy.hot_until > access.now) return false;
   const bool writes = access.kind == Access::Kind::write;
   if (writes && copy.state < LineState::exclusive) return false;
@@ -173,7 +183,7 @@ bool State::hit(const Access& access, Outcome& result) noexcept {
   }
   result.cycles = hit_cycles;
   result.victims.clear();
-  result.self_abort = false;
+  result.self_abort = result.again = false;
   return true;
 }
 

@@ -5,7 +5,7 @@
 //
 //   The engine, for each access of a core:
 //     1. if its clock is not the lowest and is_hot() says so, let the cores behind it run first
-//     2. access(), or access_unless_hot() for 1 and 2; add `cycles` to the core's clock
+//     2. access(), or access_unless_hot() for 1 and 2; add `cycles` to the core's clock; if `again`, begin at 1 again
 //     3. for each victim: undo what its transaction wrote, and let it go on at its begin
 //     4. unless self_abort: log the old value if the core is in a transaction, then perform the access
 //
@@ -35,6 +35,7 @@ struct Outcome {
   std::uint64_t cycles = 0;
   CoreSet victims;          // the cores, without the own one, whose transaction it aborted; last_abort() says why
   bool self_abort = false;  // the own transaction aborted; the access did not happen
+  bool again = false;       // the core waits `cycles` first; the access did not happen, and is to be tried again
 };
 
 class Moves;

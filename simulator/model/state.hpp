@@ -1,5 +1,5 @@
-// The state of the model, and its transitions: model.cpp (accesses that hit), misses.cpp (misses and evictions),
-// transactions.cpp, attribution.cpp, verify.cpp.
+// The state of the model, and its transitions: model.cpp (accesses that hit), misses.cpp (misses and evictions), stores.cpp
+// (writes that wait), transactions.cpp, attribution.cpp, verify.cpp.
 #pragma once
 
 #include "simulator/model/arena.hpp"
@@ -9,7 +9,8 @@
 #include "simulator/model/model.hpp"
 #include "simulator/model/moves.hpp"
 #include "simulator/model/outer_cache.hpp"
-#include "simulator/model/waiting.hpp"
+#include "simulator/model/store_buffer.hpp"
+#include "simulator/model/translations.hpp"
 
 namespace loam::simulator {
 
@@ -72,6 +73,7 @@ struct State {
   Bandwidth* links;              // by node and node
   std::uint32_t on_chip_cycles;  // to learn that nobody else has a line
   Outcome outcome;               // of the access that runs
+  int from_level = -1;           // of the furthest core that gave or lost its line; -1: no other core had it
   Moves moves;
 
   // Accesses (model.cpp).
@@ -82,6 +84,11 @@ struct State {
   Outcome access_lines(const Access& access) noexcept;
   std::uint64_t translate(Core& core, std::uint64_t page) noexcept;
   bool hot_line(const Access& access, std::uint64_t line) const noexcept;
+
+  // Writes that wait (stores.cpp).
+  std::uint64_t waits_first(const Access& access, std::uint64_t line) noexcept;
+  bool merge(const Request& request, int at, std::uint64_t& cycles) noexcept;
+  std::uint64_t buffer(const Request& request, std::uint64_t taken) noexcept;
 
   // Lines (misses.cpp). Each returns what it takes until the core has the line; it may abort the own transaction.
   std::uint64_t fill(const Request& request) noexcept;

@@ -3,6 +3,8 @@
 //   ladder BYTES            one thread follows pointers through so many bytes, a line each: prints cycles per access
 //   ping-pong ROUNDS        two threads hand a flag and a word to each other
 //   counters STRIDE TIMES   eight threads add to counters of their own, so many bytes apart
+//   stores CORES STRIDE TIMES
+//                           that many threads store to words of their own, so many bytes apart, and read nothing
 //   fetch-add TIMES         eight threads add to one counter
 //   read-shared TIMES       eight threads read one word
 // Each prints, of the work alone, cycles and the counts of all its threads: NAME=VALUE ...
@@ -108,6 +110,14 @@ void counters(std::size_t stride, std::uint64_t times) {
   });
 }
 
+void stores(unsigned cores, std::size_t stride, std::uint64_t times) {
+  alignas(4096) static char memory[8 * 4096];
+  on_cores(cores, [&](unsigned own) {
+    auto& word = *reinterpret_cast<volatile std::uint64_t*>(memory + own * stride);
+    for (std::uint64_t i = 0; i < times; ++i) word = i;
+  });
+}
+
 void fetch_add(std::uint64_t times) {
   alignas(kLineBytes) static std::atomic<std::uint64_t> counter{0};
   on_cores(8, [&](unsigned) {
@@ -135,6 +145,8 @@ int main(int argc, char** argv) {
     ping_pong(number(2));
   } else if (what == "counters") {
     counters(number(2), number(3));
+  } else if (what == "stores") {
+    stores(static_cast<unsigned>(number(2)), number(3), number(4));
   } else if (what == "fetch-add") {
     fetch_add(number(2));
   } else if (what == "read-shared") {

@@ -33,7 +33,10 @@ NUMBERS: dict[str, tuple[int, int]] = {
 # Numbers with at most three decimals, from 0: the largest.
 DECIMALS = {"memory.bytes_per_cycle": 4096, "link.bytes_per_cycle": 4096, "core.instruction_cycles": 1000}
 # Times by level or by distance: how many at most.
-TIMES = {"transfer.cycles": DISTANCE_MAX + 2, "invalidate.cycles": DISTANCE_MAX + 2, "memory.cycles": DISTANCE_MAX + 1}
+TIMES = {
+    "transfer.cycles": DISTANCE_MAX + 2, "invalidate.cycles": DISTANCE_MAX + 2, "line.stay_cycles": DISTANCE_MAX + 2,
+    "memory.cycles": DISTANCE_MAX + 1,
+}  # fmt: skip
 CHOICES = {
     "coherence": ("none", "mesi"),
     "core.costs": ("access", "blocks"),

@@ -117,6 +117,8 @@ def registry() -> dict[str, Machine]:
 # What the kernel does not tell: cycles to use of each level, from another core, from memory; those of a server of today.
 _LEVEL_CYCLES = {1: 5, 2: 14, 3: 60}
 _TRANSFER_CYCLES, _INVALIDATE_CYCLES, _MEMORY_CYCLES = 80, 60, 250
+# Writes that wait for their line, and how long a line of several cores stays with the one that has got it.
+_STORE_ENTRIES, _STAY_CYCLES = 64, 4
 
 
 def as_found(found: Machine) -> simulated.Simulated:
@@ -144,9 +146,10 @@ def as_found(found: Machine) -> simulated.Simulated:
         )
     lines += [
         f"transfer.cycles = {[_TRANSFER_CYCLES] * 2}", f"invalidate.cycles = {[_INVALIDATE_CYCLES] * 2}",
-        f"memory.cycles = [{_MEMORY_CYCLES}]", "[sources]", 'cores = "the kernel"',
+        f"memory.cycles = [{_MEMORY_CYCLES}]", f"store_buffer.entries = {_STORE_ENTRIES}",
+        f"line.stay_cycles = {[_STAY_CYCLES] * 2}", "[sources]", 'cores = "the kernel"',
         *(f'{key} = "the kernel; its cycles are assumed"' for key in levels),
-        *(f'{key} = "assumed"' for key in ("transfer", "invalidate", "memory")),
+        *(f'{key} = "assumed"' for key in ("transfer", "invalidate", "memory", "store_buffer", "line")),
     ]  # fmt: skip
     content = "\n".join(lines)
     return simulated.read(Path(HOST), content, tomllib.loads(content))

@@ -41,7 +41,7 @@ def test_equal_values_on_the_simulated_machine_do_not_agree() -> None:
 def test_a_rate_of_zero_is_the_smaller_one() -> None:
     host = {"none": Value(0, 0, 0), "some": near(0.1)}
     (pair,) = simulated.pairs(host, {"none": Value(0, 0, 0), "some": near(0.2)})
-    assert (pair.first, pair.ratio, pair.agrees) == ("some", math.inf, True)
+    assert (pair.first, pair.ratio, pair.agrees, pair.near) == ("some", math.inf, True, True)
     (other,) = simulated.pairs(host, {"none": Value(0, 0, 0), "some": Value(0, 0, 0)})
     assert not other.agrees
 
@@ -83,6 +83,9 @@ def answers(on_host: float, on_simulated: float) -> simulated.Ask:
     [
         (2.0, 1.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
         (2.0, 0.8, 1, "the other way: x to y is 2.00, simulated 0.80"),
+        (4.2, 21.0, 1, "too far off: x to y is 4.20, simulated 21.00"),
+        (4.2, 2.0, 1, "too far off: x to y is 4.20, simulated 2.00"),
+        (4.2, 8.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
         (1.01, 5.0, NOTHING_TOLD, "0 pairs differ on the host"),
     ],
 )

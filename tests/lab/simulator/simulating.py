@@ -55,7 +55,7 @@ def numbers(name: str, *arguments: object, machine: Mapping[str, str] = MACHINE,
 
 def statistics(
     folder: Path, name: str, *arguments: object, seed: int = 1, preload: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None, machine: Mapping[str, str] = MACHINE,
 ) -> dict[str, Any]:  # fmt: skip
     """All that the simulator counted in a run."""
     file = folder / "statistics.json"
@@ -63,7 +63,7 @@ def statistics(
     own = {"LOAM_SIM_STATISTICS": str(file), **(environment or {})}
     if preload:
         own["LD_PRELOAD"] = ":".join(preload)
-    done = start(name, *arguments, seed=seed, environment=own)
+    done = start(name, *arguments, machine=machine, seed=seed, environment=own)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(file.read_text())
     return found

@@ -11,6 +11,7 @@ import pytest
 from simulating import built, statistics
 
 from loam_lab.base import paths
+from loam_lab.subjects import simulated
 
 RUNS = 20 if os.environ.get("LOAM_TEST_ALL") else 4
 LIST = (
@@ -50,6 +51,17 @@ def test_runs_under_a_preloaded_allocator_are_the_same(name: str, tmp_path: Path
 def test_seeds_differ(tmp_path: Path) -> None:
     clocks = {of_list(tmp_path, seed=seed)["cycles"] for seed in range(1, 6)}
     assert len(clocks) == 5
+
+
+def test_seeds_differ_in_cache_sets_where_a_way_of_the_cache_is_a_page(tmp_path: Path) -> None:
+    """One thread: no schedule differs. With addresses that shift by whole pages each seed had the same misses."""
+    machine = simulated.registry()["mppa16"].values
+    alone = ["1" if before == "--threads" else word for before, word in zip(("", *LIST), LIST, strict=False)]
+    misses = {
+        statistics(tmp_path, "etl-wb", *alone, "--seed", 7, seed=seed, machine=machine)["total"]["misses"]
+        for seed in range(1, 6)
+    }
+    assert len(misses) > 2
 
 
 def test_the_engine_of_threads_and_a_token_counts_the_same(tmp_path: Path) -> None:

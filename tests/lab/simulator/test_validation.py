@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from simulating import MACHINE, numbers
 
+from loam_lab.subjects import simulated
+
 ACCESS = 2  # core.access_cycles
 
 
@@ -47,6 +49,32 @@ def test_counters_in_lines_of_their_own_never_meet() -> None:
 def test_false_sharing_costs_as_on_real_machines_tens_of_times() -> None:
     apart, together = (numbers("simulated-memory", "counters", stride, 500)["cycles"] for stride in (64, 8))
     assert together > 20 * apart
+
+
+@pytest.mark.parametrize("times", [1000, 20000])
+@pytest.mark.parametrize("stride", [0, 8], ids=["one word", "one line"])
+def test_stores_of_eight_cores_into_one_line_cost_the_published_factor(stride: int, times: int) -> None:
+    """And they cost the same, however long the program runs."""
+    machine = simulated.registry()["xeon-e5405"].values
+    alone = numbers("simulated-memory", "stores", 1, 64, times, machine=machine)["cycles"]
+    together = numbers("simulated-memory", "stores", 8, stride, times, machine=machine)["cycles"]
+    assert 3 < together / alone < 20
+
+
+def test_stores_of_a_pair_of_cores_into_one_line_cost_less_than_those_of_all() -> None:
+    machine = simulated.registry()["xeon-e5405"].values
+    alone, pair, all_of_them = (
+        numbers("simulated-memory", "stores", cores, 8, 5000, machine=machine)["cycles"] for cores in (1, 2, 8)
+    )
+    assert 1.5 * alone < pair < all_of_them / 2
+
+
+def test_stores_of_eight_cores_into_lines_of_their_own_cost_what_they_cost_alone() -> None:
+    machine = simulated.registry()["xeon-e5405"].values
+    alone, apart = (
+        numbers("simulated-memory", "stores", cores, 64, 20000, machine=machine)["cycles"] for cores in (1, 8)
+    )
+    assert apart == pytest.approx(alone, rel=0.01)
 
 
 def test_an_atomic_addition_moves_its_line_once() -> None:

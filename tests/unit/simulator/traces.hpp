@@ -41,9 +41,16 @@ class Trace {
     return access(core, address, bytes, Access::Kind::atomic);
   }
   std::uint64_t access(unsigned core, std::uintptr_t address, unsigned bytes, Access::Kind kind) {
+    const std::uint64_t before = clocks[core];
+    do once(core, address, kind, bytes);
+    while (last.again);
+    return clocks[core] - before;
+  }
+  // Without a second try, if the core has to wait first.
+  Outcome once(unsigned core, std::uintptr_t address, Access::Kind kind, unsigned bytes = 8) {
     last = model.access({core, address, bytes, kind, clocks[core], 0x4000 + core});
     clocks[core] += last.cycles;
-    return last.cycles;
+    return last;
   }
 
   void begin(unsigned core) { clocks[core] += model.begin_transaction(core, clocks[core]); }

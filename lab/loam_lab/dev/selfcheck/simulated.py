@@ -1,20 +1,22 @@
-"""Does a simulated machine say what the machine itself says?  This host beside sim:host, in direction and rank.
+"""Does a simulated machine say what the machine itself says?  This host beside sim:host: direction, rank and factor.
 
     ./loam selfcheck simulated [--blocks 10] [--json]
 
 Three questions that two cores can answer: counters of two threads in one line and apart; how much faster two threads allocate
 than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on sim:host,
 which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
-do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order.  Values
-are shown and not compared: the times are assumed.  Wants a quiet machine, some two minutes of it.
+do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order, and the
+factor between the two has to be the host's within a factor of FAR.  Values are shown and not compared: the times are assumed.
+Wants a quiet machine, some two minutes of it.
 
-Exit status 1 if a pair comes out the other way, 3 if the host tells no pair of a question apart, 0 otherwise.
+Exit status 1 if a pair comes out the other way or too far off, 3 if the host tells no pair of a question apart, 0 otherwise.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +32,8 @@ from loam_lab.subjects.simulated import PREFIX
 SIMULATED = PREFIX + HOST
 # Nearer than that two variants count as equal on the host.
 CLEAR = 1.1
+# So far apart the factors of a pair may be on the two machines.
+FAR = 2.0
 # On the host as long as a run usually is; of the simulated machine's own time, and as many seeds as tell rates of some per cent.
 HOST_MS, SIMULATED_MS, SIMULATED_BLOCKS = 100, 10, 5
 BLOCKS = 10
@@ -130,6 +134,11 @@ class Pair:
         """Whether the simulated machine has them in this order."""
         return self.simulated > 1
 
+    @property
+    def near(self) -> bool:
+        """Whether the factor is the host's within FAR; one that has no end is near to any."""
+        return math.isinf(self.ratio) or self.ratio / FAR <= self.simulated <= self.ratio * FAR
+
 
 def pairs(host: Values, simulated: Values) -> list[Pair]:
     """Every two variants that the host tells apart, the larger first."""
@@ -177,6 +186,8 @@ def _told(question: Question, host: Values, simulated: Values, found: Sequence[P
     for pair in found:
         if not pair.agrees:
             print(f"  the other way: {pair.first} to {pair.second} is {pair.ratio:.2f}, simulated {pair.simulated:.2f}")
+        elif not pair.near:
+            print(f"  too far off: {pair.first} to {pair.second} is {pair.ratio:.2f}, simulated {pair.simulated:.2f}")
     print(flush=True)
 
 
@@ -195,7 +206,7 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     for question in QUESTIONS:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
         found = pairs(host, simulated)
-        if not all(pair.agrees for pair in found):
+        if not all(pair.agrees and pair.near for pair in found):
             status = 1
         elif not found:
             status = status or NOTHING_TOLD
@@ -203,12 +214,12 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
             told.append({
                 "question": question.what, "unit": question.unit,
                 "values": {name: {HOST: asdict(host[name]), SIMULATED: asdict(simulated[name])} for name in host},
-                "pairs": [{**asdict(pair), "agrees": pair.agrees} for pair in found],
+                "pairs": [{**asdict(pair), "agrees": pair.agrees, "near": pair.near} for pair in found],
             })  # fmt: skip
         else:
             _told(question, host, simulated, found)
     if options.json:
-        print(json.dumps({"schema": 1, "clear": CLEAR, "questions": told}, indent=1))
+        print(json.dumps({"schema": 1, "clear": CLEAR, "far": FAR, "questions": told}, indent=1))
     elif status == NOTHING_TOLD:
         console.note(
             "on one question the host tells no two variants apart; try again when the machine is quiet, or with more --blocks"

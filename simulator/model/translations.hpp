@@ -1,10 +1,9 @@
-// The waits of a core that are not for cache lines: translations of addresses, and its own writes.
+// The translations of addresses that a core has at hand.
 #pragma once
 
 #include "simulator/model/arena.hpp"
 #include "simulator/model/machine.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 namespace loam::simulator {
@@ -50,43 +49,6 @@ class Tlb {
   std::uint64_t* pages_ = nullptr;   // page + 1; 0: none
   std::uint64_t* latest_ = nullptr;  // of each set, as in pages_
   std::uint64_t* stamps_ = nullptr;
-};
-
-// Writes that wait for their line, in order, while the core goes on.
-class StoreBuffer {
- public:
-  static constexpr std::uint32_t kEntriesMax = 64;
-
-  // A write whose line takes `cycles`. returns how long the core waits for a free entry
-  std::uint64_t put(std::uint64_t now, std::uint64_t cycles, std::uint32_t entries) noexcept {
-    while (count_ != 0 && oldest() <= now) take();
-    std::uint64_t wait = 0;
-    if (count_ == entries) {
-      wait = oldest() - now;
-      take();
-    }
-    last_ = std::max(now + wait, last_) + cycles;
-    done_[(first_ + count_) % kEntriesMax] = last_;
-    ++count_;
-    return wait;
-  }
-
-  // How long it takes until it is empty.
-  std::uint64_t drain(std::uint64_t now) noexcept {
-    count_ = 0;
-    return last_ > now ? last_ - now : 0;
-  }
-
- private:
-  std::uint64_t oldest() const noexcept { return done_[first_]; }
-  void take() noexcept {
-    first_ = (first_ + 1) % kEntriesMax;
-    --count_;
-  }
-
-  std::uint32_t first_ = 0, count_ = 0;
-  std::uint64_t last_ = 0;
-  std::uint64_t done_[kEntriesMax] = {};
 };
 
 }  // namespace loam::simulator
