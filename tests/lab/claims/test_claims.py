@@ -447,7 +447,7 @@ def test_counts_that_no_run_gives_are_refused() -> None:
     refused({"source": "cachegrind", "metric": "l1d_miss_ratio"}, "group list has no cachegrind runs")
     refused({"source": "cachegrind", "metric": "l1_miss_ratio"}, "did you mean l1d_miss_ratio", cachegrind=True)
     refused({"source": "counters", "metric": "cycles"}, "group list has no counters runs")
-    refused({"metric": "room"}, "not the name of a metric of intset in stm .did you mean room_bytes")
+    refused({"metric": "room_byte"}, "not the name of a metric of intset in stm .did you mean room_bytes")
 
 
 def test_a_metric_is_asked_of_the_synchronisation_that_a_claim_names() -> None:
