@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -268,7 +267,7 @@ def test_an_axis_puts_values_where_they_belong() -> None:
 
 def test_retries_are_shares_of_commits() -> None:
     cell = view.read(typed(synthetic_results.tour())).cells[0]
-    found = retries.shares(replace(cell, aborts_per_commit=Histogram([0, 1, 2], [90, 9, 1])))
+    found = retries.shares(msgspec.structs.replace(cell, aborts_per_commit=Histogram([0, 1, 2], [90, 9, 1])))
     assert found == [(1, 0.1), (2, 0.01)]
     assert retries.shares(cell) == []
 
