@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -98,6 +99,23 @@ def test_two_holders_of_a_folder_are_told_apart(tmp_path: Path) -> None:
         pytest.fail("both hold the lock")
     with journal.lock(tmp_path):
         pass
+
+
+def test_a_folder_that_a_killed_campaign_still_holds_for_a_moment_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = os.open(tmp_path / journal.LOCK, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 2:
+            os.close(holder)
+
+    monkeypatch.setattr(journal.time, "sleep", wait)
+    with journal.lock(tmp_path):
+        assert len(waits) == 2
 
 
 def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:

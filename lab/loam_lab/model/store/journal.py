@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from loam_lab.model.cell import canonical
 
 FOLDER = "journal"
 LOCK = ".lock"
+# So often and so far apart a folder that is held is tried: a child of a campaign that was just killed, which has not yet begun
+# its own program, holds it for a moment longer.
+TRIES, APART_S = 40, 0.05
 
 
 class Journal:
@@ -124,9 +128,7 @@ def lock(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(descriptor):
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             who = f" (process {holder})" if holder else ""
             raise LoamError(
@@ -135,13 +137,25 @@ def lock(folder: Path) -> Iterator[None]:
                 f"another campaign is running in it{who}",
                 "wait for it, or choose another folder",
                 exit_code=1,
-            ) from None
+            )
         with writable(folder / LOCK):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    for left in reversed(range(TRIES)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if left:
+                time.sleep(APART_S)
+        else:
+            return True
+    return False
 
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:
