@@ -263,7 +263,7 @@ def test_several_are_built_although_one_fails(tiny: Path, capsys: pytest.Capture
     assert [entry["name"] for entry in document["errors"]] == ["broken"]
     assert main.run(["allocators", "build", "glibc"]) == 2
     assert "is not built from sources" in capsys.readouterr().err
-    assert main.run(["allocators", "build", "tyni"]) == 2
+    assert main.run(["allocators", "build", "tinny"]) == 2
     assert "did you mean tiny?" in capsys.readouterr().err
 
 
