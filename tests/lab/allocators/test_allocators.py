@@ -8,7 +8,7 @@ import os
 import struct
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from pathlib import Path
 
 import pytest
@@ -202,6 +202,18 @@ def test_a_damaged_cache_costs_time_only(tmp_path: Path) -> None:
     identify._cache_read_once.cache_clear()
     identify._identify_cached.cache_clear()
     assert identify.identify(file) == first
+
+
+def test_the_cache_may_grow_while_it_is_written() -> None:
+    class Growing(dict[str, str]):
+        """What another thread does while the entry is written."""
+
+        def items(self) -> ItemsView[str, str]:
+            identify._cache_read()["another"] = "entry"
+            return super().items()
+
+    identify._cache_write("one", Growing(path="a.so"))
+    assert json.loads(identify._cache_file().read_text()) == {"one": {"path": "a.so"}}
 
 
 def test_damaged_elf_files_never_crash_the_reader(tmp_path: Path) -> None:

@@ -223,5 +223,5 @@ def _cache_write(key: str, value: object) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=file.parent)
         with os.fdopen(handle, "w") as stream:
-            json.dump(content, stream)
+            json.dump(dict(content), stream)  # a copy: other threads add to the cache meanwhile
         Path(temporary).replace(file)
