@@ -25,6 +25,14 @@ def watched(folder: Path) -> Watched:
     return found
 
 
+@pytest.fixture(autouse=True)
+def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What was asked for; granted, it would hold for all tests that this process runs later."""
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    return asked
+
+
 def test_the_intervals_are_those_of_the_result(tmp_path: Path) -> None:
     measure(study(parameters={"structure": ["list", "tree"]}, blocks=8), tmp_path)
     campaign_data = data.load(tmp_path)
@@ -83,12 +91,15 @@ def test_a_running_campaign_is_told_from_one_that_ended(tmp_path: Path, capsys: 
     assert "not running" in shown
 
 
-def test_it_leaves_the_folder_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_leaves_the_folder_as_it_was_and_makes_way(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], niceness: list[int]
+) -> None:
     measure(study(), tmp_path)
     before = {file: (file.stat().st_mtime_ns, file.stat().st_ino) for file in tmp_path.rglob("*")}
     assert top(tmp_path, once=True) == 0
     assert {file: (file.stat().st_mtime_ns, file.stat().st_ino) for file in tmp_path.rglob("*")} == before
     assert "12 of 12 runs" in capsys.readouterr().out
+    assert niceness == [19]
 
 
 def test_it_refuses_to_look_too_often_and_where_nothing_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
