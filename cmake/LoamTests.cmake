@@ -44,9 +44,8 @@ add_custom_target(loam-tests)
 add_library(loam-test-main STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/main.cpp")
 target_link_libraries(loam-test-main PUBLIC loam-flags GTest::gtest)
 
-# The headers that are nobody's own, once for all tests of one optimisation that are linked with the same libraries
-# (LIBRARIES...: others than loam-tm). Not where all is asked for: a test that forgets to include what it uses is found
-# there.
+# The headers that are nobody's own, once for all tests of one optimisation and the same further libraries (a third
+# argument). Not where all is asked for: a test that forgets to include what it uses is found there.
 function(loam_precompile name optimisation)
   if(NOT "$ENV{LOAM_TEST_ALL}" STREQUAL "")
     return()
@@ -159,7 +158,7 @@ foreach(source IN LISTS loam_test_sources)
     loam_precompile(${name} ${optimisation})
     add_dependencies(loam-tests ${name})
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300)
 endforeach()
 
 target_compile_definitions(signature_test PRIVATE LOAM_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")

@@ -113,8 +113,8 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
     return [[[style, ("results", lab("beside"))], [("smoke", smoke), golden]], *([[suite]] for suite in alone)]
 
 
-# One in so many, another lot with each change of the runtime; all of them by ./loam test --all. All tests of the
-# sanitizers are run without one too, in the suite checked.
+# One in so many, another lot with each change of the runtime; all of them by ./loam test --all. The suite checked runs
+# every one of the sanitizers' tests, without a sanitizer.
 _SANITIZED_SHARE = 3
 _MUTANTS_SHARE = "20"
 _LABELS = ("unit", "model", "stress", "fuzz")
