@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from loam_lab.dev.testing import command, suites
+from loam_lab.dev.testing import command, lots, suites
 from loam_lab.dev.testing import outcome as outcomes
 from loam_lab.dev.testing.lots import lot
 from loam_lab.dev.testing.smoke import verifies
+from loam_lab.setup import build
+from loam_lab.subjects import sources
 
 OUTPUT = """Running main() from ./googletest/src/gtest_main.cc
 [==========] Running 2 tests from 1 test suite.
@@ -163,3 +165,30 @@ add_test([=[elsewhere]=] "/usr/bin/true")
     assert suites.added_tests(listing, Path("/build"), wanted) == {
         "heap_test": ["heap_test"], "itm_test": ["itm_test_norec", "itm_test_etl-wb"],
     }  # fmt: skip
+
+
+def test_three_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    every = {*sources.syncs(), "probe", "programs"}
+    monkeypatch.delenv("LOAM_TEST_ALL", raising=False)
+    asked: list[list[str] | None] = []
+
+    def built(targets: list[str] | None = None) -> dict[str, dict[str, str]]:
+        asked.append(targets)
+        return {"executables": dict.fromkeys(every - {"probe"}, ""), "libraries": {"probe": ""}}
+
+    monkeypatch.setattr(build, "ensure_built", built)
+    chosen = []
+    for tree in range(3):
+        monkeypatch.setattr(lots, "sources_hash", lambda tree=tree: tree)
+        chosen.append(lots.build_release())
+        assert asked[-2:] == [[], asked[-1]] and set(asked[-1] or ()) == chosen[-1]
+    on_the_jvm = {name for name in every if name.startswith("jvm-")}
+    assert set().union(*chosen) == every - on_the_jvm
+    always = set.intersection(*chosen)
+    assert {"etl-wb", "norec", "htm-lock", "mutex", "none", "probe", "programs"} <= always
+    assert {"tl2", "dctl", "loam-c"} & always == set()
+    assert lots.build_release(whole=True) == every and asked[-1] is None
+    monkeypatch.setenv("LOAM_TEST_ALL", "1")
+    assert lots.build_release() == every and asked[-1] is None

@@ -9,12 +9,12 @@ import pytest
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import plan
+from loam_lab.dev.testing import lots
 from loam_lab.judging.claims import check
 from loam_lab.model import studies
 from loam_lab.model.claim import Claim, Needs
 from loam_lab.model.description import Description
 from loam_lab.model.study import Group, Study
-from loam_lab.setup import build
 from loam_lab.subjects import machines, workloads
 from loam_lab.subjects.allocators import registry
 
@@ -78,7 +78,7 @@ def described(study: Study) -> dict[str, list[Description]]:
 
 @pytest.mark.parametrize("name", sorted(studies.registry()))
 def test_every_level_of_a_study_is_known_to_its_programs(name: str) -> None:
-    build.ensure_built()
+    lots.build_release()
     study = studies.load(studies.registry()[name])
     checked = [levels_known(group) for form in forms(study) for group in form.groups]
     assert checked
@@ -86,7 +86,7 @@ def test_every_level_of_a_study_is_known_to_its_programs(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(studies.registry()))
 def test_everything_that_a_claim_names_exists(name: str) -> None:
-    build.ensure_built()
+    lots.build_release()
     study = studies.load(studies.registry()[name])
     assert strange_names(study) == []
     check.check(study, described(study))
@@ -95,7 +95,7 @@ def test_everything_that_a_claim_names_exists(name: str) -> None:
 
 
 def test_a_level_that_no_program_knows_is_found() -> None:
-    build.ensure_built()
+    lots.build_release()
     tour = studies.load(studies.registry()["tour"])
     alone = next(group for group in tour.groups if group.sync == ("sequential",))
     wrong = alone.model_copy(update={"parameters": {**alone.parameters, "privatization": "none"}})
@@ -104,7 +104,7 @@ def test_a_level_that_no_program_knows_is_found() -> None:
 
 
 def test_a_name_that_nothing_has_is_found() -> None:
-    build.ensure_built()
+    lots.build_release()
     tour = studies.load(studies.registry()["tour"])
     needs = Needs(syncs=("gc-dedicated-checked",), workloads=("gcbenchmark",), allocators=("glibc", "nomalloc"))
     claim = Claim(id="002-99", section="1", sentence="It is so.", needs=needs)

@@ -1,9 +1,9 @@
 """`loam test`: every suite of the project behind one command, with one plain line at the end.
 
 Suites: style (formatters, linters, types, layers), the C++ tests in three builds (checked, asan, tsan), a tiny run of
-every workload on every synchronisation (smoke), the lab's tests (lab), instruction counts (golden), fuzzing of the heap
-(fuzz) and mutants. Each leaves its whole output in build/test/<suite>.log; what failed is shown with the way to re-run
-it. A suite that ran nothing has failed.
+every workload on the synchronisations as they are measured (smoke), the lab's tests (lab), instruction counts
+(golden), fuzzing of the heap (fuzz) and mutants. Each leaves its whole output in build/test/<suite>.log; what failed
+is shown with the way to re-run it. A suite that ran nothing has failed.
 
 A test of the lab that failed is run once more, alone, when all else is over: it starts programs and measures, and may
 have met a busy machine. If it passes then, it is named as unsteady and does not fail the run. The tests of the runtime
@@ -76,7 +76,7 @@ _Suite = tuple[str, Callable[[Outcome], None]]
 def _turns(mode: str) -> list[list[list[_Suite]]]:
     """What runs, one turn after the other: the lanes of a turn run beside each other, the suites of a lane do not."""
     if mode == "smoke":
-        return [[[("smoke", smoke)]]]
+        return [[[("smoke", lambda outcome: smoke(outcome, whole=True))]]]
     if mode == "replay":
         return [[[("checker", lambda outcome: run_pytest(outcome, CHECKER))]]]
     if mode == "golden-update":
@@ -97,6 +97,7 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
         return lambda outcome: run_pytest(outcome, _LAB, marks=chosen, environment=everything)
 
     sanitized = 1 if whole else _SANITIZED_SHARE
+    smoked = ("smoke", lambda outcome: smoke(outcome, whole=whole))
     golden = ("golden", lambda outcome: run_folder(outcome, "golden", everything))
     alone: list[_Suite] = [
         ("checked", lambda outcome: run_ctest(outcome, "checked", _LABELS, everything)),
@@ -110,7 +111,7 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
         ),
     ]
     # Smoke and golden build in the same folder.
-    return [[[style, ("results", lab("beside"))], [("smoke", smoke), golden]], *([[suite]] for suite in alone)]
+    return [[[style, ("results", lab("beside"))], [smoked, golden]], *([[suite]] for suite in alone)]
 
 
 # One in so many, another lot with each change of the runtime; all of them by ./loam test --all. The suite checked runs

@@ -1,4 +1,4 @@
-"""Every workload on every synchronisation of the release build, for a moment."""
+"""Every workload on the synchronisations of the release build, for a moment."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loam_lab.base import paths
+from loam_lab.dev.testing import lots
 from loam_lab.dev.testing.outcome import Outcome
 from loam_lab.dev.testing.suites import log_of
 from loam_lab.model.description import Workload
-from loam_lab.setup import build
 
 SMOKE_LIMIT_S = 60.0
 _SHORT = {"duration_ms": 20, "tracks": 20}
 
 
-def smoke(outcome: Outcome) -> None:
-    """Run every workload on every executable of the release build for a few milliseconds; each must verify."""
+def smoke(outcome: Outcome, *, whole: bool) -> None:
+    """Run every workload on the executables of the release build for a few milliseconds; each must verify.
+
+    whole: on every one; else on those of this tree's lot (lots.py)
+    """
     from loam_lab.subjects import workloads
 
-    build.ensure_built()
+    chosen = lots.build_release(whole=whole)
     built = paths.build_folder("release")
     log = []
     for name, subject in sorted(workloads.subjects_of().items()):
-        if not Path(subject.argv[0]).is_relative_to(built):  # a script: tests/lab/programs, tests/lab/jvm
+        # A script: tests/lab/programs, tests/lab/jvm.
+        if name not in chosen or not Path(subject.argv[0]).is_relative_to(built):
             continue
         description = workloads.describe(subject)
         if description.sync.lacks:
