@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -25,3 +26,11 @@ def fresh_consoles() -> Iterator[None]:
     yield
     console.out.cache_clear()
     console.err.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What a command asked for; granted, it would hold for all tests that this process runs later."""
+    asked: list[int] = []
+    monkeypatch.setattr(os, "nice", asked.append)
+    return asked

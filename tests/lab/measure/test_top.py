@@ -25,14 +25,6 @@ def watched(folder: Path) -> Watched:
     return found
 
 
-@pytest.fixture(autouse=True)
-def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What was asked for; granted, it would hold for all tests that this process runs later."""
-    asked: list[int] = []
-    monkeypatch.setattr(os, "nice", asked.append)
-    return asked
-
-
 def test_the_intervals_are_those_of_the_result(tmp_path: Path) -> None:
     measure(study(parameters={"structure": ["list", "tree"]}, blocks=8), tmp_path)
     campaign_data = data.load(tmp_path)
