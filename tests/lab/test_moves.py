@@ -8,9 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from typed import typed_cell
 
 from loam_lab.campaign import moves
 from loam_lab.campaign.process.observer import Observer
+from loam_lab.model.result import Cell
 from loam_lab.presenting.report import moves as drawn
 
 COLUMNS = 4
@@ -66,8 +68,8 @@ def test_a_run_that_wrote_nothing_useful_is_observed_without_lines(text: str | N
     assert isinstance(observer, Observer)
 
 
-def cell(**found: Any) -> Any:
-    return SimpleNamespace(more={"moves": found} if found else {})
+def cell(**found: Any) -> Cell:
+    return typed_cell({"moves": found} if found else {})
 
 
 def picture(*lines: dict[str, Any]) -> drawn.Moves:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
 from pathlib import Path
 
 import pytest
 from campaigns import STM
 
+import loam_lab
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.process import execute
@@ -216,6 +220,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module", autouse=True)
+def every_module_is_imported() -> None:
+    """One that is imported while functions are replaced would keep what replaces them, for all later tests."""
+    for module in pkgutil.walk_packages(loam_lab.__path__, "loam_lab."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def _has(function: object) -> list[tuple[object, str]]:
+    """The modules that have a function, and its name there."""
+    own = [module for name, module in sys.modules.items() if name.startswith("loam_lab.")]
+    return [(module, name) for module in own for name, value in vars(module).items() if value is function]
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_built(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """What is wrong is told before anything is installed, compiled or measured."""
@@ -223,10 +241,9 @@ def nothing_is_built(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("installed, built or measured before it was checked")
 
-    for module, name in (
-        (debian, "ensure"), (build, "ensure_built"), (build, "configure"), (making, "make"), (execute, "execute"),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, refuse)
+    for function in (debian.ensure, build.ensure_built, build.configure, making.make, execute.execute):
+        for module, name in _has(function):
+            monkeypatch.setattr(module, name, refuse)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     console.out.cache_clear()
     console.err.cache_clear()

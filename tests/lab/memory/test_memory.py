@@ -21,7 +21,7 @@ from loam_lab.judging.result import memory
 
 MIB = 2**20
 # The made-up workload ends within a millisecond, a look on a loaded machine may come later.
-LINGERING = FakeInstruments(variables={"FAKE_SLEEP_S": "0.1"})
+LINGERING = FakeInstruments(variables={"FAKE_SLEEP_S": "0.4"})
 VMSTAT = "pswpout {swap}\npgsteal_anon {stolen}\npglazyfreed {lazy}\nnr_free_pages 1\n"
 
 
@@ -202,7 +202,7 @@ def test_damon_is_seen_where_it_is_active(tmp_path: Path) -> None:
 
 
 def test_an_observer_says_whether_its_figures_may_decide(tmp_path: Path) -> None:
-    program = "import time; b = bytearray(2**24); time.sleep(0.1)"
+    program = "import time; b = bytearray(2**24); time.sleep(0.5)"
     root = machine(tmp_path, damon="on")
     observer = MemoryObserver(root)
     observer.begin()
