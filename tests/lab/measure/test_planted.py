@@ -12,6 +12,7 @@ them apart once: what is wrong with the lab is wrong in a second attempt, too.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -149,13 +150,14 @@ def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: di
 
 def _complaint(study: dict[str, Interval], calibration: dict[str, Interval]) -> str:
     """What is wrong with the study's slow-downs; empty where nothing is."""
-    if sorted(PLANTED, key=lambda name: study[name][0]) != list(PLANTED):
-        return "ranked wrongly"
+    # How much each is differs with the processor (the largest is 2.0 on an Emerald Rapids, 1.2 to 1.5 on an EPYC). The
+    # calibration knows; what it does not tell apart itself has no order.
+    for less, more in itertools.pairwise(PLANTED):
+        if calibration[less][2] < calibration[more][1] and study[less][0] >= study[more][0]:
+            return "ranked wrongly"
     if study["planted-10"][0] <= 1 or study["planted-30"][1] <= 1:
         return "a slow-down is not seen"
-    # How much the largest one is differs with the processor (2.0 on an Emerald Rapids, 1.5 on an EPYC): the calibration
-    # knows.
-    if study["planted-100"][1] <= max(1 + 0.75 * (calibration["planted-100"][0] - 1), study["planted-30"][2]):
+    if study["planted-100"][0] <= 1 + 0.75 * (calibration["planted-100"][0] - 1):
         return "planted-100 is too small"
     apart = [
         name for name in PLANTED
@@ -172,6 +174,9 @@ def test_an_instrument_that_is_wrong_is_complained_of() -> None:
     right = {"planted-10": (1.1, 1.07, 1.13), "planted-30": (1.3, 1.25, 1.35), "planted-100": (2.0, 1.9, 2.1)}
     assert _complaint(right, right) == ""
     assert _complaint({**right, "planted-30": (1.05, 1.02, 1.08)}, right) == "ranked wrongly"
+    assert _complaint({**right, "planted-100": (1.25, 1.24, 1.26)}, right) == "ranked wrongly"
+    alike = {**right, "planted-100": (1.31, 1.26, 1.36)}
+    assert _complaint({**alike, "planted-100": (1.29, 1.24, 1.34)}, alike) == ""
     assert _complaint({**right, "planted-10": (0.98, 0.95, 1.01)}, right) == "a slow-down is not seen"
     assert _complaint({**right, "planted-100": (1.6, 1.5, 1.7)}, right) == "planted-100 is too small"
     assert _complaint(right, {**right, "planted-10": (1.2, 1.14, 1.22)}) == "the intervals of planted-10 are apart"
