@@ -142,7 +142,7 @@ foreach(file IN LISTS loam_workload_own)
 endforeach()
 
 # Tests of the harness in builds that are not measured need one synchronisation of each kind, not all of them: the suite
-# smoke runs every one as it is measured. The others are built when they are asked for by name.
+# smoke runs them as they are measured. The others are built when they are asked for by name.
 if(LOAM_CHECKED AND "$ENV{LOAM_TEST_ALL}" STREQUAL "")
   foreach(header IN LISTS LOAM_ALGORITHM_HEADERS LOAM_SCHEME_HEADERS loam_sync_headers)
     get_filename_component(stem "${header}" NAME_WE)
