@@ -4,7 +4,7 @@ mutant.py says what a mutant is, and its file how it names its place. They lie i
 
 Tests run over every transactional algorithm; here they are compiled for those alone whose file an edit touches or whose
 name the filter holds (etl-wb where there is none), and with blame where the filter lets such a variant in. Those of the
-lab are run by pytest (in_python.py), those of memory orders under the schedule checker (in_simulator.py).
+lab are run by pytest (in_python.py), those of memory orders and of the simulator in it (in_simulator.py).
 
 The edits are applied to a copy of runtime/, structures/, include/ and what is pure in the simulator; what
 they touch is compiled again, the rest is
