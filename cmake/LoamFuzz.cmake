@@ -1,21 +1,41 @@
-# heap_fuzz: sequences of operations on the heap, found by clang's libFuzzer. LOAM_FUZZ: the preset `fuzz`.
-#   LOAM_FUZZ_OVERLAY  a folder whose runtime/... stands before that of the tree: heap_fuzz_planted, with a planted fault
+# heap_fuzz, managed_fuzz: sequences of operations on a heap, found by clang's libFuzzer. LOAM_FUZZ: the preset `fuzz`.
+#   LOAM_FUZZ_OVERLAY  a folder whose runtime/... stands before that of the tree: *_planted, with a planted fault
 option(LOAM_FUZZ "fuzz targets; needs clang" OFF)
-set(LOAM_FUZZ_OVERLAY "" CACHE PATH "headers with a planted fault")
+set(LOAM_FUZZ_OVERLAY "" CACHE PATH "sources with a planted fault")
 if(NOT LOAM_FUZZ)
   return()
 endif()
 
-function(loam_fuzz_target name)
-  add_executable(${name} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/fuzz/heap_fuzz.cpp")
-  target_include_directories(${name} BEFORE PRIVATE ${ARGN})
-  target_link_libraries(${name} PRIVATE loam-heap)
+# loam_fuzz_target(NAME LAYER OVERLAY): the sources of the layer are compiled into the target, so that libFuzzer sees which
+# of their branches an input takes; those of the overlay stand in the place of the tree's.
+function(loam_fuzz_target name layer overlay)
+  string(REGEX REPLACE "_planted$" "" program "${name}")
+  loam_layer_sources(${layer} sources)
+  set(own "")
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH relative "${CMAKE_SOURCE_DIR}" "${source}")
+    if(overlay AND EXISTS "${overlay}/${relative}")
+      list(APPEND own "${overlay}/${relative}")
+    else()
+      list(APPEND own "${source}")
+    endif()
+  endforeach()
+  add_executable(${name} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/fuzz/${program}.cpp" ${own})
+  if(overlay)
+    target_include_directories(${name} BEFORE PRIVATE "${overlay}")
+    target_compile_options(${name} PRIVATE -w)  # a fault leaves things unused
+  endif()
+  loam_layer_dependencies(${layer} layers)
+  list(REVERSE layers)
+  list(TRANSFORM layers PREPEND loam-)
+  target_link_libraries(${name} PRIVATE ${layers} loam-flags)
   target_compile_options(${name} PRIVATE -O1 -fno-builtin-malloc -fno-builtin-free -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
-loam_fuzz_target(heap_fuzz)
+loam_fuzz_target(heap_fuzz heap "")
+loam_fuzz_target(managed_fuzz gc "")
 if(LOAM_FUZZ_OVERLAY)
-  loam_fuzz_target(heap_fuzz_planted "${LOAM_FUZZ_OVERLAY}")
-  target_compile_options(heap_fuzz_planted PRIVATE -w)  # a fault leaves things unused
+  loam_fuzz_target(heap_fuzz_planted heap "${LOAM_FUZZ_OVERLAY}")
+  loam_fuzz_target(managed_fuzz_planted gc "${LOAM_FUZZ_OVERLAY}")
 endif()

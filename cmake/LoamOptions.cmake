@@ -40,7 +40,9 @@ if(LOAM_SANITIZE)
   # LOAM_INSTRUMENTED: the compiler adds calls that watch memory accesses and jumps, so what it cannot see is written in
   # plain C++. LOAM_TSAN and LOAM_ASAN are for what concerns one of these tools alone.
   target_compile_definitions(loam-flags INTERFACE LOAM_INSTRUMENTED=1)
-  target_compile_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE} -fno-sanitize-recover=all)
+  # Not for a target that says LOAM_UNINSTRUMENTED: GCC 12 has no transactional memory with -fsanitize=address.
+  target_compile_options(loam-flags INTERFACE
+    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOAM_UNINSTRUMENTED>>>:-fsanitize=${LOAM_SANITIZE};-fno-sanitize-recover=all>")
   # A target that says otherwise keeps its word: these options come after its own.
   target_compile_options(loam-flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:LOAM_OPTIMISATION>>>:-O1>)
   target_link_options(loam-flags INTERFACE -fsanitize=${LOAM_SANITIZE})

@@ -1,6 +1,6 @@
 # libloam-simulator.so: what instrumented code calls (docs/internals/simulator.md). Only in the preset `sim`, whose flags
 # LoamOptions.cmake sets; its own code carries no hooks. It brings its own C++ library, so that the program's allocator
-# is never called for it.
+# is never called for it; but the unwinder of the program, whose exceptions pass through pthread_once.
 if(NOT LOAM_SIMULATED)
   return()
 endif()
@@ -19,7 +19,7 @@ endif()
 target_include_directories(loam-simulator PRIVATE "${CMAKE_SOURCE_DIR}")
 target_compile_options(loam-simulator PRIVATE -O3 -g1 -Wall -Wextra -Werror -march=${LOAM_MARCH} -fvisibility=hidden
   -fvisibility-inlines-hidden -fno-stack-protector -ftls-model=initial-exec -fno-builtin-malloc)
-target_link_options(loam-simulator PRIVATE -static-libstdc++ -static-libgcc
+target_link_options(loam-simulator PRIVATE -static-libstdc++
   "LINKER:--version-script=${loam_simulator_script}" "LINKER:-z,defs" "LINKER:-z,now" "LINKER:-z,initfirst" "LINKER:--build-id=sha1")
 target_link_libraries(loam-simulator PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(loam-simulator PROPERTIES LINK_DEPENDS "${loam_simulator_script}")
@@ -35,7 +35,7 @@ function(loam_simulated_program name)
   string(REPLACE "simulated-" "" stem "${name}")
   add_executable(${name} EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/simulator/${stem}.cpp")
   target_link_libraries(${name} PRIVATE loam-platform)
-  if(name MATCHES "^simulated-(orders|transactional_orders|hybrid|lent)$")  # they check parts of the runtime
+  if(name MATCHES "^simulated-(orders|transactional_orders|hybrid|elided|lent)$")  # they check parts of the runtime
     target_link_libraries(${name} PRIVATE loam-tm loam-delegation)
   endif()
 endfunction()

@@ -27,8 +27,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Sanitizers must see every jump. The package's flags define this if the library was built with a sanitizer. */
-#ifdef LOAM_INSTRUMENTED
+/* The thread sanitizer must see every jump. The package's flags define these if the library was built with a sanitizer. */
+#if defined(LOAM_INSTRUMENTED) && !defined(LOAM_ASAN)
 #include <setjmp.h>
 #define LOAM_TX_SETJMP 1
 #endif

@@ -54,7 +54,7 @@ class Borrowed {
     return {nullptr, 0};
   }
 
-  // All borrowed blocks of the class; its limit does not change. For a thread that ends, or has no memory left.
+  // All borrowed blocks of the class, whose limit begins at zero again. For a thread that ends, or has no memory left.
   BlockList take_all(unsigned c) noexcept {
     const BlockList all = kept(c);
     kept_[c] = {};

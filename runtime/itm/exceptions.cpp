@@ -43,13 +43,19 @@ void* header_of(void* object) noexcept { return static_cast<std::byte*>(object) 
 
 void note_in_flight(Thread& t, void* header) noexcept { t.exceptions.in_flight = header; }
 
-void revert_exceptions(Thread& t, unsigned caught) {
+ExceptionsMark exceptions_now(const Thread& t) noexcept {
+  const Exceptions& e = t.exceptions;
+  return {e.in_flight, e.caught, e.known ? globals().uncaught : 0, e.known};
+}
+
+// A part may have begun in a destructor, while an exception of the attempt went through it: that one goes on.
+void revert_exceptions(Thread& t, const ExceptionsMark& to) {
   Exceptions& e = t.exceptions;
-  if (e.in_flight != nullptr) __cxa_tm_cleanup(nullptr, e.in_flight, 0);
-  e.in_flight = nullptr;
-  if (e.caught > caught) __cxa_tm_cleanup(nullptr, nullptr, e.caught - caught);
-  e.caught = caught;
-  if (e.known) globals().uncaught = e.uncaught_before;
+  if (e.in_flight != nullptr && e.in_flight != to.in_flight) __cxa_tm_cleanup(nullptr, e.in_flight, 0);
+  e.in_flight = to.in_flight;
+  if (e.caught > to.caught) __cxa_tm_cleanup(nullptr, nullptr, e.caught - to.caught);
+  e.caught = to.caught;
+  if (e.known) globals().uncaught = to.known ? to.uncaught : e.uncaught_before;
 }
 
 // Until the exception is thrown, an abort of the attempt frees it. Its constructor stores plainly.
@@ -57,13 +63,16 @@ LOAM_ITM_EXPORTED void* _ITM_cxa_allocate_exception(std::size_t bytes) {
   void* const object = __cxa_allocate_exception(bytes);
   if (Thread* const t = running()) {
     t->undo.note_block(object, &__cxa_free_exception);
-    t->capture(object, bytes);
+    t->capture(object, bytes, Thread::kCapturedMax + Thread::kExceptionsMax);
   }
   return object;
 }
 
 LOAM_ITM_EXPORTED void _ITM_cxa_free_exception(void* object) {
-  if (Thread* const t = running()) t->undo.forget_block(object);
+  if (Thread* const t = running()) {
+    t->undo.forget_block(object);
+    t->release(object);
+  }
   __cxa_free_exception(object);
 }
 
@@ -77,18 +86,25 @@ LOAM_ITM_EXPORTED [[noreturn]] void _ITM_cxa_throw(void* object, void* type, voi
 }
 
 LOAM_ITM_EXPORTED void* _ITM_cxa_begin_catch(void* header) {
-  if (Thread* const t = running()) {
-    remember_uncaught(t->exceptions);
-    t->exceptions.in_flight = nullptr;
-    ++t->exceptions.caught;
-  }
-  return __cxa_begin_catch(header);
+  Thread* const t = running();
+  if (t == nullptr) return __cxa_begin_catch(header);
+  remember_uncaught(t->exceptions);
+  t->exceptions.in_flight = nullptr;
+  ++t->exceptions.caught;
+  void* const caught = __cxa_begin_catch(header);
+  t->exceptions.to_object =
+      static_cast<std::byte*>(header) + sizeof(_Unwind_Exception) - static_cast<std::byte*>(globals().caught);
+  return caught;
 }
 
+// The exception ends with the last handler that has it.
 LOAM_ITM_EXPORTED void _ITM_cxa_end_catch() {
-  if (Thread* const t = running())
-    if (t->exceptions.caught > 0) --t->exceptions.caught;
+  Thread* const t = running();
+  if (t == nullptr || t->exceptions.caught == 0) return __cxa_end_catch();
+  --t->exceptions.caught;
+  auto* const innermost = static_cast<std::byte*>(globals().caught);
   __cxa_end_catch();
+  if (globals().caught != innermost) t->release(innermost + t->exceptions.to_object);
 }
 
 }  // namespace loam::itm

@@ -115,8 +115,8 @@ Thread& running_or_die(const char* call) noexcept {
   return *t;
 }
 
-void Thread::capture(const void* block, std::size_t bytes) noexcept {
-  if (captured_count == kCapturedMax || bytes == 0) return;
+void Thread::capture(const void* block, std::size_t bytes, unsigned most) noexcept {
+  if (captured_count >= most || bytes == 0) return;
   const Range range{reinterpret_cast<std::uintptr_t>(block), bytes};
   if (captured_count == 0) {
     all_captured = range;
@@ -125,6 +125,17 @@ void Thread::capture(const void* block, std::size_t bytes) noexcept {
     all_captured = {begin, std::max(all_captured.begin + all_captured.bytes, range.begin + range.bytes) - begin};
   }
   captured[captured_count++] = range;
+}
+
+void Thread::release(const void* block) noexcept {
+  const auto end = captured.begin() + captured_count;
+  const auto found = std::find_if(
+      captured.begin(), end,
+      [address = reinterpret_cast<std::uintptr_t>(block)](const Range& range) { return range.begin == address; });
+  if (found == end) return;
+  undo.forget_values(*found);
+  std::copy(found + 1, end, found);  // in their order: those of a part are the last ones
+  --captured_count;
 }
 
 }  // namespace loam::itm

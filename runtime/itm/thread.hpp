@@ -29,13 +29,22 @@ using tm::Descriptor;
 using tm::Mode;
 namespace open = tm::open;
 
+// What there is of exceptions at one moment of the running attempt.
+struct ExceptionsMark {
+  void* in_flight = nullptr;  // the header of one that is thrown and not caught
+  unsigned caught = 0;
+  unsigned uncaught = 0;  // what the language's runtime counts, if `known`
+  bool known = false;
+};
+
 // A transaction inside another one that can be cancelled by itself.
 struct Level {
   platform::Caller caller;
   open::OpenPart part;
   std::size_t depth;  // of it
   std::size_t undo_mark, actions_mark;
-  unsigned caught;  // exceptions of the attempt that are caught
+  unsigned captured;
+  ExceptionsMark exceptions;
 };
 
 struct CommitAction {
@@ -49,10 +58,12 @@ struct Exceptions {
   unsigned caught = 0;
   unsigned uncaught_before = 0;  // what the language's runtime counted, once `known`
   bool known = false;
+  std::ptrdiff_t to_object =
+      0;  // from what the language's runtime keeps of one that is caught; from the first catch on
 };
 
 struct Thread {
-  static constexpr unsigned kCapturedMax = 16;
+  static constexpr unsigned kCapturedMax = 16, kExceptionsMax = 8;  // blocks, and exceptions beside them
 
   Descriptor* d = nullptr;                        // null outside of transactions, and while plain code runs
   const open::Operations* operations = nullptr;   // used by accesses: in_software, &unwritten, or a hardware attempt's
@@ -71,7 +82,7 @@ struct Thread {
     bool holds(std::uintptr_t address) const noexcept { return address - begin < bytes; }
   };
   Range all_captured;  // around each of them
-  std::array<Range, kCapturedMax> captured;
+  std::array<Range, kCapturedMax + kExceptionsMax> captured;
 
   open::Frame frame;
   UndoLog undo;
@@ -112,8 +123,11 @@ struct Thread {
       if (captured[i].holds(address)) return true;
     return false;
   }
-  // If `captured` is full, later blocks are accessed through the algorithm, which is correct but slower.
-  void capture(const void* block, std::size_t bytes) noexcept;
+  // If `captured` is full, later blocks are accessed through the algorithm, which is correct but slower. Not exceptions,
+  // which are freed before the commit: they have places of their own.
+  void capture(const void* block, std::size_t bytes, unsigned most = kCapturedMax) noexcept;
+  // The block is gone: its memory may be anybody's. What was noted of it is forgotten.
+  void release(const void* block) noexcept;
   void forget_captured() noexcept {
     captured_count = 0;
     all_captured = {};

@@ -7,6 +7,7 @@
 #include "runtime/itm/thread.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -44,13 +45,12 @@ void act_between_attempts(Thread& t, void (*call)(void*), void* argument) {
 
 int again(platform::Caller*, int code) {
   Thread& t = *current;
-  revert_exceptions(t, 0);
+  t.undo.take_back_values(t.undo.first(), t.stack);  // while exceptions that it has changed are there
+  revert_exceptions(t, {});
   t.depth = 0;
-  t.undo.take_back_values(t.stack);
   t.locals.settle();
   forget_attempt(t);
-  t.undo.take_back(t.undo.first(), t.stack, true,
-                   [&t](auto call, void* argument) { act_between_attempts(t, call, argument); });
+  t.undo.take_back(t.undo.first(), true, [&t](auto call, void* argument) { act_between_attempts(t, call, argument); });
   t.operations = &t.unwritten;
   const int attempt = t.operations->again(&t.frame.caller, code);
   if (attempt == 0) {
@@ -137,7 +137,8 @@ std::uint32_t begin_inside(Thread& t, std::uint32_t properties, const platform::
     level.depth = t.depth;
     level.undo_mark = t.undo.size();
     level.actions_mark = t.actions_end;
-    level.caught = t.exceptions.caught;
+    level.captured = t.captured_count;
+    level.exceptions = exceptions_now(t);
     level.caller = caller;
     t.operations = t.in_software;  // reads must find what the part wrote, also after it
     t.operations->begin_part(*t.d, level.part);
@@ -200,15 +201,18 @@ void commit_outermost(Thread& t) {
 
 int cancelled(platform::Caller*, int) { return static_cast<int>(kSkipBody | kRestoreVariables); }
 
-// Undoes the innermost level, which can be cancelled.
+// Undoes the innermost level, which can be cancelled. Its undo actions come last: their transactions belong to those around
+// it.
 void take_level_back(Thread& t) {
   Level& level = t.level();
-  revert_exceptions(t, level.caught);
-  t.undo.take_back(level.undo_mark, level.caller.stack_pointer, false,
-                   [](auto call, void* argument) { call(argument); });
+  const std::size_t undo_mark = level.undo_mark;
+  t.undo.take_back_values(undo_mark, level.caller.stack_pointer);  // as in again()
+  revert_exceptions(t, level.exceptions);
+  t.captured_count = std::min(t.captured_count, level.captured);
   t.actions_end = level.actions_mark;
   t.operations->cancel_part(*t.d, level.part);
   leave_level(t);
+  t.undo.take_back(undo_mark, false, [](auto call, void* argument) { call(argument); });
 }
 
 }  // namespace

@@ -54,10 +54,20 @@ class UndoLog {
     }
   }
 
-  // Undoes the values alone, of the whole attempt. As in GCC's library the program's actions come after them: an action
-  // may run transactions, which must not see a value that is still to be undone.
-  void take_back_values(std::uintptr_t stack) noexcept {
+  // What lay in a range that is gone does not go back.
+  template <class Range>
+  void forget_values(const Range& range) noexcept {
     for (std::size_t i = size_; i > first_; --i) {
+      Entry& entry = log_.begin()[i - 1];
+      if (entry.kind == Entry::Kind::value && range.holds(reinterpret_cast<std::uintptr_t>(entry.address)))
+        entry.kind = Entry::Kind::nothing;
+    }
+  }
+
+  // Undoes the values alone that were noted after the first `mark` entries. stack: frames below it have ended. As in GCC's
+  // library the program's actions come after them: an action must not see a value that is still to be undone.
+  void take_back_values(std::size_t mark, std::uintptr_t stack) noexcept {
+    for (std::size_t i = size_; i > mark; --i) {
       Entry& entry = log_.begin()[i - 1];
       if (entry.kind != Entry::Kind::value) continue;
       restore(entry, stack);
@@ -65,27 +75,21 @@ class UndoLog {
     }
   }
 
-  // Undoes the entries after the first `mark` ones. stack: frames below it have ended. whole: the attempt is over;
-  // otherwise only a part of it is, and its blocks are kept until the attempt is over, because reads of them may still
-  // be compared. act(call, argument): calls an action
+  // Undoes the other entries after the first `mark` ones. whole: the attempt is over; otherwise only a part of it is, and
+  // its blocks are kept until the attempt is over, because reads of them may still be compared. act(call, argument):
+  // calls an action. What transactions of actions have noted, which go on with the attempt, stays in the log.
   template <class Act>
-  void take_back(std::size_t mark, std::uintptr_t stack, bool whole, Act act) {
-    while (size_ > mark) {
-      Entry entry = log_.begin()[--size_];
-      switch (entry.kind) {
-        case Entry::Kind::value:
-          restore(entry, stack);
-          break;
-        case Entry::Kind::action:
-          act(entry.call, entry.address);
-          break;
-        case Entry::Kind::block:
-          abandon({entry.address, entry.call});
-          break;
-        case Entry::Kind::nothing:
-          break;
-      }
+  void take_back(std::size_t mark, bool whole, Act act) {
+    const std::size_t end = size_;
+    for (std::size_t i = end; i > mark; --i) {
+      Entry& entry = log_.begin()[i - 1];
+      // Before the action, which may end the attempt.
+      const Entry::Kind kind = std::exchange(entry.kind, Entry::Kind::nothing);
+      if (kind == Entry::Kind::action) act(entry.call, entry.address);
+      if (kind == Entry::Kind::block) abandon({entry.address, entry.call});
     }
+    std::copy(log_.begin() + end, log_.begin() + size_, log_.begin() + mark);
+    size_ -= end - mark;
     if (whole) free_abandoned();
   }
 

@@ -11,7 +11,9 @@
 #include <span>
 #include <type_traits>
 
-#ifdef LOAM_INSTRUMENTED
+// The thread sanitizer and the simulator must see a jump, so there libc makes it. The address sanitizer need only forget
+// the frames that a jump leaves: GCC adds that call before each function that does not return, such as restart().
+#if defined(LOAM_INSTRUMENTED) && !defined(LOAM_ASAN)
 #define LOAM_LIBC_CHECKPOINT 1
 #include <csetjmp>
 #include <cstring>
@@ -121,7 +123,7 @@ bool return_address_is_there(const Checkpoint& checkpoint) noexcept;
 // Whether `frame` (of the caller, __builtin_frame_address(0)) lies within the body that run_attempt() called with this
 // checkpoint. False if the body was left by a jump and what called it has returned, or the stack is another one. A
 // frame below where the body was counts as within it as long as nothing has been written over run_attempt()'s own
-// return address (sanitizer builds: always).
+// return address (where libc makes the jumps: always).
 bool encloses(const Checkpoint& checkpoint, const void* frame) noexcept;
 
 // Whether a signal handler runs between the caller and run_attempt(). Unwinds the stack: microseconds.
@@ -133,8 +135,8 @@ bool in_signal_handler(const Checkpoint& checkpoint) noexcept;
 // as setjmp() does. LOAM_DEFINE_ENTRY_THAT_SAVES_ITS_CALLER(entry, target) defines that function; return_again() makes
 // its Caller the place that `checkpoint` stands for. On restart() the saved registers come back and resume(caller,
 // code) runs in the place of the function, on the stack of its caller; what it returns, the function returns once more.
-// The caller must not have returned meanwhile. With the sanitizers' checkpoints the caller's own _setjmp() is what
-// returns again.
+// The caller must not have returned meanwhile. With libc's checkpoints the caller's own _setjmp() is what returns
+// again.
 
 #ifdef LOAM_LIBC_CHECKPOINT
 struct Caller {

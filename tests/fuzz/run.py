@@ -1,9 +1,10 @@
-"""Fuzzing of the heap: clang's libFuzzer looks for a sequence of calls that breaks it (heap_operations.hpp).
+"""Fuzzing of the heaps: clang's libFuzzer looks for a sequence of operations that breaks one.
 
-There are two, the open heap and the guarded one, fuzzed side by side; --heap NAME takes one alone.
+There are three: the open heap and the guarded one (heap_operations.hpp), and the managed one with its transactions
+(managed_operations.hpp). Two at a time are fuzzed; --heap NAME takes one alone.
 
     run.py                   CI: some seconds over each as it is, then over each with a planted fault, which must be found
-    run.py --seconds 3600    an hour, half of it over each as it is; what it learns stays in build/fuzz/corpus
+    run.py --seconds 3600    an hour, a third of it over each as it is; what it learns stays in build/fuzz/corpus
     run.py --planted NAME    over the heap with the fault of the mutant NAME: how long until it is found
     run.py INPUT             one input again, as it was written to build/fuzz/found/HEAP; the guarded heap draws places for
                              freed blocks, so that it gets the input many times
@@ -30,9 +31,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
-HEAPS = ("open", "guarded")
+PROGRAMS = {"open": "heap_fuzz", "guarded": "heap_fuzz", "managed": "managed_fuzz"}
+HEAPS = tuple(PROGRAMS)
 CI_SECONDS = 120  # of all heaps as they are
-PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room"}
+PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room",
+           "managed": "gc_inner_objects_stay_inner"}  # fmt: skip
 PLANTED_SECONDS = 40  # many times what those of CI take
 GUARDED_TURNS = 100  # of one input
 
@@ -69,7 +72,7 @@ def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
 
 
 def plant(name: str) -> tuple[Path, str]:
-    """The headers that a mutant changes, changed, in a folder of their own; and the heap that they are of."""
+    """The sources that a mutant changes, changed, in a folder of their own; and the heap that they are of."""
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
     try:
@@ -77,6 +80,8 @@ def plant(name: str) -> tuple[Path, str]:
         touched = mutant.apply(overlay)
     except Broken as problem:
         sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
+    if any(file.startswith("runtime/gc/") for file in touched):
+        return overlay, "managed"
     return overlay, "guarded" if "runtime/heap/guarded.hpp" in touched else "open"
 
 
@@ -104,7 +109,8 @@ def fuzz(program: Path, heap: str, seconds: int, corpora: list[Path], found: Pat
 
 def as_it_is(program: Path, heap: str, seconds: int) -> bool:
     """Fuzz a heap of the tree. Whether it held."""
-    good, said, elapsed_s = fuzz(program, heap, seconds, [BUILD / "corpus" / heap, SEEDS], BUILD / "found" / heap)
+    seeds = [] if heap == "managed" else [SEEDS]
+    good, said, elapsed_s = fuzz(program, heap, seconds, [BUILD / "corpus" / heap, *seeds], BUILD / "found" / heap)
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
     print(f"{'ok      ' if good else 'FAILED  '}the {heap} heap as it is: {counts.get('number_of_executed_units', '?')} inputs "
@@ -120,7 +126,7 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
     corpus = BUILD / "planted-corpus"
     shutil.rmtree(corpus, ignore_errors=True)
     overlay, heap = plant(name)
-    program = build(clang, "heap_fuzz_planted", overlay)
+    program = build(clang, f"{PROGRAMS[heap]}_planted", overlay)
     good, said, elapsed_s = fuzz(program, heap, seconds, [corpus], BUILD / "planted" / "found")
     lines = said.splitlines()
     first = next(
@@ -134,7 +140,7 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
 def again(clang: tuple[str, str], heap: str, file: Path) -> bool:
     """Play one input; what is found is on standard error. Whether nothing was."""
     turns = GUARDED_TURNS if heap == "guarded" else 1
-    command = [str(build(clang, "heap_fuzz", None)), f"-runs={turns}", str(file.resolve())]
+    command = [str(build(clang, PROGRAMS[heap], None)), f"-runs={turns}", str(file.resolve())]
     return subprocess.run(command, check=False, env=environment(heap)).returncode == 0
 
 
@@ -157,9 +163,9 @@ def main() -> int:
     elif options.planted:
         results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
     else:
-        program = build(clang, "heap_fuzz", None)
-        with ThreadPoolExecutor(len(heaps) if len(os.sched_getaffinity(0)) > 1 else 1) as pool:
-            results = list(pool.map(lambda heap: as_it_is(program, heap, seconds), heaps))
+        programs = {heap: build(clang, PROGRAMS[heap], None) for heap in heaps}
+        with ThreadPoolExecutor(min(2, len(os.sched_getaffinity(0)))) as pool:
+            results = list(pool.map(lambda heap: as_it_is(programs[heap], heap, seconds), heaps))
         if not options.seconds:
             results += [planted(clang, PLANTED[heap], PLANTED_SECONDS) for heap in heaps]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")

@@ -15,6 +15,8 @@ LABEL = re.compile(r"\b([a-z][a-z_]*\.[A-D])\b")
 # Where an algorithm's labels are one letter and a number: in the list at its head.
 ALGORITHM_LABEL = re.compile(r"^//   ([PST][0-9]) ", re.MULTILINE)
 ALGORITHMS = ROOT / "runtime" / "tm" / "algorithms"
+# Programs whose mutants are of attempts in hardware, and of the simulator itself.
+NO_ORDERS = {"hybrid", "elided", "transactions", "threads"}
 
 
 def rows(columns: int) -> list[list[str]]:
@@ -47,12 +49,12 @@ def placed() -> list[tuple[str, str]]:
 def mutants() -> dict[str, str]:
     """The mutants of the schedule checker: the words of what kills them, by name.
 
-    Those of attempts in hardware (the program hybrid) are no orders.
+    Those of attempts in hardware and of the simulator itself are no orders.
     """
     found = {}
     for file in (ROOT / "tests" / "mutants").rglob("*.toml"):
         for name, mutant in tomllib.loads(file.read_text()).items():
-            if mutant.get("preset") == "sim" and mutant["killed_by"][0] != "hybrid":
+            if mutant.get("preset") == "sim" and mutant["killed_by"][0] not in NO_ORDERS:
                 found[name] = mutant["killed_by"][1]
     return found
 

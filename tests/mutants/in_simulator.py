@@ -1,7 +1,8 @@
-"""Mutants that need the simulator: of memory orders, and of attempts in hardware, which most processors lack.
+"""Mutants that need the simulator: of memory orders, of attempts in hardware, which most processors lack, and of the
+simulator itself.
 
 x86 keeps stores and loads in order, so a weak order fails nowhere but under the schedule checker. Attempts in hardware run on
-a simulated machine with hardware transactions instead, in its own order.
+a simulated machine with hardware transactions instead, in its own order; so do programs that show faults of the simulator.
 
 What a mutant touches is compiled again with the commands of the preset sim; the rest is what that preset has built. A piece of
 a program of tests/simulator runs in the order of one seed after the other, with the values that C++20 allows, until one fails.
@@ -15,7 +16,7 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mutant import ROOT, Broken, Mutant, class_of
@@ -25,13 +26,16 @@ from loam_lab.setup import build
 PRESET = "sim"
 FOLDER = ROOT / "build" / PRESET
 MALLOC = "libloam-malloc.so"
+SIMULATOR = "libloam-simulator.so"
 MODES = ("random", "pct")
 # What is found at all is found within a tenth of them; unmutated, tests/lab/simulator/test_*.py run more.
 SEEDS, SEEDS_UNMUTATED = 200, 3
 TIMEOUT_S = 60
 MACHINE = "name=check\ncores=8\nl1.bytes=32768\nl1.ways=8\nl1.cycles=3\nmemory.cycles=200"
-# The program whose pieces are about attempts in hardware, and what its machine has beside the above.
-HARDWARE = "simulated-hybrid"
+# The programs whose pieces are about attempts in hardware, and what their machine has beside the above; and the others that
+# run in the machine's own order.
+HARDWARE = ("simulated-hybrid", "simulated-elided", "simulated-transactions")
+IN_ITS_ORDER = (*HARDWARE, "simulated-threads")
 TRANSACTIONS = "\n".join(
     f"transactions.{key}"
     for key in ("policy=requester-wins", "reads=l1", "begin_cycles=40", "commit_cycles=40", "abort_cycles=100")
@@ -103,9 +107,9 @@ def make(target: str, copy: Path, touched: set[str], folder: Path, defines: str)
     changed = {str(ROOT / file) for file in touched}
     for command in commands(target):
         found = COMPILES.search(command)
-        if found is None or linked(target).isdisjoint({found[1], Path(found[1]).name}):
+        if found is None or depends_on(found[1]).isdisjoint(changed):
             continue
-        if depends_on(found[1]).isdisjoint(changed):
+        if linked(target).isdisjoint({found[1], Path(found[1]).name}):
             continue
         own = folder / f"{target}-{found[1].replace('/', '-')}"
         source = str(copy / Path(found[2]).relative_to(ROOT)) if found[2] in changed else found[2]
@@ -122,19 +126,20 @@ def make(target: str, copy: Path, touched: set[str], folder: Path, defines: str)
     return made
 
 
-def failures(program: Path, malloc: Path, words: str, seeds: int) -> Iterator[str]:
-    """How the runs of a piece ended that did not end well, seed by seed."""
-    in_hardware = program.name == HARDWARE
-    machine = f"{MACHINE}\n{TRANSACTIONS}" if in_hardware else MACHINE
+def failures(made: Mapping[str, Path], program: str, words: str, seeds: int) -> Iterator[str]:
+    """How the runs of a piece ended that did not end well, seed by seed. made: where each target is."""
+    machine = f"{MACHINE}\n{TRANSACTIONS}" if program in HARDWARE else MACHINE
+    libraries = f"{made[SIMULATOR].parent}:{FOLDER}"
     for seed in range(1, seeds + 1):
-        for mode in ("",) if in_hardware else MODES:
+        for mode in ("",) if program in IN_ITS_ORDER else MODES:
             environment = {"PATH": os.environ["PATH"], "LOAM_SIM_MACHINE": machine, "LOAM_SIM_SEED": str(seed),
-                           "LD_LIBRARY_PATH": str(FOLDER), **({"LOAM_SIM_CHECK": mode} if mode else {})}  # fmt: skip
+                           "LD_LIBRARY_PATH": libraries, **({"LOAM_SIM_CHECK": mode} if mode else {})}  # fmt: skip
             if "remote-frees" in words:
-                environment["LD_PRELOAD"] = str(malloc)
+                environment["LD_PRELOAD"] = str(made[MALLOC])
             try:
                 done = subprocess.run(
-                    [program, *words.split()], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+                    [made[program], *words.split()], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S,
+                    check=False,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 yield f"seed {seed} {mode}: did not end"
@@ -147,14 +152,22 @@ def examine(mutant: Mutant, folder: Path, repeat: int) -> str:
     """Nothing ("") if the mutant was killed, else why not. Runs of one seed are the same, so that `repeat` changes nothing."""
     copy = folder / "copy"
     touched = mutant.apply(copy)
-    targets = program_of(mutant), MALLOC
-    made = [make(target, copy, touched, folder, defines_of(mutant)) for target in targets]
-    if all(file.parent == FOLDER for file in made):
-        raise Broken(f"neither {targets[0]} nor {MALLOC} is made of {', '.join(sorted(touched))}")
-    killed = next(failures(made[0], made[1], mutant.filter, SEEDS), None)
+    program = program_of(mutant)
+    # The simulator is made of some headers of the runtime, but its own copy of them is not what a mutant means.
+    targets = (SIMULATOR,) if any(file.startswith("simulator/") for file in touched) else (program, MALLOC)
+    made = {target: make(target, copy, touched, folder, defines_of(mutant)) for target in targets}
+    if all(file.parent == FOLDER for file in made.values()):
+        raise Broken(f"none of {', '.join(targets)} is made of {', '.join(sorted(touched))}")
+    killed = next(failures({**of_preset(program), **made}, program, mutant.filter, SEEDS), None)
     return "" if killed else f"survived {SEEDS} seeds"
+
+
+def of_preset(program: str) -> dict[str, Path]:
+    """Where the targets of the preset are."""
+    return {target: FOLDER / target for target in (program, MALLOC, SIMULATOR)}
 
 
 def unmutated_passes(mutant: Mutant, repeat: int) -> str:
     """Nothing ("") if the piece passes as it is, else what happened."""
-    return next(failures(FOLDER / program_of(mutant), FOLDER / MALLOC, mutant.filter, SEEDS_UNMUTATED * repeat), "")
+    program = program_of(mutant)
+    return next(failures(of_preset(program), program, mutant.filter, SEEDS_UNMUTATED * repeat), "")

@@ -10,7 +10,7 @@ tests/mutants/lab/judging/claims/values.toml. Each is a table [NAME] with
                of the lab ["test_FILE", "TEST FUNCTION"]; with the preset sim
                ["PROGRAM of tests/simulator", "ITS WORDS"]
     preset     "checked" (default) or "asan": the flags to compile with; "sim": a weaker memory order, which the schedule
-               checker must find, or a fault of attempts in hardware (in_simulator.py)
+               checker must find, or a fault of attempts in hardware or of the simulator (in_simulator.py)
     edit       one or more of
                  in    the function, type or namespace where it is (A::f: f within A); without it, the whole file,
                        as always in Python
@@ -58,7 +58,7 @@ class Mutant:
 
     @property
     def in_simulator(self) -> bool:
-        """Whether only the simulator shows it: a weaker memory order, or a fault of attempts in hardware."""
+        """Whether only the simulator shows it: a weaker memory order, or a fault of attempts in hardware or of its own."""
         return self.preset == "sim"
 
     def apply(self, target: Path) -> set[str]:

@@ -4,7 +4,7 @@ mutant.py says what a mutant is, and its file how it names its place. They lie i
 
 Tests run over every transactional algorithm; here they are compiled for those alone whose file an edit touches or whose
 name the filter holds (etl-wb where there is none), and with blame where the filter lets such a variant in. Those of the
-lab are run by pytest (in_python.py), those of memory orders under the schedule checker (in_simulator.py).
+lab are run by pytest (in_python.py), those of memory orders and of the simulator in it (in_simulator.py).
 
 The edits are applied to a copy of runtime/, structures/, include/ and what is pure in the simulator; what
 they touch is compiled again, the rest is
@@ -41,7 +41,8 @@ MALLOC = "malloc"
 # The library behind -fgnu-tm: linked with its own tests alone, in tests/unit/itm, which are compiled with that.
 ITM = "itm"
 ITM_TESTS = ROOT / "tests" / "unit" / ITM
-GNU_TM = ("-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting")
+# GCC 12 refuses it beside -fsanitize=address: of these programs the library alone is instrumented.
+GNU_TM = ("-fno-sanitize=all", "-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting")
 # What of the simulator needs no engine, linked with its own tests alone, in tests/unit/simulator.
 SIMULATOR = Path("simulator")
 PURE = (SIMULATOR / "model", SIMULATOR / "orders")
@@ -181,7 +182,7 @@ def build_base(
     base = Base(preset, folder)
     runtime, simulator = folder / "copy/runtime", folder / "copy" / SIMULATOR
     # Sanitizers bring a malloc of their own.
-    sources = [s for s in sorted(runtime.rglob("*.cpp")) if preset == "checked" or s.parent.name not in (MALLOC, ITM)]
+    sources = [s for s in sorted(runtime.rglob("*.cpp")) if preset == "checked" or s.parent.name != MALLOC]
     if layers is None:
         helpers = [file for file in sorted(ITM_TESTS.glob("*.cpp")) if not file.stem.endswith("_test")]
         sources += [*sorted(simulator.rglob("*.cpp")), *helpers]

@@ -5,9 +5,10 @@
 //                                       sequence word, a fault that must show.
 //       prints histories= torn= (attempts that saw another sum) lost= (histories with a wrong end) hardware= software=
 //   disjoint THREADS TIMES              critical sections that share nothing, elided; prints commits= hardware=
-//   alone|turns                         hardware beside transactions that run alone, in place; threads that take turns, of
-//                                       which one waits for a change (retry) that the other makes in hardware. Each prints
-//                                       "done" if all was right and hardware took part. Mutants run them as well.
+//   alone|turns|freed|inside            hardware beside transactions that run alone, in place; threads that take turns, of
+//                                       which one waits for a change (retry) that the other makes in hardware; blocks that
+//                                       hardware frees beside readers in software; transactions inside of one another.
+//                                       Each prints "done" if all was right and hardware took part. Mutants run them too.
 #include "runtime/tm/hardware/hybrid.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/platform/affinity.hpp"
@@ -244,7 +245,6 @@ void alone() {
   must(torn == 0, "a hardware attempt ran beside a transaction that runs alone");
   must(first == static_cast<long>(kRounds) && second == first, "an update was lost");
   must(hardware > 0, "hardware took part");
-  std::puts("done");
 }
 
 // The first one waits in software until it is its turn. A commit in hardware that wakes nobody is a deadlock, which the
@@ -274,7 +274,63 @@ void turns() {
       });
   must(turn == 2 * static_cast<long>(kRounds), "a turn was lost");
   must(hardware >= kRounds / 2, "hardware took part");
-  std::puts("done");
+}
+
+struct Node {
+  long value;
+};
+
+// What hardware frees is not used again while software may look at it.
+void freed() {
+  static Node* shared = nullptr;
+  std::atomic<bool> over{false};
+  std::uint64_t looks = 0, wrong = 0;
+  const std::uint64_t hardware = beside(
+      [&] {
+        const auto look = [&](auto tx) {
+          Node* const seen = tx.read(shared);
+          spend(30);
+          return seen == nullptr ? 7 : tx.read(seen->value);
+        };
+        for (; !over; ++looks)
+          if (Hybrid::in_software<false>(look) != 7) ++wrong;
+      },
+      [&] {
+        for (unsigned round = 0; round < kRounds; ++round) {
+          Hybrid::update([](auto tx) {
+            Node* const old = tx.read(shared);
+            tx.write(shared, tx.template create<Node>(7L));
+            if (old != nullptr) tx.destroy(old);
+            return 0;
+          });
+          Node* const block = static_cast<Node*>(std::malloc(sizeof(Node)));  // as soon as it is free
+          block->value = 8;
+          std::free(block);
+        }
+        over = true;
+      });
+  tm::quiesce();
+  must(wrong == 0, "a reader saw a block that was in use again");
+  must(looks > 0 && hardware > 0, "both took part");
+  const tm::Statistics all = tm::statistics_of_all();
+  must(all.blocks_allocated - all.blocks_freed == 1, "a block was lost");
+}
+
+// A transaction inside is a part of the one around it, wherever that runs.
+void inside() {
+  static long outer = 0, inner = 0;
+  const auto both = [](auto tx) {
+    tx.write(outer, tx.read(outer) + 1);
+    return Hybrid::update([](auto within) {
+      within.write(inner, within.read(inner) + 1);
+      return within.read(outer);
+    });
+  };
+  for (long i = 0; i < static_cast<long>(kRounds); ++i)
+    must((i % 2 == 0 ? Hybrid::update(both) : Hybrid::in_software<true>(both)) == i + 1,
+         "a transaction inside is flat");
+  must(outer == static_cast<long>(kRounds) && inner == outer, "each ran once");
+  must(tm::statistics().hardware >= kRounds / 2 - 1, "hardware took part");
 }
 
 void disjoint(unsigned count, std::uint64_t times) {
@@ -315,8 +371,16 @@ int main(int argc, char** argv) {
     disjoint(static_cast<unsigned>(number(2)), number(3));
   } else if (word(1) == "alone") {
     alone();
+    std::puts("done");
   } else if (word(1) == "turns") {
     turns();
+    std::puts("done");
+  } else if (word(1) == "freed") {
+    freed();
+    std::puts("done");
+  } else if (word(1) == "inside") {
+    inside();
+    std::puts("done");
   } else {
     return 2;
   }

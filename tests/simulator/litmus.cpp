@@ -114,6 +114,17 @@ void waiting() {
   print(seen[0]);
 }
 
+// One looks twice for what does not come, and gives up; the other one looks twice whether it did.
+template <std::memory_order kStore>
+void giving_up() {
+  together([] { seen[0] = y.load(kLoad<kStore>), seen[1] = y.load(kLoad<kStore>); },
+           [] {
+             for (int looks = 0; looks < 2 && x.load(kLoad<kStore>) == 0;) ++looks;
+             y.store(1, kStore);
+           });
+  print(seen[0], seen[1]);
+}
+
 struct Test {
   std::string_view name;
   void (*run[3])();
@@ -130,6 +141,7 @@ constexpr Test kTests[] = {
     {"lost-update", LOAM_IN_ALL_ORDERS(lost_update)},
     {"update", LOAM_IN_ALL_ORDERS(update)},
     {"waiting", LOAM_IN_ALL_ORDERS(waiting)},
+    {"giving-up", LOAM_IN_ALL_ORDERS(giving_up)},
 };
 
 }  // namespace

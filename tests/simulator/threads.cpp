@@ -199,6 +199,97 @@ void spinning() {
   other.join();
 }
 
+// One that waits between two others gives up: those before and behind it are woken all the same.
+void waiters() {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int waiting = 0, woken = 0;
+  bool go = false;
+  const auto queued = [&](int count) {
+    for (;; std::this_thread::yield())
+      if (const std::scoped_lock lock(mutex); waiting == count) return;
+  };
+  const auto wait = [&] {
+    std::unique_lock lock(mutex);
+    ++waiting;
+    changed.wait(lock, [&] { return go; });
+    ++woken;
+  };
+  std::thread first(wait);
+  queued(1);
+  std::thread impatient([&] {
+    std::unique_lock lock(mutex);
+    ++waiting;
+    check(changed.wait_for(lock, 5ms) == std::cv_status::timeout, "a wait with a limit of time between others");
+  });
+  queued(2);
+  std::thread last(wait);
+  queued(3);
+  impatient.join();
+  {
+    const std::scoped_lock lock(mutex);
+    go = true;
+  }
+  changed.notify_all();
+  first.join();
+  last.join();
+  check(woken == 2, "those beside one that gave up");
+}
+
+// The second time of what has been used once.
+void again() {
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, nullptr, 3);
+  std::atomic<int> arrived{0}, serial{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      for (int round = 1; round <= 4; ++round) {
+        ++arrived;
+        if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) ++serial;
+        check(arrived == 3 * round, "a barrier in its later rounds");
+        pthread_barrier_wait(&barrier);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  check(serial == 4, "one thread of each round is told");
+  pthread_barrier_destroy(&barrier);
+
+  std::once_flag once;
+  int tries = 0;
+  const auto throws_first = [&] {
+    if (++tries == 1) throw std::runtime_error("the first time");
+  };
+  bool thrown = false;
+  try {
+    std::call_once(once, throws_first);
+  } catch (const std::runtime_error&) {
+    thrown = true;
+  }
+  std::call_once(once, throws_first);
+  std::call_once(once, throws_first);
+  check(thrown && tries == 2, "a first call that throws");
+
+  static pthread_key_t key;
+  static int rounds = 0;
+  pthread_key_create(&key, [](void* value) {
+    if (++rounds < 3) pthread_setspecific(key, value);
+  });
+  std::thread([] { pthread_setspecific(key, &rounds); }).join();
+  check(rounds == 3, "a key that its destructor sets again");
+
+  std::shared_mutex shared;
+  shared.lock_shared();
+  std::thread([&] {
+    shared.lock_shared();
+    shared.unlock_shared();
+  }).join();
+  check(!shared.try_lock(), "a reader stays when another one leaves");
+  shared.unlock_shared();
+  check(shared.try_lock(), "a writer after the last reader");
+  shared.unlock();
+}
+
 void deadlock() {
   std::mutex first, second;
   pthread_barrier_t barrier;
@@ -242,6 +333,8 @@ int main(int argc, char** argv) {
   conditions();
   locks();
   others();
+  waiters();
+  again();
   numbers();
   many();
   spinning();

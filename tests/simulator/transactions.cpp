@@ -2,6 +2,7 @@
 //   written LINES STRIDE | read LINES STRIDE   so many lines in one transaction: prints status=STATUS of the abort, 0: commits
 //   bank THREADS TIMES                         transfers between accounts, with a lock to fall back to
 //   registers                                  locals, nesting, an explicit abort, allocation, a system call
+//   blocks                                     blocks that one attempt allocates and a later one frees, aborts in between
 #include "runtime/platform/affinity.hpp"
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/machine_simulated.hpp"
@@ -142,6 +143,43 @@ void registers() {
   std::printf("done\n");
 }
 
+// An abort concerns its own attempt alone: not what an earlier one has allocated, nor what a later one frees.
+void blocks() {
+  static long* volatile block = nullptr;
+  static long* volatile other = nullptr;
+  static long* volatile third = nullptr;
+  const unsigned made = transaction_begin();
+  if (made == kTransactionStarted) {
+    block = new long(1);
+    transaction_commit();
+  }
+  check(made == kTransactionStarted && block != nullptr, "a block of a transaction that commits");
+  const unsigned aborted = transaction_begin();
+  if (aborted == kTransactionStarted) {
+    other = new long(2);
+    delete block;
+    transaction_abort<1>();
+  }
+  check(aborted != kTransactionStarted && other == nullptr, "an explicit abort");
+  other = new long(3);
+  third = new long(4);
+  check(other != block && third != block && *block == 1, "a block of before after an abort");
+  delete other;
+  delete third;
+  const unsigned freed = transaction_begin();
+  if (freed == kTransactionStarted) {
+    delete block;
+    transaction_commit();
+  }
+  check(freed == kTransactionStarted, "a free that commits");
+  other = new long(5);
+  third = new long(6);
+  check(other != third, "a block is freed once");
+  delete other;
+  delete third;
+  std::printf("done\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,6 +191,8 @@ int main(int argc, char** argv) {
     bank(static_cast<unsigned>(number(2)), static_cast<int>(number(3)));
   } else if (what == "registers") {
     registers();
+  } else if (what == "blocks") {
+    blocks();
   }
   return 0;
 }

@@ -4,6 +4,8 @@
 //               aborts it first. Publication and privatization safe. A body that runs under the lock cannot be undone.
 //   Cost        begin, one load of the lock's line, commit: about three times an uncontended lock. Disjoint sections
 //               write no common line.
+//   Exceptions  leave a body under the lock only, where what it did stays; the lock is free again. In an attempt a throw
+//               aborts.
 //   When not    sections longer than a tenth of a millisecond, or larger than the first-level cache: each costs a
 //               failed attempt and then takes the lock. Nested sections of the same lock: under the lock the inner one
 //               would wait for itself.
@@ -20,7 +22,7 @@
 #include "runtime/tm/hardware/policy.hpp"
 #include "runtime/tm/types.hpp"
 
-#include <optional>
+#include <mutex>
 #include <type_traits>
 
 namespace loam::tm::hardware {
@@ -47,9 +49,10 @@ template <class F, class Provide>
     ++statistics.aborts[static_cast<std::size_t>(cause_of(status))];
     const Next next = next_after(status, tries);
     if (next == Next::fall_back || (next == Next::provide && !provide(platform::explicit_code(status)))) {
-      lock.lock();
-      const Result result = f(false);
-      lock.unlock();
+      const Result result = [&] {
+        const std::lock_guard held(lock);  // an exception of the body frees it, too
+        return f(false);
+      }();
       ++statistics.commits;
       ++statistics.serialised;
       statistics.count_commit_after(tries);
@@ -72,15 +75,18 @@ template <class F>
 // The same for f(section), which allocates and frees by a Section. `memory`: of the calling thread
 template <class F>
 [[gnu::always_inline]] inline auto elide(FallbackLock& lock, Statistics& statistics, ElidedMemory& memory, F&& f) {
+  struct Use {
+    ~Use() { memory.end(section); }  // also if the body throws: what it did under the lock stays
+    ElidedMemory& memory;
+    Section section;
+  };
   memory.begin();
-  Section section(memory);
+  Use use{memory, Section(memory)};
   const auto provide = [&memory](unsigned code) { return hardware::provide(memory.stocks(), code); };
-  const auto result = elide_with(lock, statistics, provide, [&](bool in_hardware) {
-    section.begin(in_hardware);
-    return f(section);
+  return elide_with(lock, statistics, provide, [&](bool in_hardware) {
+    use.section.begin(in_hardware);
+    return f(use.section);
   });
-  memory.end(section);
-  return result;
 }
 
 }  // namespace loam::tm::hardware

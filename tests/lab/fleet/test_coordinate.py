@@ -16,7 +16,7 @@ from campaigns import STM, FakeInstruments, study
 
 import loam_lab
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.fleet import agent, asking, choosing
+from loam_lab.campaign.fleet import agent, asking, choosing, coordinate
 from loam_lab.campaign.fleet import job as jobs
 from loam_lab.campaign.fleet.choosing import Choice
 from loam_lab.campaign.fleet.coordinate import LOST_MAX, Fleet
@@ -157,6 +157,28 @@ def test_a_host_that_brings_nothing_is_given_up_and_the_other_goes_on(tmp_path: 
     ended = carried(tmp_path, FakeEngine(), resume=True)
     assert (ended.done, ended.measured, ended.skipped) == (24, 12, 0)
     assert set(counted(tmp_path).values()) == {1}
+
+
+def test_a_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    """What an agent writes arrives in pieces; the next agent completes a last line, or cuts it off."""
+    file = tmp_path / journal.FOLDER / "alpha.jsonl"
+    file.parent.mkdir()
+    tail = coordinate._Tail(tmp_path)
+
+    def news(text: str = "") -> list[str]:
+        with file.open("a") as handle:
+            handle.write(text)
+        return [line["id"] for line in tail.news()]
+
+    assert news('{"id": "first"}\n{"id": "sec') == ["first"]
+    assert news() == []
+    assert news('ond"}') == [], "it may go on"
+    journal.Journal(tmp_path, "alpha").close()
+    assert news() == ["second"]
+    assert news('{"id": "torn') == []
+    with journal.Journal(tmp_path, "alpha") as writer:
+        writer.append({"id": "third"})
+    assert news('{"id": "fourth"}\n') == ["third", "fourth"]
 
 
 def test_lost_jobs_count_in_a_row_only(tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def test_a_larger_litmus_test_shows_it_within_a_bound(test: str, order: str, all
     assert "every one with at most 2 departures (LOAM_SIM_BOUND)" in done.stderr
 
 
+def test_a_thread_that_waits_may_be_the_one_that_interrupts() -> None:
+    """With one departure: it has waited in vain and goes on, between two reads of the other."""
+    done = explored("simulated-litmus", "giving-up", "seq_cst", bound="1")
+    assert done.returncode == 0, done.stderr
+    assert {line.strip() for line in done.stdout.splitlines()} == pairs("00", "01", "11")
+
+
 def test_a_bound_is_stated_and_more_departures_find_more() -> None:
     counts = []
     for bound in ("0", "1", "2"):

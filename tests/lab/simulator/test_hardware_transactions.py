@@ -26,8 +26,9 @@ def test_a_bank_keeps_its_sum_and_conflicts_grow_with_cores() -> None:
     assert 0 < few < many
 
 
-def test_an_abort_puts_back_memory_locals_blocks_and_ends_before_a_system_call() -> None:
-    done = start("simulated-transactions", "registers", machine=WITH)
+@pytest.mark.parametrize("piece", ["registers", "blocks"])
+def test_an_abort_puts_back_memory_locals_blocks_and_ends_before_a_system_call(piece: str) -> None:
+    done = start("simulated-transactions", piece, machine=WITH)
     assert done.stdout == "done\n", done.stdout + done.stderr
 
 

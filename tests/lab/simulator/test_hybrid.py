@@ -43,9 +43,9 @@ def test_a_hybrid_whose_hardware_commits_are_not_told_is_found_out() -> None:
     assert found["torn"] > 0
 
 
-@pytest.mark.parametrize("piece", ["alone", "turns"])
-def test_hardware_keeps_out_of_what_runs_alone_and_wakes_who_waits(piece: str) -> None:
-    """Without the gate in hardware, or without its wake-ups, each fails: tests/mutants/tm/hardware/hybrid.toml."""
+@pytest.mark.parametrize("piece", ["alone", "turns", "freed", "inside"])
+def test_hardware_does_its_part_beside_software(piece: str) -> None:
+    """Without the gate in hardware, its wake-ups, or deferred frees, one fails: tests/mutants/tm/hardware/hybrid.toml."""
     for seed in range(1, 6):
         done = start(PROGRAM, piece, machine=WITH, seed=seed)
         assert (done.returncode, done.stdout) == (0, "done\n"), f"seed {seed}\n{done.stdout}{done.stderr}"

@@ -128,6 +128,49 @@ TEST(CallCycles, AreRefusedWhoeverExecutes) {
     }
 }
 
+// The thread that executes it holds up an object itself: that one waits for the operation, too.
+TEST(CallCycles, WithWhatTheExecutorHoldsUpAreRefused) {
+  using namespace std::chrono_literals;
+  for (const std::string_view outer : all_schemes())
+    for (const std::string_view combined : {"cc-synch", "dsm-synch", "h-synch", "flat-combining"}) {
+      SCOPED_TRACE(std::string(outer) + " " + std::string(combined));
+      bool by_another = false;
+      // On a busy machine the client may not have come so far: then it executes its operation itself, and waits.
+      for (int round = 1; round <= 100 && !by_another; ++round) {
+        Number held(delegation::Named{outer}, 0), clients(delegation::Named{"cc-synch"}, 0);
+        Number second(delegation::Named{combined, Settings{.waiting = {.spin_ns = 0}}}, 0);
+        std::atomic<bool> waits{false};
+        std::atomic<int> refused{0};
+        std::thread::id holder, executor;
+        std::thread client;
+        held.apply([&](long&) {
+          second.apply([&](long&) {
+            holder = std::this_thread::get_id();
+            client = std::thread([&] {
+              clients.apply([&](long&) {
+                waits = true;
+                second.apply([&](long&) {
+                  executor = std::this_thread::get_id();
+                  try {
+                    held.apply([](long&) {});
+                  } catch (const Nested&) {
+                    ++refused;
+                  }
+                });
+              });
+            });
+            while (!waits) std::this_thread::yield();
+            std::this_thread::sleep_for(1ms * round);
+          });
+        });
+        client.join();
+        by_another = executor == holder;
+        EXPECT_EQ(refused, by_another ? 1 : 0);
+      }
+      EXPECT_TRUE(by_another);
+    }
+}
+
 // a asks b and c, both ask d: twice the same object, and nobody waits for itself.
 TEST(CallCycles, CallsWithoutOneWork) {
   for (const std::string_view scheme : all_schemes()) {

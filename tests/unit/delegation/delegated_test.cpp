@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -261,6 +263,29 @@ TYPED_TEST(DelegatedToServer, TheChildOfAForkHasNoServer) {
       },
       testing::ExitedWithCode(0), "");
   EXPECT_EQ(number.apply([](long& n) { return n; }), 3) << "the parent's goes on";
+}
+
+// One of three has ended before, whichever: the child knows that the others are not there.
+TYPED_TEST(DelegatedToServer, TheChildOfAForkHasNoneOfThoseThatAreLeft) {
+  for (std::size_t ended = 0; ended < 3; ++ended) {
+    std::array<std::optional<TypeParam>, 3> servers;
+    for (auto& server : servers) server.emplace(Settings{});
+    servers[ended].reset();
+    const auto refusing = [&] {
+      int refused = 0;
+      for (auto& server : servers) {
+        if (!server) continue;
+        delegated<long, TypeParam> number(*server, 0);
+        try {
+          number.apply([](long&) {});
+        } catch (const Stopped&) {
+          ++refused;
+        }
+      }
+      return refused;
+    };
+    EXPECT_EXIT(std::_Exit(refusing()), testing::ExitedWithCode(2), "") << ended;
+  }
 }
 #endif
 

@@ -253,6 +253,52 @@ TEST_F(Finalizers, OfCancelledAttemptsRunThoughMemoryIsGivenBack) {
   }
 }
 
+// A finalizer throws: it has run, and those behind it run the next time.
+TEST_F(Finalizers, OneThatThrowsIsNotRunAgainAndTheOthersAre) {
+  Heap heap(small_heap());
+  Mutator mutator(heap);
+  const auto throws = [](gc::Object* object) {
+    note(object);
+    throw std::runtime_error("a finalizer");
+  };
+  for (const std::uint64_t number : {0, 1, 2}) {
+    Cell* const cell = number == 1 ? mutator.allocate_finalizable<Cell>(throws) : make_finalizable(mutator, number);
+    cell->number.init(number);
+  }
+  mutator.collect();
+  EXPECT_THROW(heap.run_finalizers(mutator), std::runtime_error);
+  EXPECT_EQ(finalized, counted(0, 2));
+  mutator.collect();
+  heap.run_finalizers(mutator);
+  EXPECT_EQ(finalized, counted(0, 3));
+}
+
+// A finalizer makes a finalizable object, collects, and runs finalizers itself: each runs once, its own is under way.
+Heap* finalizing = nullptr;
+Mutator* finalizes = nullptr;
+void note_and_run_others(gc::Object* object) {
+  note(object);
+  make_finalizable(*finalizes, 7);
+  finalizes->collect();
+  finalizing->run_finalizers(*finalizes);
+}
+
+TEST_F(Finalizers, OneMayRunThoseThatAreLeft) {
+  Heap heap(small_heap());
+  Mutator mutator(heap);
+  finalizing = &heap;
+  finalizes = &mutator;
+  mutator.allocate_finalizable<Cell>(note_and_run_others)->number.init(0);
+  make_finalizable(mutator, 1);
+  make_finalizable(mutator, 2);
+  mutator.collect();
+  heap.run_finalizers(mutator);
+  EXPECT_EQ(finalized, (std::vector<std::uint64_t>{0, 1, 2, 7}));
+  mutator.collect();
+  heap.run_finalizers(mutator);
+  EXPECT_EQ(finalized.size(), 4u);
+}
+
 TEST_F(Finalizers, ManyThreadsMakeAndRunThem) {
   Heap heap(small_heap());
   static std::atomic<unsigned> count{0};

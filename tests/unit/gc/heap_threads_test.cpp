@@ -3,9 +3,11 @@
 #include "tests/harness/managed.hpp"
 
 #include <gtest/gtest.h>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -77,6 +79,31 @@ TEST(HeapThreads, AThreadMayHaveSeveralMutators) {
     churn(third, 2);
     EXPECT_EQ(numbers_of(left, kept.get()), counted(1, 20));
   }
+}
+
+// The Mutators of a thread end in any order: those that are left are one thread all the time.
+TEST(HeapThreads, OfSeveralMutatorsAnyMayEndBeforeTheOthers) {
+  for (std::size_t first = 0; first < 3; ++first)
+    for (std::size_t second = 0; second < 3; ++second) {
+      if (second == first) continue;
+      SCOPED_TRACE(std::to_string(first) + " " + std::to_string(second));
+      Heap heap(small_heap(1));
+      std::array<std::unique_ptr<Mutator>, 3> all;
+      for (auto& mutator : all) mutator = std::make_unique<Mutator>(heap);
+      const auto use = [&] {
+        for (auto& mutator : all) {
+          if (mutator == nullptr) continue;
+          churn(*mutator, 2);
+          const Mutator::Native native(*mutator);
+          collect_in_a_thread(heap);
+        }
+      };
+      use();
+      all[first].reset();
+      use();
+      all[second].reset();
+      use();
+    }
 }
 
 TEST(HeapThreads, ThreadsThatCollectTwoHeapsDoNotWaitForEachOther) {

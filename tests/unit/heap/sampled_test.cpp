@@ -102,6 +102,19 @@ TYPED_TEST(SampledTest, ItKeepsItsContentsWhenItIsResized) {
   }
 }
 
+// What cannot be had leaves the sample as it is.
+TYPED_TEST(SampledTest, AResizeThatFailsLeavesItWhereItIs) {
+  using TestHeap = typename TestFixture::TestHeap;
+  std::byte* const block = TestFixture::sample(100);
+  ASSERT_NE(block, nullptr);
+  std::fill(block, block + 100, std::byte{9});
+  EXPECT_EQ(TestHeap::reallocate(block, std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(TestHeap::usable_bytes(block), 100u);
+  EXPECT_TRUE(tests::holds(block, 100, 9));
+  TestHeap::deallocate(block);
+  EXPECT_EQ(tests::verified<TestHeap>(), "");
+}
+
 TYPED_TEST(SampledTest, LongBlocksAreNone) { EXPECT_EQ(TestFixture::sample(4097, 20'000), nullptr); }
 
 TYPED_TEST(SampledTest, WhenEverySlotIsHeldOtherBlocksServe) {
@@ -180,6 +193,19 @@ TYPED_TEST(SampledDeathTest, AnAccessBeyondItsPageOrAfterItsFreeEndsTheProcess) 
         seen[0] = std::byte{1};
       },
       dies, "");
+  TestHeap::deallocate(block);
+}
+
+// Its end is where the last resize has put it.
+TYPED_TEST(SampledDeathTest, AWritePastTheEndOfASampleThatWasShortenedIsFound) {
+  using TestHeap = typename TestFixture::TestHeap;
+  std::byte* block = TestFixture::sample(100);
+  ASSERT_NE(block, nullptr);
+  std::fill(block, block + 100, std::byte{9});
+  block = static_cast<std::byte*>(TestHeap::reallocate(block, 80));
+  EXPECT_DEATH((block[80] = std::byte{1}, TestHeap::deallocate(block)), "write past end");
+  block = static_cast<std::byte*>(TestHeap::reallocate(block, 79));
+  EXPECT_DEATH((block[79] = std::byte{1}, TestHeap::deallocate(block)), "write past end");
   TestHeap::deallocate(block);
 }
 

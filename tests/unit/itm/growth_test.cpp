@@ -247,6 +247,80 @@ TEST(Limits, AttemptsBeginAgainBehindUndoActionsWithTransactions) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Undo actions of a part that is cancelled alone: to them the part has not been, and what their transactions write belongs
+// to the transactions around the part.
+struct Around {
+  long *local, **block;
+};
+long seen_local, seen_number;
+void look_behind_the_part(void* argument) {
+  const Around around = *static_cast<Around*>(argument);
+  seen_local = *around.local;
+  __transaction_atomic {
+    seen_number = number;
+    other_number += 1;
+    **around.block = 8;
+  }
+}
+SAFE long* make_block(long value) { return new long(value); }
+[[gnu::noinline]] long cancels_a_part_with_an_action(bool cancels_all) {
+  long local = 5, given = 0, *block = nullptr;
+  Around around{&local, &block};
+  __transaction_atomic {
+    block = make_block(7);  // a compiler does not know what actions change
+    number += 1;
+    __transaction_atomic {
+      local = 6;
+      number += 1;
+      on_undo(look_behind_the_part, reinterpret_cast<long>(&around));
+      __transaction_cancel;
+    }
+    given = *block + other_number;
+    delete block;
+    if (cancels_all) __transaction_cancel;
+  }
+  return given;
+}
+
+TEST(Limits, UndoActionsOfAPartSeeNothingOfItAndTheirTransactionsStay) {
+  number = other_number = 0;
+  EXPECT_EQ(cancels_a_part_with_an_action(false), 9);
+  EXPECT_EQ(seen_local, 5);
+  EXPECT_EQ(seen_number, 1);
+  EXPECT_EQ(number, 1);
+  EXPECT_EQ(other_number, 1);
+  EXPECT_EQ(cancels_a_part_with_an_action(true), 0);
+  EXPECT_EQ(seen_number, 1) << "taken back with the transaction";
+  EXPECT_EQ(number, 1);
+  EXPECT_EQ(other_number, 1);
+}
+
+// Such an action ends its attempt: the next attempt undoes nothing again.
+long acted, unsafe_steps;
+[[gnu::transaction_unsafe, gnu::noinline]] void unsafe_step() { ++unsafe_steps; }
+void runs_alone_from_here(void*) {
+  ++acted;
+  __transaction_relaxed { unsafe_step(); }
+}
+[[gnu::noinline]] void cancels_a_part_that_restarts() {
+  __transaction_atomic {
+    number += 1;
+    __transaction_atomic {
+      long* const block = new long(number);
+      number += *block;
+      on_undo(runs_alone_from_here, 0);
+      __transaction_cancel;
+    }
+  }
+}
+
+TEST(Limits, AnUndoActionOfAPartThatEndsItsAttemptIsNotCalledForItAgain) {
+  number = acted = 0;
+  cancels_a_part_that_restarts();
+  EXPECT_EQ(number, 1);
+  EXPECT_EQ(acted, 2) << "one of each attempt";
+}
+
 // Last, because commits look at every thread that ever lived at once.
 // ---- threads ----------------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <vector>
 
 namespace {
 
@@ -78,6 +79,126 @@ TEST(T3, ACancelAfterAnEndedCatchKeepsTheExceptionAroundIt) {
     EXPECT_EQ(std::uncaught_exceptions(), 0);
   }
   EXPECT_EQ(left_counter.value, 0);
+}
+
+// A destructor runs a part and cancels it while an exception of the attempt goes through: the exception goes on.
+SAFE void cancels_a_part() {
+  __transaction_atomic {
+    right_counter.value = 5;
+    if (right_counter.value == 5) __transaction_cancel;
+  }
+}
+struct CancelsAtItsEnd {
+  SAFE ~CancelsAtItsEnd() { cancels_a_part(); }
+};
+// The same, where the part has thrown and caught an exception of its own.
+SAFE void throws_and_cancels_a_part() {
+  __transaction_atomic {
+    right_counter.value = 5;
+    try {
+      throws_a_number(6);
+    } catch (...) {
+      right_counter.value = 6;
+    }
+    if (right_counter.value == 6) __transaction_cancel;
+  }
+}
+struct ThrowsAndCancelsAtItsEnd {
+  SAFE ~ThrowsAndCancelsAtItsEnd() { throws_and_cancels_a_part(); }
+};
+
+template <class Ends>
+[[gnu::noinline]] void throws_through() {
+  __transaction_atomic {
+    const Ends ends;
+    ++left_counter.value;
+    throws_a_number(3);
+  }
+}
+
+template <class Ends>
+void expect_that_it_goes_on() {
+  left_counter.value = right_counter.value = 0;
+  int sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    try {
+      throws_through<Ends>();
+    } catch (int value) {
+      sum += value;
+    }
+    ASSERT_EQ(std::uncaught_exceptions(), 0);
+    ASSERT_EQ(std::current_exception(), nullptr);
+  }
+  EXPECT_EQ(sum, 60);
+  EXPECT_EQ(left_counter.value, 20);
+  EXPECT_EQ(right_counter.value, 0);
+}
+
+TEST(T3, AnExceptionGoesOnThroughAPartThatIsCancelled) {
+  expect_that_it_goes_on<CancelsAtItsEnd>();
+  expect_that_it_goes_on<ThrowsAndCancelsAtItsEnd>();
+}
+
+// A part is cancelled while it handles its own exception; and after it has handled one: neither comes back.
+[[gnu::noinline]] int cancels_a_part_in_its_handler() {
+  int seen = 0;
+  __transaction_atomic {
+    try {
+      throws_a_number(3);
+    } catch (int& number) {
+      __transaction_atomic {
+        number = 4;
+        try {
+          throws_a_number(6);
+        } catch (int& inner) {
+          inner = 7;
+          right_counter.value = number + inner;
+          if (right_counter.value == 11) __transaction_cancel;
+        }
+      }
+      seen = number;
+    }
+  }
+  return seen;
+}
+
+TEST(T3, APartThatIsCancelledInItsHandlerLeavesTheOuterException) {
+  for (int i = 0; i < 20; ++i) {
+    right_counter.value = 0;
+    ASSERT_EQ(cancels_a_part_in_its_handler(), 3);
+    ASSERT_EQ(right_counter.value, 0);
+    ASSERT_EQ(std::uncaught_exceptions(), 0);
+    ASSERT_EQ(std::current_exception(), nullptr);
+  }
+}
+
+// Exceptions end before the transaction does. Their memory is not written when it commits, however many blocks it has, and
+// is no longer the attempt's own.
+[[gnu::noinline]] int throws_behind_blocks(long** blocks, int count) {
+  int sum = 0;
+  __transaction_atomic {
+    for (int i = 0; i < count; ++i) blocks[i] = new long(i);
+    for (int i = 1; i <= 40; ++i) {
+      try {
+        throws_a_number(3 * i);
+      } catch (int& number) {
+        number += 1;
+        sum += number;
+      }
+    }
+  }
+  return sum;
+}
+
+TEST(T3, ExceptionsBehindManyBlocksHaveTheirValuesAndAreGone) {
+  for (const int count : {0, 15, 16, 17, 40}) {
+    std::vector<long*> blocks(static_cast<std::size_t>(count) + 1);
+    EXPECT_EQ(throws_behind_blocks(blocks.data(), count), 3 * 820 + 40);
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(*blocks[static_cast<std::size_t>(i)], i);
+      delete blocks[static_cast<std::size_t>(i)];
+    }
+  }
 }
 
 TEST(T3, AnAttemptThatThrewAndCannotCommitRunsAgain) {
