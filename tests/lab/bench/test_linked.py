@@ -9,7 +9,7 @@ from interposing import BUMP, MAIN, compile_c, library
 from synthetic_results import tour
 from typed import typed
 
-from loam_lab.commands.bench import bench, choices, linked, target
+from loam_lab.commands.bench import bench, footprint, linked, target
 from loam_lab.model.result import Result
 from loam_lab.subjects.allocators import registry
 
@@ -52,7 +52,7 @@ def test_the_program_as_it_is_is_the_baseline(jemalloc: str, asked: tuple[str, .
 def test_nothing_is_to_be_pasted_where_nothing_is_to_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choices, "memory_ratios", lambda folder: {})
+    monkeypatch.setattr(footprint, "find", lambda folder: footprint.Footprint())
     raw = tour()
     raw["cells"] = raw["cells"][:1]
     raw["baseline"] = raw["cells"][0]["factors"]["allocator"] = "jemalloc"

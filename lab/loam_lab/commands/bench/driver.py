@@ -79,6 +79,8 @@ def _measured(
                 found, result = _serve(job, plain, measured, used, group)
             else:
                 found, result = _command(job, job.commands[chosen], plain, measured, used, group)
+            if (held := cgroups.peak(group)) is not None:
+                found["group_peak_bytes"] = held
         except Failed as problem:
             raise Failed(f"{problem}{cgroups.exceeded(group)}") from None
         finally:
