@@ -210,7 +210,10 @@ def cell(name: str, estimate: float, half: float, verdict: str, rss: float = 100
     ],
 )  # fmt: skip
 def test_recommendations(rivals: list[dict[str, Any]], allocator: str, pattern: str) -> None:
-    memory = {one["factors"]["allocator"]: Interval(one["metrics"]["rss_peak_bytes"]["estimate"] / 100, None, None, 10) for one in rivals}
+    memory = {
+        one["factors"]["allocator"]: Interval(one["metrics"]["rss_peak_bytes"]["estimate"] / 100, None, None, 10)
+        for one in rivals
+    }
     result: dict[str, Any] = {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), *rivals]}
     result = recommend.add(typed(result), "cmd", memory).as_json()
     assert result["recommendation"]["allocator"] == allocator

@@ -55,7 +55,14 @@ def served(folder: Path, mode: str, *, blocks: int = 2, **options: Any) -> footp
         checks=(), warmup=0, limits=(), timeout_s=20.0,
     )  # fmt: skip
     bench.bench(
-        what, allocators=["plain", "fast"], blocks=blocks, out=folder, as_json=True, report=False, instruments=SEEN, **options
+        what,
+        allocators=["plain", "fast"],
+        blocks=blocks,
+        out=folder,
+        as_json=True,
+        report=False,
+        instruments=SEEN,
+        **options,
     )
     return footprint.find(folder)
 

@@ -151,6 +151,40 @@ def test_a_load_that_ends_before_its_server_is_not_blamed(port: int) -> None:
         children.reap(server, children.Used())
 
 
+def test_the_waiting_of_all_living_threads_is_added_up() -> None:
+    """Three busy threads of two processes on one processor: two of them always wait."""
+    spin = (
+        "import threading; threading.Thread(target=sum, args=(iter(int, 1),), daemon=True).start(); sum(iter(int, 1))"
+    )
+    processor = min(os.sched_getaffinity(0))
+    started = children.start(
+        ["taskset", "-c", str(processor), "sh", "-c", f"while :; do :; done & exec {sys.executable} -c '{spin}'"],
+        os.environ, subprocess.DEVNULL, {},
+    )  # fmt: skip
+    try:
+        own, both, deadline = 0.0, 0.0, time.monotonic() + 60
+        while min(own, both - own) < 0.02 and time.monotonic() < deadline:  # until either process has waited
+            own = children.waited_s({started.pid}) or 0.0
+            both = children.waited_s(children.tree(started.pid)) or 0.0
+            time.sleep(0.01)
+        assert min(own, both - own) >= 0.02
+        assert children.waited_s(set()) is None
+    finally:
+        os.killpg(started.pid, signal.SIGKILL)
+        children.reap(started, children.Used())
+
+
+def test_own_waiting_of_a_server_is_told_with_what_to_do(tmp_path: Path, port: int) -> None:
+    what = job(port)
+    bench.bench(
+        what, allocators=["plain"], blocks=1, as_json=True, out=tmp_path / "o", report=False,
+        instruments=FakeInstruments(own_share=0.4),
+    )  # fmt: skip
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert result["waiting"] == {"blocks": 1, "disturbed": 0, "own": 1, "decides": "metric"}
+    assert "taskset -c 0 before the server, taskset -c 1 before the load" in result["recommendation"]["text"]
+
+
 def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path, port: int) -> None:
     what = replace(job(port, mode="never-ready"), ready_s=0.5)
     said = refused(what, tmp_path / "o")

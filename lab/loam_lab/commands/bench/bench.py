@@ -19,7 +19,18 @@ from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
-from loam_lab.commands.bench import choices, flames, footprint, linked, paste, profiling, recommend, several, shown, target
+from loam_lab.commands.bench import (
+    choices,
+    flames,
+    footprint,
+    linked,
+    paste,
+    profiling,
+    recommend,
+    several,
+    shown,
+    target,
+)
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import special_tables
 from loam_lab.judging.statistics import intervals, multiplicity

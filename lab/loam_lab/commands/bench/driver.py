@@ -95,10 +95,12 @@ def _serve(
     with serving.server(job, measured, used, group) as process:
         for _ in range(job.warmup):
             serving.load(job, plain, process)
-        before_s = children.processor_s(children.tree(process.pid))
+        members = children.tree(process.pid)
+        before_s, waited_s = children.processor_s(members), children.waited_s(members)
         printed, used.wall_s = serving.load(job, plain, process)
         members = children.tree(process.pid)
         found: dict[str, Any] = {"server_cpu_s": children.processor_s(members) - before_s}
+        delayed_s = children.waited_s(members)
         found |= {f"{name.lower()}_after_bytes": size for name, size in children.memory(members).items()}
         moved = children.migrations(members)
         if moved is not None:
@@ -108,6 +110,8 @@ def _serve(
         found |= serving.values(job, printed)
     # The kernel's own figure counts this process too, from which the server was started.
     used.rss_peak_bytes = peak or used.rss_peak_bytes
+    # Of all threads while they were loaded, not of the first one from its start to its end; some may have ended.
+    used.run_delay_s = None if waited_s is None or delayed_s is None else max(0.0, delayed_s - waited_s)
     return found, hashlib.sha256(printed.encode()).hexdigest()
 
 

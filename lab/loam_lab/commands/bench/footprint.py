@@ -49,8 +49,13 @@ def find(folder: Path) -> Footprint:
     campaign = data.load(folder)
     if grouped := _by_metric(campaign, GROUP):
         return Footprint(GROUP, grouped)
-    if all(campaign.workload(cell).metric(GROUP) is not None for cell in campaign.cells) and "memory" not in campaign.special:
-        return Footprint(GROUP, {}, "its control group ran into its limit, which says what the limit is, not what it needs")
+    if (
+        all(campaign.workload(cell).metric(GROUP) is not None for cell in campaign.cells)
+        and "memory" not in campaign.special
+    ):
+        return Footprint(
+            GROUP, {}, "its control group ran into its limit, which says what the limit is, not what it needs"
+        )
     looked = campaign.special.get("memory", {})
     together = _by_looks(campaign, looked)
     if together or not _several_processes(looked):

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from loam_lab.commands.bench import paste
 from loam_lab.commands.bench.footprint import HOW, LARGEST
+from loam_lab.judging.result import processor
 from loam_lab.judging.statistics import multiplicity, verdicts
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.judging.statistics.verdicts import BLOCKS_ADVISED_MAX, MARGIN, percent
@@ -66,6 +67,8 @@ def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMOR
     text = _use(result, shown, by, _memory(memory.get(shown[0].name), figure)) if shown else _stay(result, rivals, by)
     if by == "processor_s" and rivals:
         text += _because(result)
+    elif processor.crowded(result.waiting):
+        text += _crowded(result)
     line = paste.shell(name, command, result.before_own or ()) if shown else command
     return replace(result, recommendation=Recommendation(name, text, line, by, memory_by=figure if memory else None))
 
@@ -219,6 +222,22 @@ def _because(result: Result) -> str:
     return (
         f" Processor time (user and system) decides here, because other work kept the command waiting for a processor in "
         f"{found.disturbed} of {found.blocks} blocks."
+    )
+
+
+def _crowded(result: Result) -> str:
+    """What to do where threads of what is measured waited for one another."""
+    found = result.waiting or Waiting()
+    where = f"in {found.own} of {found.blocks} blocks"
+    if next(iter(result.primary_metrics.values()), "wall_s") == "wall_s":
+        return (
+            f" The command's own threads and processes waited for one another {where}: it has more of them than there are "
+            "processors, so that is part of its time."
+        )
+    return (
+        f" The server's threads waited {where} for processors that its load, or they themselves, had. No other work was in "
+        "the way, so what the load printed decides. For a steadier figure give both processors of their own (taskset -c 0 "
+        "before the server, taskset -c 1 before the load), or the load fewer threads."
     )
 
 

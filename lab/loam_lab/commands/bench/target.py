@@ -62,7 +62,9 @@ class Trial:
         if now_s - self._told_s >= TOLD_S:
             self._told_s = now_s
             limit = f"it is ended after {duration(self._limit_s)} (--timeout)"
-            console.note(f"the first run, which does not count, has taken {duration(now_s - self._began_s)} so far; {limit}")
+            console.note(
+                f"the first run, which does not count, has taken {duration(now_s - self._began_s)} so far; {limit}"
+            )
         rest_s = max(0.0, TOLD_S - (now_s - self._told_s))
         return rest_s if self._sampler is None else min(rest_s, self._sampler.look(pid))
 

@@ -25,7 +25,8 @@ def of_cell(runs: Sequence[Run]) -> Memory | None:
     faults, and whether it may decide anything (fit) with the reasons why not
     """
     good = sorted(
-        (run for run in runs if run.state == "ok" and run.observed), key=lambda run: float(run.observed["peak_pss_bytes"])
+        (run for run in runs if run.state == "ok" and run.observed),
+        key=lambda run: float(run.observed["peak_pss_bytes"]),
     )
     if not good:
         return None
