@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,15 @@ def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str
     assert linked.find([[jemalloc], [plain]]).baseline == "", "two programs that differ"
     assert linked.find([[jemalloc], [jemalloc]]).baseline == "jemalloc"
     assert linked.find([[unknown]]).baseline == "" and linked.find([[unknown]]).before_own
+
+
+@pytest.mark.parametrize(
+    "wrapper", ["setpriv --reuid=65534 --clear-groups", "nice -n 5", "env A=b", "taskset -c 0 nice"]
+)
+def test_a_program_behind_a_wrapper_is_looked_at(jemalloc: str, wrapper: str) -> None:
+    line = [*wrapper.split(), jemalloc]
+    assert linked.find([line]) == linked.find([[jemalloc]])
+    assert target.Command([shutil.which("env") or "", *line]).workload == Path(jemalloc).name
 
 
 @pytest.mark.parametrize("asked", [(), ("glibc", "tcmalloc"), ("glibc", "jemalloc")])

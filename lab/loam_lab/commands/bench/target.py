@@ -30,7 +30,7 @@ from loam_lab.model.description import Description
 from loam_lab.model.records import totals
 from loam_lab.model.schema import SCHEMA
 from loam_lab.subjects import workloads
-from loam_lab.subjects.allocators import preloading
+from loam_lab.subjects.allocators import preloading, wrappers
 from loam_lab.subjects.subject import digest_of, of_command
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Command(Target):
         self.text = shlex.join(argv)
         self._argv = [program(argv[0]), *argv[1:]]
         self.programs = [self._argv]
-        self.workload = Path(self._argv[0]).name
+        self.workload = Path(wrappers.behind(self._argv)[0]).name
 
     def levels(self) -> dict[str, Any]:
         """See Target."""
@@ -162,7 +162,7 @@ class Driven(Target):
         first = job.programs[0]
         self.text, self._job = job.text, job
         self.programs, self.serves = job.programs, job.serves
-        self.workload = Path(first[0]).name if len(job.programs) == 1 else "commands"
+        self.workload = Path(wrappers.behind(first)[0]).name if len(job.programs) == 1 else "commands"
 
     def levels(self) -> dict[str, Any]:
         """See Target."""
