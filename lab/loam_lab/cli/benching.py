@@ -52,6 +52,10 @@ CommandFile = Annotated[
     Path | None, typer.Option("--commands", metavar="FILE", help="A file with one command on each line.")
 ]
 Prepare = Annotated[str, typer.Option("--prepare", metavar="LINE", help="A shell line before each run, not measured.")]
+Fill = Annotated[
+    str,
+    typer.Option("--fill", metavar="LINE", help="A shell line that fills a server before its loads, not measured."),
+]
 Cleanup = Annotated[str, typer.Option("--cleanup", metavar="LINE", help="A shell line after each run, not measured.")]
 Check = Annotated[
     list[str] | None,
@@ -104,6 +108,7 @@ def bench(
     commands: Commands = None,
     command_file: CommandFile = None,
     prepare: Prepare = "",
+    fill: Fill = "",
     cleanup: Cleanup = "",
     check: Check = None,
     warmup: Warmup = 0,
@@ -137,7 +142,7 @@ def bench(
     what = asked.what(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
-        limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure,
+        limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure, fill=fill,
     )  # fmt: skip
     from loam_lab.setup import debian
     from loam_lab.subjects import named

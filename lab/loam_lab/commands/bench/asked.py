@@ -32,6 +32,7 @@ def what(
     limits: Sequence[str],
     timeout_s: float | None,
     ignore_failure: bool = False,
+    fill: str = "",
 ) -> Sequence[str] | Job:
     """The command or the job that the options ask for; every program that they name is there.
 
@@ -40,7 +41,9 @@ def what(
     lines = [*commands, *(_lines(command_file) if command_file is not None else ())]
     given = [name for name, one in (("--", command), ("--server", server), ("--command", lines)) if one]
     of_server = {"--ready": ready, "--load": load, "--metric": metric}
-    if server is None and (surplus := [name for name, one in {**of_server, "--better": better}.items() if one]):
+    if server is None and (
+        surplus := [name for name, one in {**of_server, "--better": better, "--fill": fill}.items() if one]
+    ):
         raise LoamError(surplus[0], None, "belongs to a server", _SERVER)
     if not given:
         raise LoamError("bench", None, "no command was given", _COMMAND)
@@ -68,7 +71,7 @@ def what(
         server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric=metric or "",
         better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
         check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
-        timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure,
+        timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure, fill=fill,
     )  # fmt: skip
 
 

@@ -95,5 +95,5 @@ class JobLauncher(WorkloadLauncher):
 
     def timeout_s(self, run: PlannedRun) -> float:
         """See Launcher: the driver ends what takes too long itself, and says what it was."""
-        loads = 1 + self._job.warmup
+        loads = 1 + self._job.warmup + bool(self._job.fill)
         return loads * self._job.timeout_s + self._job.ready_s + AROUND_S

@@ -93,6 +93,7 @@ def _serve(
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Start the server, load it, stop it: what the load said and what the server used meanwhile, and a digest."""
     with serving.server(job, measured, used, group) as process:
+        serving.fill(job, plain, process)
         for _ in range(job.warmup):
             serving.load(job, plain, process)
         members = children.tree(process.pid)
