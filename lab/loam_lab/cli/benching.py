@@ -48,6 +48,12 @@ Better = Annotated[
 Commands = Annotated[
     list[str] | None, typer.Option("--command", metavar="COMMAND", help="A command; several are measured side by side.")
 ]
+Scan = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scan", metavar="NAME=VALUES", help="A command for each value of {NAME} in it: threads=1..8, size=64,256."
+    ),
+]
 CommandFile = Annotated[
     Path | None, typer.Option("--commands", metavar="FILE", help="A file with one command on each line.")
 ]
@@ -107,6 +113,7 @@ def bench(
     better: Better = None,
     commands: Commands = None,
     command_file: CommandFile = None,
+    scan: Scan = None,
     prepare: Prepare = "",
     fill: Fill = "",
     cleanup: Cleanup = "",
@@ -143,6 +150,7 @@ def bench(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
         limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure, fill=fill,
+        scans=scan or (),
     )  # fmt: skip
     from loam_lab.setup import debian
     from loam_lab.subjects import named
