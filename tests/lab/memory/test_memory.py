@@ -14,7 +14,7 @@ import pytest
 from campaigns import STM, FakeInstruments, cells, measure, study
 
 from loam_lab.campaign.memory import fitness
-from loam_lab.campaign.memory.observer import MemoryObserver
+from loam_lab.campaign.memory.observer import LOOKS_MIN, MemoryObserver
 from loam_lab.campaign.memory.sampler import FIRST_S, PERIOD_MIN_S, Sample, Sampler, thinned
 from loam_lab.campaign.process.execute import execute
 from loam_lab.judging.result import memory
@@ -203,11 +203,20 @@ def test_damon_is_seen_where_it_is_active(tmp_path: Path) -> None:
 
 
 def test_an_observer_says_whether_its_figures_may_decide(tmp_path: Path) -> None:
-    program = "import time; b = bytearray(2**24); time.sleep(0.1)"
+    # It ends once it was looked at often enough, however busy the machine is.
+    seen = tmp_path / "seen"
+    program = "import os, sys, time; b = bytearray(2**24)\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.005)"
     root = machine(tmp_path, damon="on")
     observer = MemoryObserver(root)
     observer.begin()
-    outcome = execute([sys.executable, "-c", program], {}, timeout_s=20, watch=observer.watch)
+
+    def watch(pid: int) -> float:
+        pause_s = observer.watch(pid)
+        if len(observer._sampler._kept) >= LOOKS_MIN:
+            seen.touch()
+        return pause_s
+
+    outcome = execute([sys.executable, "-c", program, str(seen)], {}, timeout_s=60, watch=watch)
     fit, problem = observer.end(outcome)
     assert problem == ""
     assert (fit["fit"], fit["reasons"]) == (True, [])
