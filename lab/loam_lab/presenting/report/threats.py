@@ -152,5 +152,5 @@ def _noise(study: Study) -> list[tuple[str, str, str]]:
                 "the smallest visible difference is unknown",
             )
         ]
-    here = f"two copies of {study.baseline} agree within {rounding.percent(fit.limit, 2)}"
+    here = f"two copies of {study.baseline} agree within {rounding.tenths(fit.limit)}"
     return [("Noise of the instrument", here, "smaller differences mean nothing here")]
