@@ -19,6 +19,7 @@
 #include <cstdlib>
 
 #include "counts.hpp"
+#include "folder.hpp"
 #include "forward.hpp"
 #include "marks.hpp"
 #include "operators.hpp"
@@ -42,6 +43,7 @@ std::atomic<Thread*> newest{nullptr};
 std::atomic<std::uint64_t> threads{0};
 std::int64_t mean = kMean;
 char path[4096];
+constinit Folder folder;
 std::uint64_t began_ns, resident_at_start;
 std::atomic<std::uint64_t> next_look_ns{0};
 std::atomic<bool> looking{false};
@@ -172,7 +174,7 @@ unsigned long long ull(std::uint64_t value) noexcept { return value; }
   if (!looking.exchange(true, std::memory_order_acquire)) look();  // profile.B: nobody looks any more
   char name[sizeof path + 16];
   std::snprintf(name, sizeof name, "%s.%d", path, getpid());
-  const int file = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = folder.create(name);
   if (file >= 0) {
     const char* allocator = file_of(reinterpret_cast<void*>(next.malloc));
     say(file, "{\"version\":1,\"pid\":%d,\"ppid\":%d,\"mean\":%lld,\"allocator\":\"%.300s\"", getpid(), getppid(),
@@ -213,7 +215,7 @@ unsigned long long ull(std::uint64_t value) noexcept { return value; }
 
 void begin() noexcept {
   const char* wanted = std::getenv("LOAM_PROFILE");
-  if (wanted != nullptr && std::strlen(wanted) < sizeof path) std::strcpy(path, wanted);
+  if (wanted != nullptr && std::strlen(wanted) < sizeof path) folder.keep(std::strcpy(path, wanted));
   const char* sample = std::getenv("LOAM_PROFILE_SAMPLE");
   if (kSampled && sample != nullptr && std::strtoll(sample, nullptr, 10) > 0) mean = std::strtoll(sample, nullptr, 10);
   if (kSampled) marks.add_all(early, early_used);

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "folder.hpp"
 #include "forward.hpp"
 #include "marks.hpp"
 #include "operators.hpp"
@@ -47,6 +48,7 @@ Stack* stacks;
 std::int64_t live, peak;
 double mean = 64 * 1024;
 char path[4096];
+constinit Folder folder;
 
 // What here.until is set to; the distance is exponential, so that each byte has the same chance.
 std::uint64_t interval() noexcept {
@@ -127,7 +129,8 @@ void copy_maps(std::FILE* file) noexcept {
   const Inside unseen;
   char name[sizeof path + 16];
   std::snprintf(name, sizeof name, "%s.%d", path, getpid());
-  if (std::FILE* file = std::fopen(name, "w"); file != nullptr) {
+  const int opened = folder.create(name);
+  if (std::FILE* file = opened < 0 ? nullptr : fdopen(opened, "w"); file != nullptr) {
     const Lock lock;
     std::fprintf(file, "mean %.0f\n", mean);
     copy_maps(file);
@@ -154,7 +157,7 @@ std::uint64_t word_of(const Stack& stack, std::uint64_t bytes) noexcept {
 
 void begin() noexcept {
   const char* wanted = std::getenv("LOAM_STACKS");
-  if (wanted != nullptr && std::strlen(wanted) < sizeof path) std::strcpy(path, wanted);
+  if (wanted != nullptr && std::strlen(wanted) < sizeof path) folder.keep(std::strcpy(path, wanted));
   const char* sample = std::getenv("LOAM_STACKS_SAMPLE");
   if (sample != nullptr && std::strtoull(sample, nullptr, 10) > 0)
     mean = static_cast<double>(std::strtoull(sample, nullptr, 10));

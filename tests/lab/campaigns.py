@@ -41,6 +41,7 @@ class FakeInstruments:
 
     unproven: names whose proof fails; variables: further environment of every run; cores: of the made-up machine
     disturbed: whether the n-th run that is judged was disturbed; runs: how many were
+    own_share: of the time of each run in which it waited for its own processes
     """
 
     unproven: frozenset[str] = frozenset()
@@ -49,6 +50,7 @@ class FakeInstruments:
     sha256: str = "0" * 64
     disturbed: Callable[[int], bool] = lambda number: False
     runs: int = 0
+    own_share: float = 0.0
 
     def allocator(self, name: str, preset: str | None = None) -> Allocator:
         if name == "missing":
@@ -75,12 +77,12 @@ class FakeInstruments:
 
     def disturbance(
         self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
-        cores: int,
+        cores: int, all_cpu_s: float | None,
     ) -> Disturbance:  # fmt: skip
         self.runs += 1
         if self.disturbed(self.runs - 1):
             return Disturbance(0.5 * outcome.wall_s, 0.0, 0.0, 0.5, ("run_delay",))
-        return Disturbance(0.0, 0.0, 0.0, 0.0, ())
+        return Disturbance(0.0, 0.0, 0.0, 0.0, (), own_share=self.own_share)
 
 
 def told_times(patched: pytest.MonkeyPatch) -> None:

@@ -48,10 +48,20 @@ Better = Annotated[
 Commands = Annotated[
     list[str] | None, typer.Option("--command", metavar="COMMAND", help="A command; several are measured side by side.")
 ]
+Scan = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scan", metavar="NAME=VALUES", help="A command for each value of {NAME} in it: threads=1..8, size=64,256."
+    ),
+]
 CommandFile = Annotated[
     Path | None, typer.Option("--commands", metavar="FILE", help="A file with one command on each line.")
 ]
 Prepare = Annotated[str, typer.Option("--prepare", metavar="LINE", help="A shell line before each run, not measured.")]
+Fill = Annotated[
+    str,
+    typer.Option("--fill", metavar="LINE", help="A shell line that fills a server before its loads, not measured."),
+]
 Cleanup = Annotated[str, typer.Option("--cleanup", metavar="LINE", help="A shell line after each run, not measured.")]
 Check = Annotated[
     list[str] | None,
@@ -103,7 +113,9 @@ def bench(
     better: Better = None,
     commands: Commands = None,
     command_file: CommandFile = None,
+    scan: Scan = None,
     prepare: Prepare = "",
+    fill: Fill = "",
     cleanup: Cleanup = "",
     check: Check = None,
     warmup: Warmup = 0,
@@ -137,7 +149,8 @@ def bench(
     what = asked.what(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
-        limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure,
+        limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure, fill=fill,
+        scans=scan or (),
     )  # fmt: skip
     from loam_lab.setup import debian
     from loam_lab.subjects import named

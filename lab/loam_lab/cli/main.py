@@ -92,14 +92,19 @@ def main(
     if version:
         print(f"loam {__version__}")
     elif context.invoked_subcommand is None:
-        welcome()
+        welcome(context.command_path)
 
 
-def welcome() -> None:
-    """Print what to type first."""
+def welcome(program: str) -> None:
+    """Print what to type first: of a checkout as ./loam; installed, loam is on the path and has no tests."""
+    installed = "/" not in program
     for line in (Path(__file__).parent / "welcome.txt").read_text().splitlines():
+        if installed and line.startswith("  ./loam"):
+            if line.startswith("  ./loam test "):
+                continue
+            line = line.replace("./loam", "loam", 1)
         command, _, rest = line.strip().partition("  ")
-        if line.startswith("  ./loam"):
+        if line.startswith("  ") and command.startswith(("./loam", "loam")):
             gap = " " * (len(line) - 2 - len(command) - len(rest.lstrip()))
             console.out().print(f"  [command]{command}[/command]{gap}{rest.lstrip()}", soft_wrap=True)
         else:

@@ -60,7 +60,7 @@ Parameter = Annotated[
     ),
 ]
 Blame = Annotated[bool, typer.Option("--blame", help="One extra run per cell that finds the causes of aborts.")]
-Memory = Annotated[bool, typer.Option("--memory", help="One extra run per cell (or allocator) that samples memory.")]
+Memory = Annotated[bool, typer.Option("--memory", help="Extra runs of each cell (or allocator) that sample memory.")]
 Counters = Annotated[
     bool,
     typer.Option("--counters", help="Extra runs per cell with hardware counters, or with valgrind if there are none."),

@@ -155,6 +155,7 @@ class Study(BaseModel):
     max_blocks: int = Field(default=60, ge=1)
     blame: bool = False
     memory: bool = False
+    memory_runs: int = Field(default=1, ge=1)
     counters: bool = False
     callgrind: bool = False
     cachegrind: bool = False

@@ -15,6 +15,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.commands.bench import asked, bench, recommend
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import commands
+from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.store import journal
 
 # Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
@@ -209,8 +210,12 @@ def cell(name: str, estimate: float, half: float, verdict: str, rss: float = 100
     ],
 )  # fmt: skip
 def test_recommendations(rivals: list[dict[str, Any]], allocator: str, pattern: str) -> None:
+    memory = {
+        one["factors"]["allocator"]: Interval(one["metrics"]["rss_peak_bytes"]["estimate"] / 100, None, None, 10)
+        for one in rivals
+    }
     result: dict[str, Any] = {"baseline": "g", "blocks": 10, "cells": [cell("g", 1, 0, "baseline"), *rivals]}
-    result = recommend.add(typed(result), "cmd").as_json()
+    result = recommend.add(typed(result), "cmd", memory).as_json()
     assert result["recommendation"]["allocator"] == allocator
     assert re.search(pattern, result["recommendation"]["text"])
 

@@ -134,6 +134,18 @@ def test_the_limit_that_a_run_met_is_told(tmp_path: Path) -> None:
     assert cgroups.exceeded(tmp_path) == "; it ran into --limit memory.max"
 
 
+def test_a_group_tells_its_peak_unless_a_limit_kept_it_down(tmp_path: Path) -> None:
+    events = tmp_path / "memory.events"
+    assert cgroups.peak(None) is None and cgroups.peak(tmp_path) is None
+    events.write_text("low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n")
+    assert cgroups.peak(tmp_path) is None, "a kernel before 5.19"
+    (tmp_path / "memory.peak").write_text("1048576\n")
+    assert cgroups.peak(tmp_path) == 1048576
+    for limit in ("high", "max"):
+        events.write_text(f"{limit} 3\n")
+        assert cgroups.peak(tmp_path) is None
+
+
 def possible() -> str:
     """A limit that this machine's cgroup v2 takes; "" for none."""
     for name, value in HARMLESS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from interposing import BUMP, MAIN, compile_c, library
 from synthetic_results import tour
 from typed import typed
 
-from loam_lab.commands.bench import bench, choices, linked, target
+from loam_lab.commands.bench import bench, footprint, linked, target
 from loam_lab.model.result import Result
 from loam_lab.subjects.allocators import registry
 
@@ -40,6 +41,15 @@ def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str
     assert linked.find([[unknown]]).baseline == "" and linked.find([[unknown]]).before_own
 
 
+@pytest.mark.parametrize(
+    "wrapper", ["setpriv --reuid=65534 --clear-groups", "nice -n 5", "env A=b", "taskset -c 0 nice"]
+)
+def test_a_program_behind_a_wrapper_is_looked_at(jemalloc: str, wrapper: str) -> None:
+    line = [*wrapper.split(), jemalloc]
+    assert linked.find([line]) == linked.find([[jemalloc]])
+    assert target.Command([shutil.which("env") or "", *line]).workload == Path(jemalloc).name
+
+
 @pytest.mark.parametrize("asked", [(), ("glibc", "tcmalloc"), ("glibc", "jemalloc")])
 def test_the_program_as_it_is_is_the_baseline(jemalloc: str, asked: tuple[str, ...]) -> None:
     study, _ = bench._study(target.Command([jemalloc]), asked, 1, None, "jemalloc")
@@ -52,7 +62,7 @@ def test_the_program_as_it_is_is_the_baseline(jemalloc: str, asked: tuple[str, .
 def test_nothing_is_to_be_pasted_where_nothing_is_to_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choices, "memory_ratios", lambda folder: {})
+    monkeypatch.setattr(footprint, "find", lambda folder: footprint.Footprint())
     raw = tour()
     raw["cells"] = raw["cells"][:1]
     raw["baseline"] = raw["cells"][0]["factors"]["allocator"] = "jemalloc"

@@ -122,12 +122,37 @@ def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: P
         ({"metric": r"requests (per) second"}, r"'per' is no number above 0"),
         ({"checks": ["grep -q nonsense $LOAM_OUTPUT"]}, r"--check 'grep .*' ended with status 1"),
         ({"prepare": "echo no >&2; exit 4"}, r"--prepare 'echo .*' ended with status 4: no"),
+        ({"fill": "echo full >&2; exit 4"}, r"--fill ended with status 4: full"),
+        ({"fill": "sleep 60", "timeout_s": 0.3}, r"--fill did not end within 0\.3 s"),
     ],
 )  # fmt: skip
 def test_what_goes_wrong_is_said(tmp_path: Path, port: int, changed: dict[str, Any], said: str) -> None:
     if changed.get("mode") == "open-to-ipv6" and not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
     assert re.search(said, refused(job(port, **changed), tmp_path / "o"))
+
+
+def test_a_server_that_ends_while_it_is_filled_is_told(tmp_path: Path, port: int) -> None:
+    said = refused(job(port, mode="dies", fill=f"{sys.executable} {NAME} load {port} 10"), tmp_path / "o")
+    assert "the server ended during --fill, with SIGSEGV" in said
+
+
+def test_a_server_is_filled_once_before_its_loads(tmp_path: Path, port: int) -> None:
+    said = tmp_path / "said"
+    load = f"{sys.executable} {NAME} load {port} 5"
+    what = job(
+        port, warmup=1, prepare=f"echo prepare >> {said}", fill=f"echo fill $FAKE_ALLOCATOR >> {said}; {load}",
+    )  # fmt: skip
+    what = replace(what, load=["/bin/sh", "-c", f"echo load >> {said}; {load}"])
+    result = run(what, tmp_path / "o", allocators=["plain"], blocks=1)
+    assert result["failures"] == []
+    assert said.read_text().split() == ["prepare", "fill", "load", "load"] * 3
+    assert "--fill" in result["commands"][0]
+    with pytest.raises(LoamError, match="--fill: belongs to a server"):
+        asked.what(
+            ["true"], server=None, ready=None, load=None, metric=None, better=None, commands=(), command_file=None,
+            prepare="", cleanup="", checks=(), warmup=0, limits=(), timeout_s=None, fill="true",
+        )  # fmt: skip
 
 
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
@@ -149,6 +174,40 @@ def test_a_load_that_ends_before_its_server_is_not_blamed(port: int) -> None:
             serving.load(replace(job(port), load=["false"]), os.environ, server)
     finally:
         children.reap(server, children.Used())
+
+
+def test_the_waiting_of_all_living_threads_is_added_up() -> None:
+    """Three busy threads of two processes on one processor: two of them always wait."""
+    spin = (
+        "import threading; threading.Thread(target=sum, args=(iter(int, 1),), daemon=True).start(); sum(iter(int, 1))"
+    )
+    processor = min(os.sched_getaffinity(0))
+    started = children.start(
+        ["taskset", "-c", str(processor), "sh", "-c", f"while :; do :; done & exec {sys.executable} -c '{spin}'"],
+        os.environ, subprocess.DEVNULL, {},
+    )  # fmt: skip
+    try:
+        own, both, deadline = 0.0, 0.0, time.monotonic() + 60
+        while min(own, both - own) < 0.02 and time.monotonic() < deadline:  # until either process has waited
+            own = children.waited_s({started.pid}) or 0.0
+            both = children.waited_s(children.tree(started.pid)) or 0.0
+            time.sleep(0.01)
+        assert min(own, both - own) >= 0.02
+        assert children.waited_s(set()) is None
+    finally:
+        os.killpg(started.pid, signal.SIGKILL)
+        children.reap(started, children.Used())
+
+
+def test_own_waiting_of_a_server_is_told_with_what_to_do(tmp_path: Path, port: int) -> None:
+    what = job(port)
+    bench.bench(
+        what, allocators=["plain"], blocks=1, as_json=True, out=tmp_path / "o", report=False,
+        instruments=FakeInstruments(own_share=0.4),
+    )  # fmt: skip
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    assert result["waiting"] == {"blocks": 1, "disturbed": 0, "own": 1, "decides": "metric"}
+    assert "taskset -c 0 before the server, taskset -c 1 before the load" in result["recommendation"]["text"]
 
 
 def test_a_server_that_is_never_ready_is_given_up(tmp_path: Path, port: int) -> None:

@@ -57,13 +57,32 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 
 # ---- alone, help
 
 
-def test_alone_it_says_what_to_type_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_alone_it_says_what_to_type_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOAM_PROGRAM", "./loam")
     assert main.run([]) == 0
     text = capsys.readouterr().out
     assert "./loam tour" in text and "./loam bench -- COMMAND" in text
     assert text == (paths.root() / "lab/loam_lab/cli/welcome.txt").read_text(), (
         "colour apart, the bootstrap prints the same"
     )
+
+
+def test_an_installed_loam_greets_with_what_works_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LOAM_PROGRAM", "loam")
+    assert main.run([]) == 0
+    text = capsys.readouterr().out
+    assert "./loam" not in text and "loam test" not in text
+    assert "\n  loam tour  " in text and "\n  loam bench -- COMMAND" in text
+    # Before anything is set up, the shell says the same.
+    for name in ("loam", "lab/loam_lab/cli/welcome.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((paths.root() / name).read_bytes())
+    told = subprocess.run(
+        ["sh", tmp_path / "loam"], env={**os.environ, "LOAM_PROGRAM": "loam"}, capture_output=True, check=True
+    )
+    assert told.stdout.decode() == text
 
 
 def test_every_command_is_tested_and_described() -> None:

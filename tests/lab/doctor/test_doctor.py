@@ -275,8 +275,8 @@ def test_fitness_is_that_of_the_newest_comparison_of_this_machine(tmp_path: Path
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "result.json").write_text('{"cells": ')
     found = fitness.newest(tmp_path)
-    assert found is not None and found.result == "old" and found.reach == pytest.approx(0.03)
-    assert fitness.sentence(found) == "Fit for differences of about 3.0 %, by the A/A comparison of old, 2 hours ago"
+    assert found is not None and found.result == "old" and found.reach == pytest.approx(1 / 0.97 - 1)
+    assert fitness.sentence(found) == "Fit for differences of about 3.1 %, by the A/A comparison of old, 2 hours ago"
     assert "run ./loam tour" in fitness.sentence(None)
 
 

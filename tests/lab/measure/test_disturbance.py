@@ -107,13 +107,53 @@ def test_steal_and_pressure(after: Load, changed: dict[str, Any], why: tuple[str
     assert run(after, **changed).why == why
 
 
+OTHERS = Load(1.0, 1.0, 10.0)
+
+
+def shared(busy_s: float, pressure_s: float = 0.0, **changed: Any) -> disturbance.Disturbance:
+    """A server of one busy thread and its load, together 1.9 s in a second, on a machine that was busy for so long."""
+    given: dict[str, Any] = {
+        "wall_s": 1.0, "cpu_s": 0.9, "main_delay_s": 0.0, "records": [], "threads": None, "cores": 2, "all_cpu_s": 1.9, **changed
+    }  # fmt: skip
+    return judge(OTHERS, Load(1.0, 1.0 + pressure_s, 10.0 + busy_s), **given)
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "changed", "why", "own"),
+    [
+        (1.91, {"main_delay_s": 0.3}, (), 0.3),  # nobody else ran: it waited for its load
+        (1.91, {"main_delay_s": 0.3, "pressure_s": 0.8}, (), 0.3),
+        (1.91, {"main_delay_s": 0.3, "cpu_s": 1.6}, (), 0.1875),  # of two busy threads
+        (1.939, {"main_delay_s": 0.3}, (), 0.281),
+        (1.95, {"main_delay_s": 0.3}, ("run_delay",), 0.27),  # others ran for 3 %, and may have kept it waiting as long
+        (2.0, {"main_delay_s": 0.03}, ("run_delay",), 0.0),
+        (2.0, {"main_delay_s": 0.01}, (), 0.0),
+        (2.5, {"pressure_s": 0.2}, ("pressure",), 0.0),  # threads whose waiting nobody counts
+        (2.0, {"pressure_s": 0.8}, (), 0.0),
+        (1.91, {"main_delay_s": 0.3, "cpu_s": 1.95}, (), 0.15384615),
+        # As before where the machine's busy time does not tell.
+        (0.1, {"main_delay_s": 0.03, "wall_s": 0.4, "cpu_s": 0.3, "all_cpu_s": 0.2}, ("run_delay",), 0.0),
+        (1.91, {"main_delay_s": 0.3, "all_cpu_s": None}, ("run_delay",), 0.0),
+        (1.91, {"main_delay_s": 0.3, "threads": 1}, ("run_delay",), 0.0),
+    ],
+)
+def test_waiting_for_itself_is_no_disturbance(
+    busy_s: float, changed: dict[str, Any], why: tuple[str, ...], own: float
+) -> None:
+    found = shared(busy_s, **changed)
+    assert found.why == why
+    assert found.own_share == pytest.approx(own)
+    assert found.as_json().get("own_share", 0.0) == pytest.approx(own, abs=1e-6)
+
+
 def test_counters_are_read_and_missing_ones_are_unknown(tmp_path: Path) -> None:
     assert disturbance.read(tmp_path) == Load(None, None)
     (tmp_path / "pressure").mkdir()
     (tmp_path / "stat").write_text("cpu  1 2 3 4 5 6 7 250 9 0\ncpu0 1 2 3 4 5 6 7 250 9 0\n")
     text = "some avg10=5.32 avg60=9.42 avg300=6.86 total=2500000\nfull avg10=0 avg60=0 avg300=0 total=1\n"
     (tmp_path / "pressure" / "cpu").write_text(text)
-    assert disturbance.read(tmp_path) == Load(250 / os.sysconf("SC_CLK_TCK"), 2.5)
+    tick_s = 1 / os.sysconf("SC_CLK_TCK")
+    assert disturbance.read(tmp_path) == Load(250 * tick_s, 2.5, pytest.approx((1 + 2 + 3 + 6 + 7) * tick_s))
     (tmp_path / "stat").write_text("cpu  1 2\n")
     (tmp_path / "pressure" / "cpu").write_text("none\n")
     assert disturbance.read(tmp_path) == Load(None, None)

@@ -109,8 +109,8 @@ def test_what_is_preloaded_lies_where_nobody_else_writes(tmp_path: Path, monkeyp
     bait.mkdir(mode=0o777)
     target = f"{tmp_path}/with blank/lib.so"
     try:
-        link = Path(preloading._preloadable(target))
-        assert link == Path(preloading._preloadable(target))
+        link = Path(preloading.preloadable(target))
+        assert link == Path(preloading.preloadable(target))
         assert str(link.readlink()) == target
         folder = link.parent
         assert folder != bait

@@ -20,6 +20,9 @@ import synthetic_study
 from typed import typed
 
 from loam_lab.base.errors import LoamError
+from loam_lab.judging.statistics import verdicts
+from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Ends
 from loam_lab.model.schema import SCHEMA
 from loam_lab.presenting import report
 from loam_lab.presenting.report import (
@@ -32,6 +35,7 @@ from loam_lab.presenting.report import (
     raster,
     svg,
     takeaways,
+    threats,
     view,
     warned,
 )
@@ -409,6 +413,20 @@ def test_sentinel_and_its_copy_is_never_a_winner() -> None:
     assert all("again" not in cell.name for group in study.groups for cell in findings.ranking(group))
     fit = findings.fitness(study)
     assert fit is not None and len(fit.copies) == 11 and fit.limit >= fit.typical > 0
+
+
+def test_the_noise_of_the_machine_is_the_same_in_terminal_report_and_doctor() -> None:
+    """By the lower end: 1 / 0.9 is further from 1 than 0.9 is."""
+    assert Ends(1.0, 0.9, 1.05).reach == verdicts.reach(Interval(1.0, 0.9, 1.05, 10)) == pytest.approx(1 / 0.9 - 1)
+    result = synthetic_results.tour()
+    for cell in result["cells"]:
+        if cell["copy"]:
+            cell["ratio_to_baseline"] |= {"estimate": 1.0, "low": 0.9, "high": 1.05}
+    study = view.read(typed(result))
+    told = threats._noise(study)[0][1]
+    assert told.replace("\u00a0", " ") == f"two copies of {study.baseline} agree within {verdicts.percent(1 / 0.9 - 1)}"
+    fit = findings.fitness(study)
+    assert fit is not None and "above 11.1\u00a0%" in takeaways.fitness_sentence(study, fit)
 
 
 def test_the_least_that_is_a_result_still_makes_a_report(tmp_path: Path) -> None:

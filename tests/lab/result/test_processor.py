@@ -23,10 +23,10 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, contaminated: int, blocks: int) -
     monkeypatch.setattr(diagnostics, "disturbed", lambda campaign: counts)
 
 
-def run(folder: Path) -> dict[str, Any]:
+def run(folder: Path, blocks: int = 8, own_share: float = 0.0) -> dict[str, Any]:
     bench.bench(
-        ["sh", "-c", COUNTER], allocators=["plain", "fast"], blocks=8, out=folder, as_json=True, report=False,
-        instruments=FakeInstruments(),
+        ["sh", "-c", COUNTER], allocators=["plain", "fast"], blocks=blocks, out=folder, as_json=True, report=False,
+        instruments=FakeInstruments(own_share=own_share),
     )  # fmt: skip
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return result
@@ -35,7 +35,7 @@ def run(folder: Path) -> dict[str, Any]:
 def test_a_quarter_of_the_blocks_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disturbed(monkeypatch, 2, 8)
     result = run(tmp_path / "o")
-    assert result["waiting"] == {"blocks": 8, "disturbed": 2, "decides": "processor_s"}
+    assert result["waiting"] == {"blocks": 8, "disturbed": 2, "own": 0, "decides": "processor_s"}
     fast = next(cell for cell in result["cells"] if cell["factors"]["allocator"] == "fast")
     plain = next(cell for cell in result["cells"] if cell["verdict"] == "baseline")
     times = [cell["metrics"]["processor_s"]["values"] for cell in (fast, plain)]
@@ -54,6 +54,14 @@ def test_a_quarter_of_the_blocks_decides(tmp_path: Path, monkeypatch: pytest.Mon
     disturbed(monkeypatch, 1, 8)
     assert processor.waiting(campaign) == Waiting(blocks=8, disturbed=1, decides="wall_s")
     assert processor.ratios(campaign) == {}
+
+
+def test_own_waiting_leaves_wall_time_alone_and_is_told(tmp_path: Path) -> None:
+    result = run(tmp_path / "o", blocks=1, own_share=0.4)
+    assert result["waiting"] == {"blocks": 1, "disturbed": 0, "own": 1, "decides": "wall_s"}
+    advised = result["recommendation"]
+    assert advised["by"] == "wall_s"
+    assert "own threads and processes waited for one another in 1 of 1 blocks" in advised["text"]
 
 
 def test_workloads_that_measure_themselves_are_not_judged_by_it(

@@ -168,6 +168,7 @@ class Execution:
         finally:
             observer.close()
         judged = launcher.judge(outcome, run)
+        all_cpu_s = outcome.user_s + outcome.system_s
         outcome = used_by(outcome, judged.records)
         proof = self._instruments.proof(proof_file, allocator, outcome, argv)
         state, failure, detail = judged.state, judged.failure, judged.detail
@@ -181,7 +182,9 @@ class Execution:
         threads = run.cell.threads if counted else None
         disturbed = disturbance.NONE
         if not machine.deterministic:
-            disturbed = self._instruments.disturbance(before, after, outcome, judged.records, threads, machine.threads)
+            disturbed = self._instruments.disturbance(
+                before, after, outcome, judged.records, threads, machine.threads, all_cpu_s
+            )
         warnings = [*proof.warnings, *([outcome.leftover] if outcome.leftover else [])]
         course = warmup.of_records(judged.records)
         if course is not None:

@@ -50,11 +50,12 @@ class Instruments(Protocol):
 
     def disturbance(
         self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
-        cores: int,
+        cores: int, all_cpu_s: float | None,
     ) -> Disturbance:  # fmt: skip
         """What others took from a run.
 
         threads: that it keeps busy, None where nobody knows; cores: hardware threads that it may use
+        all_cpu_s: CPU time of all its processes, those that are not measured as well
         """
 
 
@@ -103,12 +104,12 @@ class RealInstruments:
 
     def disturbance(
         self, before: Load, after: Load, outcome: Outcome, records: Sequence[Mapping[str, Any]], threads: int | None,
-        cores: int,
+        cores: int, all_cpu_s: float | None,
     ) -> Disturbance:  # fmt: skip
         """See Instruments."""
         return disturbance.judge(
             before, after, wall_s=outcome.wall_s, cpu_s=outcome.user_s + outcome.system_s,
-            main_delay_s=outcome.run_delay_s, records=records, threads=threads, cores=cores,
+            main_delay_s=outcome.run_delay_s, records=records, threads=threads, cores=cores, all_cpu_s=all_cpu_s,
         )  # fmt: skip
 
 

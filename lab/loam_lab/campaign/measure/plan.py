@@ -242,7 +242,25 @@ def _cells(
 
 
 def _special_runs(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun]:
-    """The runs of one purpose other than timing: one per cell that can have it, or two, in seeded order of cells."""
+    """The runs of one purpose other than timing: one per cell that can have it, or two, in seeded order of cells.
+
+    Of memory there are as many as the study asks for, in blocks of their own.
+    """
+    if purpose == "memory" and study.memory_runs > 1:
+        first = _of_purpose(study, plan, purpose)
+        return [run for number in range(study.memory_runs) for run in _as_block(study, first, number)]
+    return _of_purpose(study, plan, purpose)
+
+
+def _as_block(study: Study, runs: Sequence[PlannedRun], number: int) -> list[PlannedRun]:
+    """The n-th block of runs that are not timed: other seeds, another order."""
+    again = [replace(run, block=run.block + number, seed=_seed(run.seed, number)) for run in runs]
+    random.Random(_seed(study.seed, "block", number)).shuffle(again)
+    return again
+
+
+def _of_purpose(study: Study, plan: Plan, purpose: Purpose) -> list[PlannedRun]:
+    """One run of a purpose for each cell that can have it, or two."""
     groups = {group.name: group for group in study.groups}
     runs = []
     for cell in plan.cells():

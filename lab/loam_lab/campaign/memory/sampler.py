@@ -48,6 +48,7 @@ class Sampler:
     _period_s: float = PERIOD_MIN_S
     _looked_s: float = 0.0
     _looks: int = 0
+    _most: int = 0
     _peak_rss: int = 0
     _peak_pss: int = 0
     _peak_lazy: int = 0
@@ -81,6 +82,7 @@ class Sampler:
                 self._known.discard(member)
             else:
                 sums = [total + part for total, part in zip(sums, found, strict=True)]
+        self._most = max(self._most, len(self._known))
         return Sample(t_s, *sums) if self._known and sums[0] else None
 
     def _roots(self, pid: int) -> list[int]:
@@ -116,12 +118,17 @@ class Sampler:
             # What is kept of a long run is this far apart at least; looking more often would tell nothing more.
             self._period_s = max(self._period_s, (self._kept[-1].t_s - self._kept[0].t_s) / (2 * KEPT_MAX))
 
+    @property
+    def processes(self) -> int:
+        """The most processes of the tree that lived at one look; 0 where none could be looked at."""
+        return self._most
+
     def result(self, wall_s: float) -> dict[str, Any]:
         """What was seen; bytes and seconds.
 
         wall_s: how long the run took; the last sample counts until then
-        returns: samples [[t_s, rss, pss]], peaks, mean and area of the PSS, how many looks and their share of the time;
-        empty where the process ended before the first look
+        returns: samples [[t_s, rss, pss]], peaks, mean and area of the PSS, how many looks and their share of the time,
+        how many processes at most; empty where the process ended before the first look
         """
         if self._last is None:
             return {}
@@ -136,6 +143,7 @@ class Sampler:
             "mean_pss_bytes": round(area / max(wall_s, self._last.t_s, 1e-9)),
             "area_pss_byte_s": area,
             "looks": self._looks,
+            "processes": self._most,
             "looking_share": self._looked_s / max(wall_s, 1e-9),
         }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import cgroups, job, target
+from loam_lab.commands.bench import cgroups, job, scan, target
 from loam_lab.commands.bench.job import SAME_OUTPUT, Job
 
 TIMEOUT_S = 600.0
@@ -32,6 +32,8 @@ def what(
     limits: Sequence[str],
     timeout_s: float | None,
     ignore_failure: bool = False,
+    fill: str = "",
+    scans: Sequence[str] = (),
 ) -> Sequence[str] | Job:
     """The command or the job that the options ask for; every program that they name is there.
 
@@ -40,12 +42,16 @@ def what(
     lines = [*commands, *(_lines(command_file) if command_file is not None else ())]
     given = [name for name, one in (("--", command), ("--server", server), ("--command", lines)) if one]
     of_server = {"--ready": ready, "--load": load, "--metric": metric}
-    if server is None and (surplus := [name for name, one in {**of_server, "--better": better}.items() if one]):
+    if server is None and (
+        surplus := [name for name, one in {**of_server, "--better": better, "--fill": fill}.items() if one]
+    ):
         raise LoamError(surplus[0], None, "belongs to a server", _SERVER)
     if not given:
         raise LoamError("bench", None, "no command was given", _COMMAND)
     if len(given) > 1:
         raise LoamError("bench", " and ".join(given), "only one of them can be measured at a time", _COMMAND)
+    if scans and server is not None:
+        raise LoamError("--scan", scans[0], "belongs to a command", "measure a server once for each value")
     if ignore_failure and server is not None:
         raise LoamError("--ignore-failure", None, "belongs to a command", "a server has to end well")
     same = SAME_OUTPUT in checks
@@ -53,7 +59,7 @@ def what(
     if len(scripts) > 1:
         raise LoamError("--check", scripts[1], "one line is enough", "join them with &&")
     if server is None:
-        if command and not (prepare or cleanup or checks or warmup or limits or ignore_failure):
+        if command and not (prepare or cleanup or checks or warmup or limits or ignore_failure or scans):
             target.program(command[0])
             return command
     elif missing := [name for name, one in of_server.items() if not one]:
@@ -63,12 +69,14 @@ def what(
     bounds, group = job.limits(limits)
     cgroups.check(group)
     texts = {job.joined(command): list(command)} if command else {line: job.words("--command", line) for line in lines}
+    if scans:
+        texts = {job.joined(one): one for words in texts.values() for one in scan.expanded(words, scans)}
     return Job(
         commands={text: [target.program(one[0]), *one[1:]] for text, one in texts.items()},
         server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric=metric or "",
         better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
         check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
-        timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure,
+        timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure, fill=fill,
     )  # fmt: skip
 
 

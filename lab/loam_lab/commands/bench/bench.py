@@ -19,9 +19,21 @@ from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
-from loam_lab.commands.bench import choices, flames, linked, paste, profiling, recommend, several, shown, target
+from loam_lab.commands.bench import (
+    choices,
+    flames,
+    footprint,
+    linked,
+    paste,
+    profiling,
+    recommend,
+    several,
+    shown,
+    target,
+)
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import special_tables
+from loam_lab.judging.statistics import intervals, multiplicity
 
 if TYPE_CHECKING:
     from loam_lab.model.result import Result
@@ -30,8 +42,7 @@ if TYPE_CHECKING:
 BLOCKS_MIN, BLOCKS_MAX, BLOCKS_STEP = 10, 60, 5
 # Start, previews, summary and report fit beside it into a minute and a half.
 BUDGET_S = 86.0
-# A server starts, is loaded and stops in each run: the fewest blocks that give an interval, and a minute more.
-BLOCKS_OF_SERVER = 6
+# A server starts, is loaded and stops in each run: the fewest blocks that can tell something, and a minute more.
 MORE_FOR_SERVER_S = 64.0
 # The least blocks may take this much longer than planned, because disturbed ones are repeated.
 REPEATS_ROOM = 1.1
@@ -64,7 +75,7 @@ def bench(
 
     what: program and arguments, or what to do with a server or several commands
     blocks: exactly that many, None to let intervals and budget_s decide
-    memory: one further run under each allocator, for memory over time
+    memory: further runs under each allocator, for memory over time; of a server with several processes also without it
     counters: further runs under each that count, with the processor's counters or, where they stand still, valgrind
     tlb: the same for misses of the translation buffers, which a model stands in for
     profile: "full" or "sample" for one further run under each that counts what is asked of it
@@ -114,12 +125,12 @@ def bench(
     folder = folders.started("bench", out) if resume else folders.new("bench", out)
     if resume:
         before = folders.read_manifest(folder)["plan"]["study"]
-        limits = {key: before[key] for key in ("blocks", "budget_s")}
+        limits = {key: before[key] for key in ("blocks", "budget_s", "memory", "memory_runs")}
     else:
-        left_s = budget_s + goal.serves * MORE_FOR_SERVER_S - (time.monotonic() - previewed)
-        block_s = (goal.run_s + OVERHEAD_GUESS_S) * (len(study.allocators) + 1)
-        limits = _limits(left_s, block_s, blocks, BLOCKS_OF_SERVER if goal.serves else BLOCKS_MIN)
-    study = study.model_copy(update={**limits, "memory": memory, "counters": counters, "tlb": tlb})
+        limits = _extent(
+            goal, len(study.allocators), blocks, memory or goal.apart, budget_s - (time.monotonic() - previewed)
+        )
+    study = study.model_copy(update={**limits, "counters": counters, "tlb": tlb})
     sources = commands.counter_sources(study)
     study, counting = planning.resolve(study, sources)
     plan = goal.plan(study)
@@ -181,18 +192,20 @@ def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
 
     text: what was measured, as typed; own: the allocator that the program uses as it is, "" for libc's
     """
-    memory = choices.memory_ratios(folder)
+    memory = footprint.find(folder)
     commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
     if len(commands) > 1:
         result = several.add(result, commands, memory)
     else:
-        result = choices.add(recommend.add(result, text), {name: ratio for (_, name), ratio in memory.items()})
+        result = choices.add(recommend.add(result, text, memory.of(), memory.by), memory.of(), memory.by)
     advised = result.recommendation
     assert advised is not None, "it was just added"
     changes = advised.allocator not in ("", own)
     lines = paste.lines(advised.allocator, text, result.before_own or ()) if changes else {}
     if own and not changes and advised.allocator:
         advised = replace(advised, text=f"Change nothing: the program is linked with {own} itself. {advised.text}")
+    if memory.why and advised.allocator:
+        advised = replace(advised, text=f"{advised.text} Memory decides nothing: {memory.why}.")
     return replace(result, recommendation=replace(advised, lines=lines))
 
 
@@ -240,20 +253,45 @@ def _study(
     return (study, []) if allocators else present(study)
 
 
+def telling(rivals: int) -> int:
+    """The fewest blocks in which one of so many rivals can be told from the baseline, after correction for all of them."""
+    blocks = intervals.BLOCKS_MIN
+    while max(1, rivals) * 2.0 ** (1 - blocks) >= multiplicity.SIGNIFICANCE:
+        blocks += 1
+    return blocks
+
+
+def _extent(
+    goal: target.Target, allocators: int, blocks: int | None, memory: bool, left_s: float
+) -> dict[str, float | int | None]:
+    """How many blocks and memory runs a study has, and its budget of time. left_s: for all of them"""
+    least = telling(allocators - 1)
+    run_s = goal.run_s + OVERHEAD_GUESS_S
+    memory_runs = min(blocks or least, least) if memory else 1
+    memory_s = run_s * allocators * memory_runs * memory
+    found = _limits(
+        left_s + goal.serves * MORE_FOR_SERVER_S, run_s * (allocators + 1), blocks, least if goal.serves else BLOCKS_MIN,
+        memory_s,
+    )  # fmt: skip
+    return {**found, "memory": memory, "memory_runs": memory_runs}
+
+
 def _blocks(budget_s: float, block_s: float, least: int = BLOCKS_MIN) -> int:
     return min(BLOCKS_MAX, max(least, int(budget_s / max(block_s, 1e-3))))
 
 
 def _limits(
-    budget_s: float, block_s: float, blocks: int | None, least: int = BLOCKS_MIN
+    budget_s: float, block_s: float, blocks: int | None, least: int = BLOCKS_MIN, before_s: float = 0.0
 ) -> dict[str, float | int | None]:
     """How many blocks are planned, and when none is begun any more, disturbed ones and their repetitions included.
 
     blocks: what the user asked for, which has no limit of time; least: as many are begun in any case
+    before_s: what other runs take first
     """
     if blocks is not None:
         return {"blocks": blocks, "budget_s": None}
-    return {"blocks": _blocks(budget_s, block_s, least), "budget_s": max(budget_s, least * block_s * REPEATS_ROOM)}
+    wanted = _blocks(budget_s - before_s, block_s, least)
+    return {"blocks": wanted, "budget_s": max(budget_s, before_s + least * block_s * REPEATS_ROOM)}
 
 
 def _dropped(names: Sequence[str]) -> list[str]:

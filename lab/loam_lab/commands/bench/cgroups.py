@@ -78,6 +78,22 @@ def exceeded(place: Path | None) -> str:
     return ""
 
 
+def peak(place: Path | None) -> int | None:
+    """The most memory that a group held so far, in bytes; None where no kernel counts it, or a limit of it was reached.
+
+    What was kept below a limit says what the limit is, not what the processes need
+    """
+    if place is None:
+        return None
+    try:
+        counts = dict(line.split() for line in (place / "memory.events").read_text().splitlines())
+        if any(int(counts.get(event, "0")) for event in ("high", "max")):
+            return None
+        return int((place / "memory.peak").read_text())
+    except (OSError, ValueError):
+        return None
+
+
 def _root(limits: Mapping[str, str]) -> Path:
     """Where cgroup v2 is mounted, with all controllers that the limits need."""
     mounts = [line.split() for line in MOUNTS.read_text().splitlines()]

@@ -177,6 +177,17 @@ def processor_s(pids: set[int]) -> float:
     return total / _TICKS
 
 
+def waited_s(pids: set[int]) -> float | None:
+    """Seconds that the living threads of these processes have waited for a processor so far; None where nobody says."""
+    total, known = 0, False
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                with contextlib.suppress(OSError, IndexError, ValueError):
+                    total, known = total + int((task / "schedstat").read_text().split()[1]), True
+    return total / 1e9 if known else None
+
+
 def memory(pids: set[int]) -> dict[str, int]:
     """RSS and PSS of living processes in bytes; empty where they cannot be read."""
     sums: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """Which allocator to take for speed, for memory, and for both, in words.
 
-Speed is judged by what decides the recommendation, memory by the largest process's peak in the same blocks.  What is
+Speed is judged by what decides the recommendation, memory by the peak that footprint.py finds.  What is
 chosen follows from what was told apart (see rule.py).
 """
 
@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from loam_lab.commands.bench import recommend, rule
+from loam_lab.commands.bench.footprint import HOW, LARGEST
 from loam_lab.commands.bench.rule import NEAR, Told
-from loam_lab.judging.statistics import contrasts, data, multiplicity
-from loam_lab.judging.statistics.data import process_metric
+from loam_lab.judging.statistics import multiplicity
 from loam_lab.judging.statistics.verdicts import MARGIN, percent
 from loam_lab.model import words
 from loam_lab.model.result import Choice, Recommendation, Result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loam_lab.commands.bench.recommend import Rival
     from loam_lab.judging.statistics.intervals import Interval
 
@@ -29,24 +27,10 @@ if TYPE_CHECKING:
 MOSTLY = 0.5
 
 
-def memory_ratios(folder: Path) -> dict[tuple[str, str], Interval]:
-    """Peak memory against the baseline's in the same blocks, by command (empty for a server) and allocator."""
-    campaign = data.load(folder)
-    metric = process_metric("rss_peak_bytes")
-    found = {}
-    for cell in campaign.cells:
-        ratio = (
-            contrasts.to_baseline(campaign, cell, metric=metric) if data.state_of(campaign.runs(cell)) == "ok" else None
-        )
-        if ratio is not None:
-            found[str(dict(cell.parameters).get("command", "")), cell.allocator] = ratio
-    return found
-
-
-def add(result: Result, memory: Mapping[str, Interval]) -> Result:
+def add(result: Result, memory: Mapping[str, Interval], figure: str = LARGEST) -> Result:
     """The result, which has a recommendation, with the choices of one command; without any where nothing was told apart.
 
-    memory: ratios of the peak by allocator
+    memory: ratios of the peak by allocator; figure: which peak (see footprint.py)
     """
     advised = result.recommendation or Recommendation()
     if not advised.allocator:
@@ -59,7 +43,7 @@ def add(result: Result, memory: Mapping[str, Interval]) -> Result:
     if "speed" in named:
         lines.append(Choice("speed", named["speed"], _speed(result, named["speed"])))
     if "memory" in named:
-        lines.append(Choice("memory", named["memory"], _thrifty(result.baseline, named["memory"], memory)))
+        lines.append(Choice("memory", named["memory"], _thrifty(result.baseline, named["memory"], memory, figure)))
         lines.append(_both(result, by, rivals, memory, rule.front(result.baseline, told)))
     return replace(result, recommendation=replace(advised, choices=lines))
 
@@ -94,13 +78,13 @@ def _speed(result: Result, chosen: str) -> str:
     return f"{chosen}{sure}"
 
 
-def _thrifty(baseline: str, chosen: str, memory: Mapping[str, Interval]) -> str:
+def _thrifty(baseline: str, chosen: str, memory: Mapping[str, Interval], figure: str) -> str:
     if chosen == baseline:
-        return f"{baseline}; no other was shown to need less by more than {percent(MARGIN)}"
+        return f"{baseline}; no other was shown to need less by more than {percent(MARGIN)} ({HOW[figure]})"
     ratio = memory[chosen]
     assert ratio.low is not None and ratio.high is not None
     span = f"[{percent(1 - ratio.high)}, {percent(1 - ratio.low)}]"
-    return f"{chosen}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span}"
+    return f"{chosen}, {percent(1 - ratio.estimate)} less than {baseline} at its peak {span} ({HOW[figure]})"
 
 
 def _both(

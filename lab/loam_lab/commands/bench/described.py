@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import paths
 from loam_lab.campaign.measure.instruments import without_allocator_settings
 from loam_lab.campaign.measure.launch import WorkloadLauncher
+from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
 from loam_lab.judging.statistics.data import PROCESS_METRICS
 from loam_lab.model.schema import SCHEMA
@@ -52,6 +53,8 @@ def description(job: Job, name: str) -> dict[str, Any]:
         ]
     own += [metric.model_dump() for metric in PROCESS_METRICS]
     own.append({"name": "migrations", "unit": "1", "better": "lower", "kind": "count"})
+    if any(file.startswith("memory.") for file in job.group):
+        own.append({"name": GROUP, "unit": "B", "better": "lower", "kind": "bytes"})
     return {
         "schema": SCHEMA,
         "sync": {"name": SYNC, "summary": job.text, "kind": "none", "threads_max": 1},
@@ -92,5 +95,5 @@ class JobLauncher(WorkloadLauncher):
 
     def timeout_s(self, run: PlannedRun) -> float:
         """See Launcher: the driver ends what takes too long itself, and says what it was."""
-        loads = 1 + self._job.warmup
+        loads = 1 + self._job.warmup + bool(self._job.fill)
         return loads * self._job.timeout_s + self._job.ready_s + AROUND_S

@@ -79,6 +79,8 @@ def _measured(
                 found, result = _serve(job, plain, measured, used, group)
             else:
                 found, result = _command(job, job.commands[chosen], plain, measured, used, group)
+            if (held := cgroups.peak(group)) is not None:
+                found["group_peak_bytes"] = held
         except Failed as problem:
             raise Failed(f"{problem}{cgroups.exceeded(group)}") from None
         finally:
@@ -91,12 +93,15 @@ def _serve(
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Start the server, load it, stop it: what the load said and what the server used meanwhile, and a digest."""
     with serving.server(job, measured, used, group) as process:
+        serving.fill(job, plain, process)
         for _ in range(job.warmup):
             serving.load(job, plain, process)
-        before_s = children.processor_s(children.tree(process.pid))
+        members = children.tree(process.pid)
+        before_s, waited_s = children.processor_s(members), children.waited_s(members)
         printed, used.wall_s = serving.load(job, plain, process)
         members = children.tree(process.pid)
         found: dict[str, Any] = {"server_cpu_s": children.processor_s(members) - before_s}
+        delayed_s = children.waited_s(members)
         found |= {f"{name.lower()}_after_bytes": size for name, size in children.memory(members).items()}
         moved = children.migrations(members)
         if moved is not None:
@@ -106,6 +111,8 @@ def _serve(
         found |= serving.values(job, printed)
     # The kernel's own figure counts this process too, from which the server was started.
     used.rss_peak_bytes = peak or used.rss_peak_bytes
+    # Of all threads while they were loaded, not of the first one from its start to its end; some may have ended.
+    used.run_delay_s = None if waited_s is None or delayed_s is None else max(0.0, delayed_s - waited_s)
     return found, hashlib.sha256(printed.encode()).hexdigest()
 
 

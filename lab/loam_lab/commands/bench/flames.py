@@ -22,6 +22,7 @@ from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.commands.bench import profiling, stacks
 from loam_lab.model.result import Flame, Result
 from loam_lab.setup import build
+from loam_lab.subjects.allocators import preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.plan import Plan
@@ -110,12 +111,12 @@ def _allocations(
     goal: Target, run: PlannedRun, instruments: Instruments, library: str, timeout_s: float
 ) -> dict[str, Flame]:
     """For each kind the tree of what was asked for; processes are added up."""
-    with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
-        variables = instruments.environment(instruments.allocator(run.cell.allocator), Path(scratch) / "proof")
+    with preloading.folder(scratch_folder()) as scratch:
+        variables = instruments.environment(instruments.allocator(run.cell.allocator), scratch / "proof")
         variables = profiling.in_front(library, variables)
-        variables["LOAM_STACKS"] = str(Path(scratch) / "stacks")
+        variables["LOAM_STACKS"] = str(scratch / "stacks")
         _, judged = profiling.observed(goal, run, variables, timeout_s)
-        said = [stacks.of_allocations(file.read_text()) for file in sorted(Path(scratch).glob("stacks.*"))]
+        said = [stacks.of_allocations(file.read_text()) for file in sorted(scratch.glob("stacks.*"))]
     problem = ""
     if judged.state != "ok":
         problem = judged.detail

@@ -32,7 +32,8 @@ class Job:
     commands: shell words by text, one of them per run; empty for a server
     server, load: shell words; ready: a port of the loopback, or a pattern in what the server writes
     metric: a pattern in what the load prints; better: "higher" or "lower" of its value
-    prepare, cleanup: shell lines before and after a run, not measured; check: a shell line that must succeed after a run
+    prepare, cleanup: shell lines before and after a run, not measured; fill: one against each server that is ready, before
+    its loads; check: a shell line that must succeed after a run
     same_output: whether every run must write the same; warmup: loads that do not count, against each started server
     limits: of resources by name, as resource.setrlimit has them; group: limits of a control group, by file
     timeout_s: of the command or the load; ignore_failure: whether a command may end with another status than 0
@@ -54,6 +55,7 @@ class Job:
     timeout_s: float
     ready_s: float = READY_S
     ignore_failure: bool = False
+    fill: str = ""
 
     @property
     def serves(self) -> bool:
@@ -88,7 +90,8 @@ class Job:
             found += ["--metric", self.metric, "--better", self.better]
         for text in self.commands:
             found += ["--command", text]
-        for name, value in (("--prepare", self.prepare), ("--cleanup", self.cleanup), ("--check", self.check)):
+        lines = {"--prepare": self.prepare, "--fill": self.fill, "--cleanup": self.cleanup, "--check": self.check}
+        for name, value in lines.items():
             found += [name, value] if value else []
         found += ["--check", SAME_OUTPUT] if self.same_output else []
         found += ["--warmup", str(self.warmup)] if self.warmup else []

@@ -25,12 +25,13 @@ class Linked:
 
 
 def find(programs: Sequence[Sequence[str]]) -> Linked:
-    """What the programs of some command lines are linked with."""
-    from loam_lab.subjects.allocators import preflight
+    """What the programs of some command lines are linked with; of one that a wrapper such as setpriv executes, that one."""
+    from loam_lab.subjects.allocators import preflight, wrappers
 
-    linked = {line[0]: library for line in programs if (library := preflight.linked_allocator(line[0]))}
+    names = [wrappers.behind(line)[0] for line in programs]
+    linked = {name: library for name in names if (library := preflight.linked_allocator(name))}
     before = list(dict.fromkeys(file for library in linked.values() for file in preflight.before(library)))
-    all_of_them = {linked.get(line[0]) for line in programs}
+    all_of_them = {linked.get(name) for name in names}
     library = next(iter(all_of_them)) if len(all_of_them) == 1 else None
     baseline = name_of(library) if library else ""
     return Linked(before, _notes(linked, baseline), baseline)

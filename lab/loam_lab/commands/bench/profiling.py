@@ -5,9 +5,7 @@ lab/interposer/profile.cpp counts, campaign/counters/profile.py reads what it wr
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console, paths
@@ -16,6 +14,7 @@ from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.run.tables import quantity, share
 from loam_lab.model.protocol import PROFILE
+from loam_lab.subjects.allocators import preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.launch import Judged
@@ -38,14 +37,14 @@ def profiles(
     library = paths.load_paths(preset)["libraries"][LIBRARIES[sampled]]
     found: list[dict[str, Any]] = []
     for run, named in once_each(plan):
-        with tempfile.TemporaryDirectory(prefix="loam-", dir=scratch_folder()) as scratch:
-            variables = instruments.environment(instruments.allocator(run.cell.allocator), Path(scratch) / "proof")
+        with preloading.folder(scratch_folder()) as scratch:
+            variables = instruments.environment(instruments.allocator(run.cell.allocator), scratch / "proof")
             variables = in_front(library, variables)
-            variables[PROFILE] = str(Path(scratch) / "profile")
+            variables[PROFILE] = str(scratch / "profile")
             if sampled:
                 variables["LOAM_PROFILE_SAMPLE"] = str(SAMPLE_BYTES)
             _, judged = observed(goal, run, variables, timeout_s)
-            processes = profile.read(sorted(Path(scratch).glob("profile.*")))
+            processes = profile.read(sorted(scratch.glob("profile.*")))
         if judged.state != "ok":
             found.append({**named, "problem": judged.detail})
         elif not processes:
@@ -79,7 +78,8 @@ def observed(
 
 def in_front(library: str, variables: Mapping[str, str]) -> dict[str, str]:
     """Variables that put an allocator into a process, with a library before it."""
-    return {**variables, "LD_PRELOAD": ":".join(part for part in (library, variables.get("LD_PRELOAD", "")) if part)}
+    before = preloading.preloadable(library)
+    return {**variables, "LD_PRELOAD": ":".join(part for part in (before, variables.get("LD_PRELOAD", "")) if part)}
 
 
 def show(found: Sequence[Mapping[str, Any]]) -> None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from loam_lab.commands.bench import paste
+from loam_lab.commands.bench.footprint import HOW, LARGEST
+from loam_lab.judging.result import processor
 from loam_lab.judging.statistics import multiplicity, verdicts
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.judging.statistics.verdicts import BLOCKS_ADVISED_MAX, MARGIN, percent
@@ -22,6 +26,8 @@ from loam_lab.model import words
 from loam_lab.model.result import Cell, Ratio, Recommendation, Result, Waiting
 from loam_lab.model.store import journal
 from loam_lab.model.store.folder import RESULT
+
+_NO_MEMORY: Mapping[str, Interval] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,10 @@ class Rival:
         return not self.faster and self.verdict not in ("worse", "equivalent") and (low is None or low < 1 - MARGIN)
 
 
-def add(result: Result, command: str) -> Result:
+def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMORY, figure: str = LARGEST) -> Result:
     """The result with its recommendation, which names no allocator where it is not proven of each which one served.
 
-    command: as the user typed it
+    command: as the user typed it; memory: ratios of the peak to the baseline's, by allocator; figure: which peak
     """
     if silent := unproven(result):
         return replace(result, recommendation=Recommendation("", silent, "", decides(result)))
@@ -58,11 +64,13 @@ def add(result: Result, command: str) -> Result:
     shown = sorted((rival for rival in rivals if rival.faster), key=lambda rival: rival.ratio.estimate)
     baseline = result.baseline
     name = shown[0].name if shown else baseline
-    text = _use(result, shown, by) if shown else _stay(result, rivals, by)
+    text = _use(result, shown, by, _memory(memory.get(shown[0].name), figure)) if shown else _stay(result, rivals, by)
     if by == "processor_s" and rivals:
         text += _because(result)
+    elif processor.crowded(result.waiting):
+        text += _crowded(result)
     line = paste.shell(name, command, result.before_own or ()) if shown else command
-    return replace(result, recommendation=Recommendation(name, text, line, by))
+    return replace(result, recommendation=Recommendation(name, text, line, by, memory_by=figure if memory else None))
 
 
 def unproven(result: Result) -> str:
@@ -117,10 +125,9 @@ def _interval(found: Ratio, over: bool) -> Interval:
     return Interval(1 / found.estimate, *turned, found.n, found.p)
 
 
-def _use(result: Result, shown: list[Rival], by: str) -> str:
+def _use(result: Result, shown: list[Rival], by: str, memory: str) -> str:
     best = shown[0]
     roughly = words.roughly(verdicts.rough(best.ratio))
-    memory = _memory(result, best.cell)
     over = more_is_better(result, by)
     text = f"Use {best.name}: {_gains(best.ratio, by, over)} than with {result.baseline} {_span(best.ratio, over)}{roughly}"
     text += f"{',' if roughly and memory else ''}{memory}."
@@ -218,20 +225,29 @@ def _because(result: Result) -> str:
     )
 
 
-def _saved(result: Result, cell: Cell) -> float | None:
-    """Share of the baseline's peak memory that a cell saves (negative: needs more); None where it is not known."""
-    base = next(c for c in result.cells if c.verdict == "baseline")
-    own, other = cell.metrics.get("rss_peak_bytes"), base.metrics.get("rss_peak_bytes")
-    if not own or not other or not other.estimate:
-        return None
-    return 1 - own.estimate / other.estimate
+def _crowded(result: Result) -> str:
+    """What to do where threads of what is measured waited for one another."""
+    found = result.waiting or Waiting()
+    where = f"in {found.own} of {found.blocks} blocks"
+    if next(iter(result.primary_metrics.values()), "wall_s") == "wall_s":
+        return (
+            f" The command's own threads and processes waited for one another {where}: it has more of them than there are "
+            "processors, so that is part of its time."
+        )
+    return (
+        f" The server's threads waited {where} for processors that its load, or they themselves, had. No other work was in "
+        "the way, so what the load printed decides. For a steadier figure give both processors of their own (taskset -c 0 "
+        "before the server, taskset -c 1 before the load), or the load fewer threads."
+    )
 
 
-def _memory(result: Result, cell: Cell) -> str:
-    saved = _saved(result, cell)
-    if saved is None or abs(saved) < 0.02:
+def _memory(ratio: Interval | None, figure: str) -> str:
+    """ " and needs 4.0 % less memory at its peak"; "" where that is not known, or nothing to speak of."""
+    saved = 0.0 if ratio is None else 1 - ratio.estimate
+    if abs(saved) < MARGIN:
         return ""
-    return f" and needs {percent(abs(saved))} {'less' if saved > 0 else 'more'} memory at its peak"
+    how = "" if figure == LARGEST else f" ({HOW[figure]})"
+    return f" and needs {percent(abs(saved))} {'less' if saved > 0 else 'more'} memory at its peak{how}"
 
 
 def save(result: Result, folder: Path) -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -55,27 +55,41 @@ def server(
                 raise Failed(problem + tail(log))
 
 
+def fill(job: Job, environment: Mapping[str, str], process: subprocess.Popen[bytes]) -> None:
+    """Fill a server that is ready with data; raises: Failed as load()"""
+    if job.fill:
+        _against(process, ["/bin/sh", "-c", job.fill], environment, job.timeout_s, "--fill")
+
+
 def load(job: Job, environment: Mapping[str, str], process: subprocess.Popen[bytes]) -> tuple[str, float]:
     """Run the load against a server that is ready; returns what it printed, and its seconds.
 
     raises: Failed if it ends badly or not in time, or the server ends before it
     """
+    return _against(process, job.load, environment, job.timeout_s, "the load")
+
+
+def _against(
+    process: subprocess.Popen[bytes], command: Sequence[str], environment: Mapping[str, str], timeout_s: float, what: str
+) -> tuple[str, float]:  # fmt: skip
+    """Run a command against a server; what: it is called in messages."""
     with tempfile.TemporaryFile() as out:
         began = time.monotonic()
-        loading = children.start(job.load, environment, out, {})
-        first = children.ended([process, loading], job.timeout_s)
+        loading = children.start(command, environment, out, {})
+        first = children.ended([process, loading], timeout_s)
         took_s = time.monotonic() - began
         if first is not loading:
             os.killpg(loading.pid, signal.SIGKILL)
         status = children.reap(loading, Used())
         # A load may notice a server's end first.
         if first is process or (status != 0 and children.ended([process], 0.2)):
-            raise Failed(f"the server ended under load, with {_how(process)}")
+            where = "under load" if what == "the load" else f"during {what}"
+            raise Failed(f"the server ended {where}, with {_how(process)}")
         if first is None:
-            raise Failed(f"the load did not end within {job.timeout_s:g} s{tail(out)}")
+            raise Failed(f"{what} did not end within {timeout_s:g} s{tail(out)}")
         if status != 0:
             how = f"status {status}" if status > 0 else signal.Signals(-status).name
-            raise Failed(f"the load ended with {how}{tail(out)}")
+            raise Failed(f"{what} ended with {how}{tail(out)}")
         return written(out).decode(errors="replace"), took_s
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,10 +13,10 @@ from loam_lab.judging.statistics.verdicts import percent
 from loam_lab.model.result import Choice, Recommendation, Result
 
 if TYPE_CHECKING:
-    from loam_lab.judging.statistics.intervals import Interval
+    from loam_lab.commands.bench.footprint import Footprint
 
 
-def add(result: Result, commands: Sequence[str], memory: Mapping[tuple[str, str], Interval]) -> Result:
+def add(result: Result, commands: Sequence[str], memory: Footprint) -> Result:
     """The result with a recommendation that has one for each command, as recommend.add and choices.add make it."""
     if recommend.unproven(result):
         return recommend.add(result, "")
@@ -27,8 +27,8 @@ def add(result: Result, commands: Sequence[str], memory: Mapping[tuple[str, str]
             cells=[cell for cell in result.cells if cell.parameters["command"] == command],
             best=[line for line in result.best if line.parameters.get("command") == command],
         )
-        own = {name: ratio for (where, name), ratio in memory.items() if where == command}
-        one = choices.add(recommend.add(part, command), own).recommendation
+        own = memory.of(command)
+        one = choices.add(recommend.add(part, command, own, memory.by), own, memory.by).recommendation
         assert one is not None, "it was just added"
         each.append(replace(one, of=command))
     baseline = result.baseline

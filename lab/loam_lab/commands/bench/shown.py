@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console
 from loam_lab.commands.bench import recommend
+from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.run import tables
 from loam_lab.model.result import Cell, Recommendation, Result
 
@@ -18,7 +19,7 @@ USED = (
 )  # fmt: skip
 MOVED = (
     ("waited", "switches_voluntary"), ("preempted", "switches_involuntary"), ("moved", "migrations"),
-    ("RSS after", "rss_after_bytes"), ("PSS after", "pss_after_bytes"), ("server CPU", "server_cpu_s"),
+    ("RSS after", "rss_after_bytes"), ("PSS after", "pss_after_bytes"), ("group peak", GROUP), ("server CPU", "server_cpu_s"),
 )  # fmt: skip
 LATENCIES = (("p50", "latency_p50_s"), ("p95", "latency_p95_s"), ("p99", "latency_p99_s"), ("max", "latency_max_s"))
 

@@ -21,13 +21,16 @@ from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import CommandLauncher, Judged, used_by
 from loam_lab.campaign.measure.progress import duration
+from loam_lab.campaign.memory.sampler import Sampler
 from loam_lab.campaign.process.execute import Outcome, execute
 from loam_lab.commands.bench import described
+from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
 from loam_lab.model.description import Description
+from loam_lab.model.records import totals
 from loam_lab.model.schema import SCHEMA
 from loam_lab.subjects import workloads
-from loam_lab.subjects.allocators import preloading
+from loam_lab.subjects.allocators import preloading, wrappers
 from loam_lab.subjects.subject import digest_of, of_command
 
 if TYPE_CHECKING:
@@ -42,29 +45,43 @@ TOLD_S = 10.0
 
 
 class Trial:
-    """Says how long a run that does not count has been going on, and when it is ended; give `look` to execute()."""
+    """Says how long a run that does not count has been going on, and when it is ended; give `look` to execute().
 
-    def __init__(self, limit_s: float) -> None:
+    sampler: looks at its processes, too; None where nobody asks for them
+    """
+
+    def __init__(self, limit_s: float, sampler: Sampler | None = None) -> None:
         self._limit_s = limit_s
+        self._sampler = sampler
         self._began_s = time.monotonic()
+        self._told_s = self._began_s
 
-    def look(self, _: int) -> float:
-        """Say it unless the run has just begun; returns the seconds until the next time."""
-        so_far_s = time.monotonic() - self._began_s
-        if so_far_s >= TOLD_S:
+    def look(self, pid: int) -> float:
+        """Say it unless the run has just begun; returns the seconds until the next look."""
+        now_s = time.monotonic()
+        if now_s - self._told_s >= TOLD_S:
+            self._told_s = now_s
             limit = f"it is ended after {duration(self._limit_s)} (--timeout)"
-            console.note(f"the first run, which does not count, has taken {duration(so_far_s)} so far; {limit}")
-        return TOLD_S
+            console.note(
+                f"the first run, which does not count, has taken {duration(now_s - self._began_s)} so far; {limit}"
+            )
+        rest_s = max(0.0, TOLD_S - (now_s - self._told_s))
+        return rest_s if self._sampler is None else min(rest_s, self._sampler.look(pid))
 
 
 class Target(ABC):
-    """text: what is measured, as typed; workload: its name; sync: the label of its executable; run_s: what one run takes."""
+    """What is measured.
+
+    text: as typed; workload: its name; sync: the label of its executable; run_s: what one run takes
+    apart: whether it was seen to have several processes whose memory nobody else adds up
+    """
 
     text: str
     workload: str
     sync: str
     programs: Sequence[Sequence[str]]
     serves: bool = False
+    apart: bool = False
     run_s: float
     launcher: Launcher
     dropped: Sequence[str]
@@ -91,7 +108,7 @@ class Command(Target):
         self.text = shlex.join(argv)
         self._argv = [program(argv[0]), *argv[1:]]
         self.programs = [self._argv]
-        self.workload = Path(self._argv[0]).name
+        self.workload = Path(wrappers.behind(self._argv)[0]).name
 
     def levels(self) -> dict[str, Any]:
         """See Target."""
@@ -145,7 +162,7 @@ class Driven(Target):
         first = job.programs[0]
         self.text, self._job = job.text, job
         self.programs, self.serves = job.programs, job.serves
-        self.workload = Path(first[0]).name if len(job.programs) == 1 else "commands"
+        self.workload = Path(wrappers.behind(first)[0]).name if len(job.programs) == 1 else "commands"
 
     def levels(self) -> dict[str, Any]:
         """See Target."""
@@ -159,6 +176,7 @@ class Driven(Target):
         executable = next(iter(plan.executables.values()))
         launcher = described.JobLauncher(executable, self._job, os.environ, 0.0)
         took: dict[str, float] = {}
+        sampler = Sampler() if self.serves else None
         with _variables(study.baseline, instruments) as variables:
             environment = launcher.environment(variables)
             for run in plan.runs:
@@ -168,7 +186,7 @@ class Driven(Target):
                 for _ in range(1 if self._job.serves else 1 + self._job.warmup):
                     outcome = execute(
                         launcher.argv(run), environment, timeout_s=launcher.timeout_s(run), records=True, keep_stdout=True,
-                        watch=Trial(self._job.timeout_s).look,
+                        watch=Trial(self._job.timeout_s, sampler).look,
                     )  # fmt: skip
                     judged = launcher.judge(outcome, run)
                     _must_end_well(str(level) or self.text, judged, "it must work before it can be compared")
@@ -176,6 +194,7 @@ class Driven(Target):
         kept = [file for file, digest in before.items() if Path(file).is_file() and digest_of([file]) == digest]
         self._subject = replace(self._subject, files=tuple(kept))
         self.run_s = sum(took.values())
+        self.apart = sampler is not None and sampler.processes > 1 and GROUP not in totals(judged.records)
         self.launcher = described.JobLauncher(executable, self._job, os.environ, max(took.values()))
         self.dropped = launcher.dropped
 

@@ -51,7 +51,7 @@ def reach_of(result: Result) -> float | None:
     if result.machine.get("fingerprint") != machine.identity():
         return None
     ratios = [cell.ratio_to_baseline for cell in result.cells if cell.copy == 1]
-    ends = [max(one.high - 1, 1 - one.low) for one in ratios if one and one.low is not None and one.high is not None]
+    ends = [one.reach for one in ratios if one and one.low is not None and one.high is not None]
     return max(ends, default=None)
 
 
@@ -59,8 +59,7 @@ def sentence(found: Fitness | None) -> str:
     """The verdict on the first line of doctor."""
     if found is None:
         return "Fitness unknown: no recent A/A comparison of this machine here; run ./loam tour"
-    percent = 100 * found.reach
-    size = f"{percent:.0f}" if percent >= 10 else f"{percent:.1f}"
+    size = f"{100 * found.reach:.1f}"
     return f"Fit for differences of about {size} %, by the A/A comparison of {found.result}, {_ago(found.age_s)} ago"
 
 

@@ -18,15 +18,19 @@ DAMON = (
 
 
 def of_cell(runs: Sequence[Run]) -> Memory | None:
-    """The memory of a cell, from its memory run; None without a good one.
+    """The memory of a cell, from its memory run, of several that whose peak is the median; None without a good one.
 
     runs: of the purpose "memory"
     returns: samples [[t_s, rss, pss, live or null]], peaks, mean and area of the PSS in bytes and bytes x seconds,
     faults, and whether it may decide anything (fit) with the reasons why not
     """
-    run = next((run for run in reversed(runs) if run.state == "ok" and run.observed), None)
-    if run is None:
+    good = sorted(
+        (run for run in runs if run.state == "ok" and run.observed),
+        key=lambda run: float(run.observed["peak_pss_bytes"]),
+    )
+    if not good:
         return None
+    run = good[len(good) // 2]
     seen = run.observed
     live = [int(line[LIVE]) for line in run.records() if line.get("kind") == "iteration" and LIVE in line]
     inside = run.figure("rss_peak_bytes")

@@ -3,7 +3,8 @@
 A command that waits behind other work takes longer, and by how much is chance; its user and system time stay nearly what
 they were.  So where enough blocks were disturbed, user + system is compared too, block by block like wall time, and decides
 what is recommended.  It says nothing of waiting that the allocator itself causes, on its locks or on the disk: on a quiet
-machine wall time decides.
+machine wall time decides.  Waiting for threads of its own, or of a server for its load, disturbs no block: it is part of
+what is measured.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Share of disturbed blocks from which on wall time does not decide; fewer of them hardly move a signed-rank interval.
 DISTURBED_SHARE = 0.25
+# Share of its thread time from which on a run waited for itself in a way that is worth a word.
+OWN_SHARE = 0.10
 # Loads of a fixed number of requests differ by more than this where anything disturbs them.
 FIXED_SPREAD = 1.02
 
@@ -29,18 +32,26 @@ FIXED_SPREAD = 1.02
 def waiting(campaign: Campaign) -> Waiting | None:
     """How many blocks hold a run that waited for a processor, and which metric decides; None where that is not judged.
 
-    It is for commands, and for servers whose load has a fixed number of requests: one that lasts a fixed time keeps a
-    server as busy as it can be, and its processor time says nothing.
+    It is for commands and servers.  Processor time decides of servers only whose load has a fixed number of requests: one
+    that lasts a fixed time keeps a server as busy as it can be, and its processor time says nothing.
     """
     primary = campaign.primary(campaign.cells[0]).name
     if any(campaign.workload(cell).metric(PROCESSOR_TIME.name) is None for cell in campaign.cells):
         return None
-    if primary != "wall_s" and _fixed_time(campaign):
-        return None
     counts = diagnostics.disturbed(campaign)
     blocks, disturbed = counts.blocks, counts.contaminated
-    decides = PROCESSOR_TIME.name if blocks and disturbed >= DISTURBED_SHARE * blocks else primary
-    return Waiting(blocks, disturbed, decides)
+    asked = (
+        bool(blocks) and disturbed >= DISTURBED_SHARE * blocks and not (primary != "wall_s" and _fixed_time(campaign))
+    )
+    decides = PROCESSOR_TIME.name if asked else primary
+    timed = [run for runs in campaign.timed.values() for run in runs]
+    own = {campaign.block_of(run) for run in timed if float(run.disturbance.get("own_share", 0.0)) > OWN_SHARE}
+    return Waiting(blocks, disturbed, len(own), decides)
+
+
+def crowded(found: Waiting | None) -> bool:
+    """Whether what was measured waited for itself so often that it is worth a word."""
+    return found is not None and found.own > 0 and found.own >= DISTURBED_SHARE * found.blocks
 
 
 def _fixed_time(campaign: Campaign) -> bool:

@@ -47,11 +47,11 @@ def to_baseline(
     baseline = campaign.baseline(cell)
     if copy == 0 and cell.allocator == baseline:
         return None
-    other = _sister(campaign, cell, allocator=baseline)
+    other = sister(campaign, cell, allocator=baseline)
     return None if other is None else paired(campaign, (cell, copy), (other, 0), without, metric)
 
 
-def _sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:
+def sister(campaign: Campaign, cell: Cell, **changed: Any) -> Cell | None:
     """The cell that differs in the given fields only; parameters=... replaces single parameters."""
     parameters = {**dict(cell.parameters), **changed.pop("parameters", {})}
     return campaign.find({**cell.as_json(), **changed, "parameters": parameters})
@@ -78,7 +78,7 @@ def contrasts(campaign: Campaign) -> list[Contrast]:
             if level == first:
                 continue
             change = {name: first} if name in ("sync", "threads") else {"parameters": {name: first}}
-            other = _sister(campaign, cell, **change) if name != "sync" else campaign.counterpart(cell, str(first))
+            other = sister(campaign, cell, **change) if name != "sync" else campaign.counterpart(cell, str(first))
             ratio = paired(campaign, (cell, 0), (other, 0)) if other is not None else None
             if ratio is not None:
                 what = f"{_word(name, level)} against {_word(name, first)}"

@@ -88,6 +88,7 @@ class _Quiet(msgspec.Struct):
     share: Any = msgspec.UNSET
     slices: Any = msgspec.UNSET
     slices_kept: Any = msgspec.UNSET
+    own_share: Any = msgspec.UNSET
 
 
 class _Proof(msgspec.Struct):
@@ -218,10 +219,10 @@ class Reader:
         if given.contaminated or given.why:
             met: Mapping[str, Any] = _whole(text)
             return met
-        key = ("disturbance", given.share, given.slices, given.slices_kept)
+        key = ("disturbance", given.share, given.slices, given.slices_kept, given.own_share)
         found: Mapping[str, Any] | None = self._shared.get(key)
         if found is None:
-            every = zip(("share", "slices", "slices_kept"), key[1:], strict=True)
+            every = zip(("share", "slices", "slices_kept", "own_share"), key[1:], strict=True)
             found = {name: value for name, value in every if value is not msgspec.UNSET}
             if len(self._shared) <= _QUIET_MAX:
                 self._shared[key] = found

@@ -10,6 +10,7 @@ from typing import Literal
 
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.judging.statistics.multiplicity import SIGNIFICANCE
+from loam_lab.model.result import Ends
 
 Verdict = Literal["equivalent", "better", "worse", "inconclusive"]
 Better = Literal["higher", "lower", "neither"]
@@ -45,9 +46,7 @@ def rough(ratio: Interval, width_max: float = WIDTH_MAX) -> bool:
 
 def reach(ratio: Interval) -> float:
     """The largest difference from 1 that the interval allows, as a fraction, in either direction."""
-    if ratio.low is None or ratio.high is None or ratio.low <= 0:
-        return math.inf
-    return max(ratio.high, 1 / ratio.low) - 1
+    return Ends(*ratio.ends).reach
 
 
 def _shown(adjusted: float | None) -> bool:

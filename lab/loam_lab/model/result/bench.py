@@ -18,9 +18,10 @@ class Choice(Part, frozen=True):
 
 
 class Recommendation(Part, frozen=True):
-    """What `bench` advises. by: the metric that decided; of: the command, of several; lines: to paste, by place"""
+    """What `bench` advises. by: the metric that decided, memory_by: of memory; of: the command, of several; lines: to paste,
+    by place"""
 
-    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"of", "each", "choices", "lines"})
+    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"of", "each", "choices", "lines", "memory_by"})
 
     allocator: str = ""
     text: str = ""
@@ -30,6 +31,7 @@ class Recommendation(Part, frozen=True):
     each: list[Recommendation] | None = None
     choices: list[Choice] | None = None
     lines: dict[str, str] | None = None
+    memory_by: str | None = None
 
 
 class Candidate(Ends, frozen=True):

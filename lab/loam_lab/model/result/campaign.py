@@ -77,10 +77,14 @@ class Disturbed(Part, frozen=True):
 
 
 class Waiting(Part, frozen=True):
-    """Blocks in which a command waited for a processor, and the metric that decides."""
+    """Blocks in which a command waited for a processor, and the metric that decides.
+
+    disturbed: for other work; own: for its own processes and threads
+    """
 
     blocks: int = 0
     disturbed: int = 0
+    own: int = 0
     decides: str = "wall_s"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -52,6 +53,13 @@ class Ends(Part, frozen=True):
     estimate: float | None = None
     low: float | None = None
     high: float | None = None
+
+    @property
+    def reach(self) -> float:
+        """Of a ratio: the largest difference from 1 that the interval allows, as a fraction, in either direction."""
+        if self.low is None or self.high is None or self.low <= 0:
+            return math.inf
+        return max(self.high, 1 / self.low) - 1
 
 
 class Interval(Ends, frozen=True):

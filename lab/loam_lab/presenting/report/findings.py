@@ -230,7 +230,7 @@ def fitness(study: Study) -> Fitness | None:
                 copies.append((group_label(study, group), ratio))
     if not copies:
         return None
-    reach = [max(span.high - 1, 1 - span.low) for _, span in copies if span.high is not None and span.low is not None]
+    reach = [span.reach for _, span in copies]
     containing = sum((span.low or 0) <= 1 <= (span.high or 0) for _, span in copies)
     noisiest = copies[reach.index(max(reach))][0]
     return Fitness(tuple(copies), containing, max(reach), statistics.median(reach), noisiest)

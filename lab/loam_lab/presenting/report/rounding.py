@@ -124,6 +124,11 @@ def percent(fraction: float | None, digits: int = 3) -> str:
     return significant(value, digits) + "\u00a0%"
 
 
+def tenths(fraction: float) -> str:
+    """A fraction in per cent with one decimal, as the terminal has it."""
+    return fixed(100 * fraction, 1) + "\u00a0%" if math.isfinite(fraction) else MISSING
+
+
 def count(value: float | None) -> str:
     """A whole number with narrow no-break spaces between thousands."""
     return MISSING if value is None or not math.isfinite(value) else fixed(round(value), 0)

@@ -140,7 +140,7 @@ def _mapping(study: Study) -> list[Finding]:
 
 def fitness_sentence(study: Study, fit: Fitness) -> str:
     """What differences this machine could show in this study, from the second copy of the baseline."""
-    limit, typical = rounding.percent(fit.limit, 2), rounding.percent(fit.typical, 2)
+    limit, typical = rounding.tenths(fit.limit), rounding.tenths(fit.typical)
     # A tenth is far more than allocators usually differ by: say so plainly.
     text = f"Machine fit {'only ' if fit.limit > 0.1 else ''}for differences above {limit}"
     if len(fit.copies) > 1:

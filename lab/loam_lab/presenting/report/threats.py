@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from loam_lab.judging.result import processor
 from loam_lab.model import result, words
 from loam_lab.presenting.report import findings, listing, rounding
 from loam_lab.presenting.report.view import Study, number
@@ -50,6 +51,9 @@ def _waiting(study: Study) -> list[tuple[str, str, str]]:
     """Of commands that waited for a processor, which time decides."""
     given = study.raw.waiting
     if given is None or given.decides != "processor_s":
+        if given is not None and processor.crowded(given):
+            here = f"its own threads, or its load, had the processors in {given.own} of {given.blocks} blocks"
+            return [("Waiting for a processor", here, "this is part of what is measured")]
         return []
     here = f"threads waited in {given.disturbed} of {given.blocks} blocks"
     return [
@@ -148,5 +152,5 @@ def _noise(study: Study) -> list[tuple[str, str, str]]:
                 "the smallest visible difference is unknown",
             )
         ]
-    here = f"two copies of {study.baseline} agree within {rounding.percent(fit.limit, 2)}"
+    here = f"two copies of {study.baseline} agree within {rounding.tenths(fit.limit)}"
     return [("Noise of the instrument", here, "smaller differences mean nothing here")]

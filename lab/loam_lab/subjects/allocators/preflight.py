@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loam_lab.base import paths
-from loam_lab.subjects.allocators import elf
+from loam_lab.subjects.allocators import elf, wrappers
 from loam_lab.subjects.allocators.identify import REQUIRED_SYMBOLS
 
 
@@ -28,6 +28,10 @@ def obstacles(command: Sequence[str]) -> list[str]:
     program = executable(command[0]) if command else None
     if program is None:
         return []
+    executed = wrappers.behind(command)
+    if len(executed) < len(command):
+        # A wrapper that is itself in the way is told first.
+        return list(dict.fromkeys([*obstacles(command[:1]), *obstacles(executed)]))
     found: list[str] = []
     for _ in range(4):  # a script's interpreter may be a script
         if _privileged(program):

@@ -33,7 +33,7 @@ def environment(allocator: Allocator, probe_path: Path, proof_file: Path) -> dic
     """
     preload = [*([allocator.front] if allocator.front else []), *allocator.libraries, str(probe_path)]
     return {
-        "LD_PRELOAD": ":".join(_preloadable(path) for path in preload),
+        "LD_PRELOAD": ":".join(preloadable(path) for path in preload),
         # As the kernel names it: by that the probe finds the descriptor that it was given.
         "LOAM_PROBE": os.path.realpath(proof_file),
         # A value of the same length under every allocator, because programs copy their environment.
@@ -62,12 +62,30 @@ def place(within: Path | None = None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def folder(within: Path | None = None) -> Iterator[Path]:
+    """A new, empty folder in which the processes of one run make files of their own; gone afterwards.
+
+    As with place(), those that have become another user can, and nobody else learns its name.
+    """
+    outer = Path(tempfile.mkdtemp(prefix="loam-", dir=within))
+    found = outer / secrets.token_hex(16)
+    try:
+        found.mkdir(mode=0o700)
+        if os.geteuid() == 0:
+            found.chmod(0o1733)
+            outer.chmod(0o711)
+        yield found
+    finally:
+        shutil.rmtree(outer, ignore_errors=True)
+
+
 def original(path: str) -> str:
     """The file that a preloaded copy was made of; any other path as it is."""
     return _originals.get(path, path)
 
 
-def _preloadable(path: str) -> str:
+def preloadable(path: str) -> str:
     """A path that LD_PRELOAD can hold, and whose file every user that root may become can read.
 
     LD_PRELOAD separates paths by colons and blanks and has no quoting: such a path gets a link without them.
