@@ -366,12 +366,14 @@ def test_panels_of_the_same_work_have_one_axis_and_others_their_own(monkeypatch:
         assert len(set(own)) > 1, "with axes of their own they would differ"
 
 
-def test_a_size_is_of_blocks_only_where_its_unit_says_so() -> None:
+def test_a_parameter_is_called_as_its_workload_says() -> None:
     result = synthetic_results.tour()
     for cell in result["cells"]:
         if cell["factors"]["workload"] == "threadtest":
             cell["parameters"] = {**cell["parameters"], "size": {16: "small", 64: 400}[cell["parameters"]["size"]]}
-    labels = view.read(typed(result | {"units": {"threadtest": {"size": "1"}}})).cases[3].labels
+    labels = (
+        view.read(typed(result | {"units": {"threadtest": {"size": "1", "size=*": "size\u00a0{}"}}})).cases[3].labels
+    )
     assert labels == ("size\u00a0small", "size\u00a0400")
 
 
