@@ -140,9 +140,9 @@ def bench(
         limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure,
     )  # fmt: skip
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=options.allocator_names(allocator))
+    typed_names.check(allocators=options.allocator_names(allocator))
     debian.ensure("measure", *["flame"] * flame)
     from loam_lab.commands.bench import bench as measure_bench
 

@@ -33,7 +33,7 @@ from loam_lab.presenting.report import (
     svg,
     takeaways,
     view,
-    warned,
+    warning_list,
 )
 from loam_lab.setup import environments
 
@@ -316,7 +316,7 @@ def test_like_warnings_of_many_cells_become_one() -> None:
             f"the interval is {5 + index / 10} % wide; inconclusive; about {index} times as many blocks"
         ]
     result["cells"][30]["warnings"] = ["glibc 2.36 is old; a; b; c; d"]
-    told = warned.warnings(view.read(typed(result)))
+    told = warning_list.warnings(view.read(typed(result)))
     assert len(told) == 3 and told[0].places == ()
     assert told[1].fact == "the interval is 5.0 to 6.9 % wide" and told[1].step == "about 0 to 19 times as many blocks"
     assert len(told[1].places) == 20

@@ -30,7 +30,7 @@ from loam_lab.presenting.report import (
     svg,
     takeaways,
     threats,
-    warned,
+    warning_list,
 )
 from loam_lab.presenting.report.plates import Figure, allocator_legend
 from loam_lab.presenting.report.view import Group, Study
@@ -94,7 +94,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "words": words,
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
-        "warnings": warned.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
+        "warnings": warning_list.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
         "machine": listing.machine(study), "incomplete": incomplete(study),
         "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],

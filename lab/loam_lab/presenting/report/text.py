@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from loam_lab.model import words
-from loam_lab.presenting.report import html, ledger, listing, screening, takeaways, warned
+from loam_lab.presenting.report import html, ledger, listing, screening, takeaways, warning_list
 from loam_lab.presenting.report.listing import Table
 from loam_lab.presenting.report.plates import Figure
 from loam_lab.presenting.report.view import Study
@@ -64,7 +64,7 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         if pictures:
             parts.append(f"![{escape(figure.title)}](figures/{figure.name}.svg)")
         parts += [escape(given) if isinstance(given, str) else table(given) for given in figure.below]
-    warnings, failures = warned.warnings(study), listing.failures(study)
+    warnings, failures = warning_list.warnings(study), listing.failures(study)
     if warnings or failures:
         parts.append("## Warnings and failures")
         parts += [table(failures)] if failures else []
