@@ -1,4 +1,4 @@
-"""Counted steps of a part of the runtime: accepted counts and bounds in a TOML file, and the page written from it."""
+"""Counted steps of a part of the runtime: accepted counts and bounds in a TOML file, and their section of the page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import counts_page
 import pytest
 from test_instruction_counts import BOUND_FACTOR, count_steps, number, wrong
 
@@ -29,16 +30,16 @@ def compiler() -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """One table and its page.
+    """One table and its section of docs/instruction-counts.md.
 
     part: in file names: PART_paths.cpp counts, PART_paths.toml holds, test_PART_counts.py compares
-    of, comment: the page's subject, and the head of the TOML file; intro: of the page, {compiler} stands for its name
+    title, comment: of the page's section, and the head of the TOML file; intro: of the section, {compiler} stands for its name
     more: further columns by title, each from all counts and the name of a step
     programs: that count, where there is more than one: loam-golden-PROGRAM-paths
     """
 
     part: str
-    of: str
+    title: str
     comment: str
     intro: tuple[str, ...]
     more: Mapping[str, Callable[[Mapping[str, Any], str], str]]
@@ -47,10 +48,6 @@ class Table:
     @property
     def golden(self) -> Path:
         return HERE / f"{self.part}_paths.toml"
-
-    @property
-    def page(self) -> Path:
-        return ROOT / "docs" / f"{self.part}-instruction-counts.md"
 
     def count(self, folder: Path) -> tuple[dict[str, float], str]:
         """Build and run the counting programs; skips the test where valgrind is missing.
@@ -84,19 +81,12 @@ class Table:
             bound = before.get(name, {}).get("upper_bound", round(count * BOUND_FACTOR + 1))
             lines += ["", f'[steps."{name}"]', f"count = {number(count)}", f"upper_bound = {number(bound)}"]
         self.golden.write_text("\n".join(lines) + "\n")
-        self.page.write_text(self.text())
+        counts_page.put(self.title, self.section())
 
-    def text(self) -> str:
-        """The page."""
+    def section(self) -> list[str]:
+        """Its lines of the page."""
         golden = self.accepted()
-        counts, update = (
-            f".venv/bin/python -m pytest tests/golden/test_{self.part}_counts.py",
-            "./loam test --golden-update",
-        )
         lines = [
-            f"# Instruction counts of {self.of}", "", "```",
-            f"{counts}     counts, and compares with this page",
-            f"{update:<{len(counts)}}     accepts new counts and writes this page", "```", "",
             *(line.format(compiler=golden["compiler"]) for line in self.intro), "",
             f"| path | instructions | {''.join(f'{title} | ' for title in self.more)}upper bound |",
             f"| --- | ---: |{' ---: |' * len(self.more)} ---: |",
@@ -104,7 +94,7 @@ class Table:
         for name, step in golden["steps"].items():
             cells = [number(step["count"]), *(cell(golden["steps"], name) for cell in self.more.values())]
             lines.append(f"| {name} | {' | '.join(cells)} | {number(step['upper_bound'])} |")
-        return "\n".join(lines) + "\n"
+        return lines
 
     def check(self, steps: Mapping[str, float], compiler: str) -> None:
         """Fail unless these are the accepted counts; accept them first where that is asked for."""
@@ -116,4 +106,4 @@ class Table:
         assert not found, "\n" + "\n".join(found)
 
     def check_page(self) -> None:
-        assert self.page.read_text() == self.text(), f"./loam test --golden-update writes docs/{self.page.name}"
+        counts_page.check(self.title, self.section())

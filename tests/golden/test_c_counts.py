@@ -1,7 +1,7 @@
 """Instructions of accesses through the C interface, as calls and inline, counted exactly by callgrind.
 
 c_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
-docs/c-instruction-counts.md is written from it.
+A section of docs/instruction-counts.md is written from it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from steps_table import Table
 
 TABLE = Table(
     part="c",
-    of="the C interface",
+    title="The C interface",
     comment="Instructions of accesses through the C interface",
     intro=(
-        "Instructions, exact (callgrind), {compiler}, `-O3`, library linked statically: the shared one adds a jump to each call.",
-        "Under `norec`, or under the algorithm that a row names. *call*: a function of `loam/tm.h`. *inline*: the same compiled",
-        "with `-DLOAM_TM_ALGORITHM` ([embedding.md](embedding.md#accesses-without-a-call)). For the same accesses in C++ see",
-        "[instruction-counts.md](instruction-counts.md). *Upper bound*: the test fails above it.",
+        "{compiler}, library linked statically: the shared one adds a jump to each call. Under `norec`, or under the algorithm",
+        "that a row names. *call*: a function of `loam/tm.h`. *inline*: the same compiled with `-DLOAM_TM_ALGORITHM`",
+        "([embedding.md](embedding.md#accesses-without-a-call)).",
     ),
     more={},
     programs=("c-norec", "c-etl-wb", "c-dctl"),

@@ -1,7 +1,7 @@
 """Instructions of an operation on an object that nobody else wants, counted exactly by callgrind.
 
 delegation_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
-docs/delegation-instruction-counts.md is written from it.
+A section of docs/instruction-counts.md is written from it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ def over_mutex(steps: Mapping[str, Any], name: str) -> str:
 
 TABLE = Table(
     part="delegation",
-    of="delegation",
+    title="Delegation",
     comment="Instructions of an operation on an object that nobody else wants",
     intro=(
-        "Instructions, exact (callgrind), {compiler}, `-O3`, of `apply([](long& n) {{ ++n; }})` on an object that no other",
-        "thread uses, in a process of two threads. `std::mutex` is a `lock_guard` around `++n`, with the C library's part.",
-        "*Upper bound*: the test fails above it; `cc-synch` and `flat-combining` must also take at most 1.2",
-        "times `std::mutex`. With a server the client waits for another thread, so its instructions are not counted.",
+        "{compiler}, of `apply([](long& n) {{ ++n; }})` on an object that no other thread uses, in a process of two threads.",
+        "`std::mutex` is a `lock_guard` around `++n`, with the C library's part. `cc-synch` and `flat-combining` must take at",
+        "most 1.2 times `std::mutex`. With a server the client waits for another thread, so its instructions are not counted.",
     ),
     more={"times `std::mutex`": over_mutex},
 )

@@ -1,7 +1,7 @@
 """Instructions of the managed heap's fast paths, counted exactly by callgrind.
 
 gc_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
-docs/gc-instruction-counts.md is written from it.
+A section of docs/instruction-counts.md is written from it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from steps_table import Table
 
 TABLE = Table(
     part="gc",
-    of="the managed heap",
+    title="The managed heap",
     comment="Instructions of the managed heap's fast paths",
     intro=(
-        "Instructions, exact (callgrind), {compiler}, `-O3`; logs in the dedicated heap, all filters on.",
-        "*Upper bound*: the test fails above it. Allocation is that in a buffer of the thread; a logged",
+        "{compiler}; logs in the dedicated heap, all filters on. Allocation is that in a buffer of the thread; a logged",
         "enlistment includes its share of the commit.",
     ),
     more={},

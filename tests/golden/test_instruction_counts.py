@@ -3,7 +3,7 @@
 tm_paths.toml holds the accepted counts and an upper bound for each step of etl-wb, algorithm_paths.toml those of the main
 steps of every algorithm. With the compiler that they were taken with a count must be equal, so that every change is seen
 and accepted on purpose (`./loam test --golden-update`, then read the diff); with another compiler only the upper bound
-holds. docs/instruction-counts.md is written from the same files.
+holds. A section of docs/instruction-counts.md is written from the same files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import counts_page
 import pytest
 
 from loam_lab.campaign.counters import valgrind
@@ -33,7 +34,7 @@ STEPS = (
 )  # fmt: skip
 # Room that a new count is given below its upper bound: another compiler may take a few instructions more.
 BOUND_FACTOR = 1.15
-PAGE = ROOT / "docs" / "instruction-counts.md"
+TITLE = "Transactions"
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
 
 
@@ -101,19 +102,12 @@ def write_golden(golden: dict[str, Any]) -> None:
     GOLDEN.write_text("\n".join(lines) + "\n")
 
 
-def page_of(golden: dict[str, Any]) -> str:
-    """docs/instruction-counts.md for these counts."""
+def section_of(golden: dict[str, Any]) -> list[str]:
+    """The section of docs/instruction-counts.md for these counts."""
     lines = [
-        "# Instruction counts of the transactional memory",
-        "",
-        "```",
-        ".venv/bin/python -m pytest tests/golden/test_instruction_counts.py     counts, and compares with this page",
-        "./loam test --golden-update                                            accepts new counts and writes this page",
-        "```",
-        "",
-        f"Algorithm etl-wb with a table or shadow records (one formula), built like workloads (`-O3`), {golden['compiler']}.",
-        "A count is exact: callgrind runs the same transaction with a few and with more of one step, and the difference is",
-        "divided. It includes computing the record's address and, for writes, the step's share of the commit.",
+        f"{golden['compiler']}, algorithm etl-wb with a table or shadow records (one formula), built like workloads.",
+        "Callgrind runs the same transaction with a few and with more of one step, and the difference is divided. A count",
+        "includes computing the record's address and, for writes, the step's share of the commit.",
         "",
         "| step | instructions | budget | upper bound |",
         "| --- | ---: | ---: | ---: |",
@@ -124,13 +118,12 @@ def page_of(golden: dict[str, Any]) -> str:
         lines.append(f"| {name}{over} | {number(step['count'])} | {budget} | {number(step['upper_bound'])} |")
     lines += [
         "",
-        "*Budget*: the aim of the design. *Upper bound*: the test fails above it. `allocation and free` is a",
-        "block of 16 bytes created and destroyed in one transaction, with glibc's `malloc` and `free` and its share of",
-        "reclamation.",
+        "*Budget*: the aim of the design. `allocation and free` is a block of 16 bytes created and destroyed in one",
+        "transaction, with glibc's `malloc` and `free` and its share of reclamation.",
         "",
-        "## Every algorithm",
+        "### Every algorithm",
         "",
-        "Instructions. In brackets: nanoseconds of one thread on the machine of the last update, with all data in the cache.",
+        "In brackets: nanoseconds of one thread on the machine of the last update, with all data in the cache.",
         "",
     ]
     algorithms = read_each()["algorithms"]
@@ -140,8 +133,7 @@ def page_of(golden: dict[str, Any]) -> str:
         for name, steps in algorithms.items():
             cells = [f"{number(steps[head]['count'])} ({number(steps[head]['ns'])})" for head in heads]
             lines.append(f"| {name} | " + " | ".join(cells) + " |")
-        lines.append("")
-    return "\n".join(lines)
+    return lines
 
 
 def wrong(steps: dict[str, float], accepted: dict[str, dict[str, Any]], *, same_compiler: bool) -> list[str]:
@@ -164,7 +156,7 @@ def test_instruction_counts(counted: Counted) -> None:
         for name, count in steps.items():
             golden["steps"][name]["count"] = count
         write_golden(golden)
-        PAGE.write_text(page_of(golden))
+        counts_page.put(TITLE, section_of(golden))
     found = wrong(steps, golden["steps"], same_compiler=counted.compiler == golden["compiler"])
     assert not found, "\n" + "\n".join(found)
 
@@ -172,7 +164,7 @@ def test_instruction_counts(counted: Counted) -> None:
 def test_instruction_counts_of_every_algorithm(counted: Counted) -> None:
     if UPDATE:
         write_each(counted.steps, {name: times(counted.program, name) for name in counted.steps}, counted.compiler)
-        PAGE.write_text(page_of(read_golden()))
+        counts_page.put(TITLE, section_of(read_golden()))
     golden = read_each()
     gone = golden["algorithms"].keys() - counted.steps.keys()
     assert not gone, f"./loam test --golden-update takes out {', '.join(sorted(gone))}"
@@ -217,4 +209,4 @@ def write_each(counted: dict[str, dict[str, float]], took_ns: dict[str, dict[str
 
 
 def test_page_shows_the_accepted_counts() -> None:
-    assert PAGE.read_text() == page_of(read_golden()), "./loam test --golden-update writes docs/instruction-counts.md"
+    counts_page.check(TITLE, section_of(read_golden()))

@@ -1,7 +1,7 @@
 """Instructions of accesses of code compiled with -fgnu-tm, on our library under norec, counted exactly by callgrind.
 
 itm_paths.toml holds the accepted counts and an upper bound for each, as in test_instruction_counts.py.
-docs/itm-instruction-counts.md is written from it.
+A section of docs/instruction-counts.md is written from it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from steps_table import Table
 
 TABLE = Table(
     part="itm",
-    of="the library behind -fgnu-tm",
+    title="libitm",
     comment="Instructions of accesses on our libitm.so.1 under norec",
     intro=(
-        "Instructions, exact (callgrind), {compiler}, `-O3`, algorithm `norec`, with barriers as in a program with",
-        "several threads ([libitm.md](libitm.md)). The count of a read includes the call of the barrier, the barrier, and",
-        "the algorithm's function. *Upper bound*: the test fails above it.",
+        "{compiler}, algorithm `norec`, with barriers as in a program with several threads ([libitm.md](libitm.md)). The count",
+        "of a read includes the call of the barrier, the barrier, and the algorithm's function.",
     ),
     more={},
 )

@@ -1,7 +1,7 @@
 """Instructions of malloc and free of libloam-malloc.so, counted exactly by callgrind.
 
 malloc_paths.toml holds the accepted counts and an upper bound for each size of block, as in test_instruction_counts.py.
-docs/malloc-instruction-counts.md is written from it.
+A section of docs/instruction-counts.md is written from it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import counts_page
 import pytest
 from steps_table import compiler
 
@@ -19,7 +20,7 @@ from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("malloc_paths.toml")
-PAGE = ROOT / "docs" / "malloc-instruction-counts.md"
+TITLE = "Malloc and free"
 UPDATE = os.environ.get("LOAM_GOLDEN_UPDATE") == "1"
 # The library is built with other compilers too; they may take an instruction or two more.
 ROOM = 2
@@ -54,19 +55,11 @@ def accept(found: Counts) -> None:
     GOLDEN.write_text(head + "\n".join(lines) + "\n")
 
 
-def page() -> str:
+def section() -> list[str]:
     golden = tomllib.loads(GOLDEN.read_text())
     lines = [
-        "# Instruction counts of malloc and free",
-        "",
-        "```",
-        ".venv/bin/python -m pytest tests/golden/test_malloc_counts.py     counts, and compares with this page",
-        "./loam test --golden-update                                       accepts new counts and writes this page",
-        "```",
-        "",
-        f"Instructions per call of `libloam-malloc.so`, {golden['compiler']}, exact (callgrind), without the call instruction.",
-        "In brackets: upper bounds, above which the test fails. Other allocators:",
-        "[malloc-instructions](performance/malloc-instructions.md).",
+        f"{golden['compiler']}, per call of `libloam-malloc.so`, without the call instruction. In brackets: upper bounds.",
+        "Other allocators: [malloc-instructions](performance/malloc-instructions.md).",
         "",
         "| column | meaning |",
         "| --- | --- |",
@@ -80,13 +73,13 @@ def page() -> str:
     for size, counts in golden["sizes"].items():
         cells = [f"{number(counts[what])} ({number(counts[f'bound_{what}'])})" for what in WHATS]
         lines.append(f"| {size} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def test_counts_are_the_accepted_ones(counted: Counts) -> None:
     if UPDATE:
         accept(counted)
-        PAGE.write_text(page())
+        counts_page.put(TITLE, section())
     golden = tomllib.loads(GOLDEN.read_text())
     same_compiler = golden["compiler"] == compiler()
     wrong = []
@@ -104,4 +97,4 @@ def test_counts_are_the_accepted_ones(counted: Counts) -> None:
 
 
 def test_page_shows_the_accepted_counts() -> None:
-    assert PAGE.read_text() == page(), "./loam test --golden-update writes docs/malloc-instruction-counts.md"
+    counts_page.check(TITLE, section())

@@ -18,6 +18,10 @@ WORDS = {
     "same_word": "same word", "same_block": "same block, another word", "other_block": "another block, same stripe",
     "other_stripe": "another stripe, same record", "capacity": "too large for the hardware", "unknown": "not told apart",
 }  # fmt: skip
+LABELS = {
+    "structure=list": "sorted list", "structure=hash": "hash set", "structure=tree": "red-black tree",
+    "update_percent=*": "{}\u00a0% updates", "duration_ms=*": "{}\u00a0ms per run",
+}  # fmt: skip
 CAUSES = tuple(f"aborts_{name}" for name in WORDS)
 KINDS = {"etl-wb": "transactional", "sequential": "none", "none": "none"}
 
@@ -172,7 +176,7 @@ def _contrasts(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _result(maker: Maker, **changes: Any) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "units": {"intset": {"structure=list": "sorted list", "structure=hash": "hash set", "structure=tree": "red-black tree"}},
+        "units": {"intset": LABELS, "threadtest": {"size=*": "{}\u00a0B blocks", "duration_ms=*": "{}\u00a0ms per run"}},
         "schema": SCHEMA, "study": "tour", "title": "A tour of six allocators under transactions",
         "question": "Does the choice of allocator change the speed and the abort rate of transactional data structures?",
         "created_utc": "2026-11-21T10:12:13Z", "folder": "results/tour-20261121T101213Z-5f3a", "baseline": "glibc",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -30,15 +31,17 @@ def test_the_factors_of_the_architecture_point_to_the_lists_and_name_what_is_the
     assert set(named) <= set(known)
 
 
-def test_the_page_of_delegation_has_each_scheme() -> None:
-    """Its table says of each scheme who executes and which paper it is of, so it stays, and is compared."""
+def test_the_page_of_delegation_names_schemes_that_are_there() -> None:
+    """Its table says of each scheme who executes and which paper it is of. A new scheme is one file, so it may be missing."""
     named = [
         name
         for row in rows("docs/delegation.md", "| `--sync` | who executes")
         for name in NAME.findall(row.split("|")[1])
     ]
     schemes = {name for name, source in sources.syncs().items() if Path(source.file).parent.name == "schemes"}
-    assert sorted(named) == sorted(schemes)
+    assert named and len(named) == len(set(named)) and set(named) <= schemes
+    if new := schemes - set(named):
+        warnings.warn(f"docs/delegation.md has no row for {', '.join(sorted(new))}", stacklevel=1)
 
 
 def test_the_kinds_of_synchronisations_name_what_is_there() -> None:

@@ -29,7 +29,7 @@ constexpr std::size_t kCountMax = 64;
 constexpr std::size_t kBlocksRecorded = 64;
 
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::integer("size", 16, 1, 1 << 20, "B", "bytes of a block"),
+    ParameterSpec::integer("size", 16, 1, 1 << 20, "B", "bytes of a block").called("{}\u00a0B blocks"),
     ParameterSpec::integer("count", 16, 2, kCountMax, "1", "blocks that each thread allocates"),
     ParameterSpec::integer("turns", 1, 0, 1, "", "1: the threads take turns, block by block; 0: each does all at once"),
     ParameterSpec::integer("stripe_log2", 5, 3, 12, "", "log2 of the bytes that share an ownership record"),

@@ -26,7 +26,7 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("pattern", kPatterns,
                           "own: dependent reads of an own line; pass: two threads write one word in turn; same, apart: "
                           "counters of two threads in one line, or two lines apart"),
-    ParameterSpec::integer("duration_ms", 100, 1, 3'600'000, "ms", "length of the timed part"),
+    duration_parameter(100, 1, "length of the timed part"),
 };
 
 using Better = MetricSpec::Better;

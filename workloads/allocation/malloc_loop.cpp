@@ -24,7 +24,7 @@ constexpr std::string_view kPatterns[] = {"lifo", "fifo", "random"};
 
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("pattern", kPatterns, "which is freed first: the newest, the oldest, or a random one"),
-    ParameterSpec::integer("size", 16, 16, 32768, "B", "bytes of a block"),
+    ParameterSpec::integer("size", 16, 16, 32768, "B", "bytes of a block").called("{}\u00a0B blocks"),
     ParameterSpec::integer("blocks", 1000, 1, 1 << 22, "1", "blocks that a thread holds"),
     kDuration,
     operations_parameter("pairs per thread, without warm-up; 0: 12000000, or use duration_ms"),

@@ -21,10 +21,10 @@ using Word = std::uint64_t;
 constexpr std::int64_t kSizeMax = 1 << 26, kBatchMax = 1 << 22;
 
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::integer("size", 16, sizeof(Word), kSizeMax, "B", "bytes of a block"),
+    ParameterSpec::integer("size", 16, sizeof(Word), kSizeMax, "B", "bytes of a block").called("{}\u00a0B blocks"),
     ParameterSpec::integer("batch", 1, 1, kBatchMax, "1", "blocks that a thread holds at a time"),
     ParameterSpec::integer("touch", 1, 0, 1, "", "1: write the first word of each block"),
-    ParameterSpec::integer("duration_ms", kDurationMs, 1, 3'600'000, "ms", "length of the timed part"),
+    kTimedPart,
     ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1",
                            "pairs per thread (rounded up to batches) instead of a duration, without warm-up; "
                            "0: use duration_ms"),

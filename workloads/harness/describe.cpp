@@ -28,6 +28,7 @@ void put_parameters(JsonLine& line, std::span<const ParameterSpec> specs) {
       for (const auto label : spec.labels) line.value(label);
       line.end();
     }
+    if (!spec.label.empty()) line.field("label", spec.label);
     line.end();
   }
   line.end();

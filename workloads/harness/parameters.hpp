@@ -27,6 +27,8 @@ struct ParameterSpec {
   std::int64_t fallback;                      // default: the integer, or the index of the choice
   std::string_view unit, help;
   std::span<const std::string_view> labels = {};  // choice: what reports call each, in the same order; may be left out
+  // What reports say in place of "name = value": {} is the value, {/100} a hundredth of it, {^} the value raised, as a power.
+  std::string_view label = {};
 
   static constexpr ParameterSpec integer(std::string_view name, std::int64_t fallback, std::int64_t min,
                                          std::int64_t max, std::string_view unit, std::string_view help) {
@@ -47,6 +49,11 @@ struct ParameterSpec {
     copy.labels = words;
     return copy;
   }
+  constexpr ParameterSpec called(std::string_view words) const {
+    ParameterSpec copy = *this;
+    copy.label = words;
+    return copy;
+  }
   // Another choice than the first as the default.
   constexpr ParameterSpec with_default(std::size_t choice) const {
     ParameterSpec copy = *this;
@@ -54,6 +61,11 @@ struct ParameterSpec {
     return copy;
   }
 };
+
+constexpr ParameterSpec duration_parameter(std::int64_t fallback, std::int64_t min, std::string_view help) {
+  return ParameterSpec::integer("duration_ms", fallback, min, 3'600'000, "ms", help).called("{}\u00a0ms per run");
+}
+inline constexpr ParameterSpec kTimedPart = duration_parameter(kDurationMs, 1, "length of the timed part");
 
 // What a value was refused for; the caller names the subject.
 struct Refusal {

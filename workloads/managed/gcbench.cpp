@@ -38,9 +38,10 @@ struct Junk : gc::Object {
 
 constexpr std::string_view kJunk[] = {"plain", "transactional"};
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::integer("size", 400, 1, 4000, "1", "outer elements, and inner ones of each: size * size nodes"),
+    ParameterSpec::integer("size", 400, 1, 4000, "1", "outer elements, and inner ones of each: size * size nodes")
+        .called("size\u00a0{}"),
     ParameterSpec::integer("operations", 20, 1, 1 << 30, "1", "traversals of each thread; one is a transaction"),
-    ParameterSpec::integer("update_percent", 5, 0, 100, "%", "of the nodes: write"),
+    ParameterSpec::integer("update_percent", 5, 0, 100, "%", "of the nodes: write").called("{}\u00a0% updates"),
     ParameterSpec::integer("dead_percent", 15, 0, 100, "%", "allocate what is dead at once"),
     ParameterSpec::integer("held_percent", 65, 0, 100, "%", "allocate what is dead at commit"),
     ParameterSpec::integer("insert_percent", 5, 0, 100, "%", "insert a node"),

@@ -35,7 +35,8 @@ constexpr auto kOnly = [] {
 }();
 
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::choice("size", kSizeNames, "of the structure: big is the published one, with 100 000 atomic parts"),
+    ParameterSpec::choice("size", kSizeNames, "of the structure: big is the published one, with 100 000 atomic parts")
+        .called("size\u00a0{}"),
     ParameterSpec::choice("mix", kMixes, "90, 60 or 10 % of the operations only read"),
     ParameterSpec::choice("long", kOn, "long traversals, which visit all of the structure"),
     ParameterSpec::choice("structural", kOn, "operations that add and remove parts and assemblies"),

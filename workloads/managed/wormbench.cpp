@@ -30,7 +30,7 @@ struct Node : gc::Object {
 };
 
 constexpr ParameterSpec kParameters[] = {
-    ParameterSpec::integer("size", 256, 128, 1024, "1", "of the world: size * size cells"),
+    ParameterSpec::integer("size", 256, 128, 1024, "1", "of the world: size * size cells").called("size\u00a0{}"),
     ParameterSpec::integer("head", 8, 1, kHeadMax, "1", "size of a worm's head, a triangle of head * head cells"),
     ParameterSpec::integer("body", 8, 2, kBodyMax, "1", "cells of a worm's body"),
     ParameterSpec::integer("operations", 20000, 1, 1 << 30, "1", "steps of each thread; one is a transaction"),

@@ -18,7 +18,7 @@ using intset::worker_results;
 constexpr std::string_view kLayouts[] = {"own", "shared"};
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("layout", kLayouts, "own: a counter for each thread; shared: one for all"),
-    ParameterSpec::integer("duration_ms", kDurationMs, 1, 3'600'000, "ms", "length of the timed part"),
+    kTimedPart,
     ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1",
                            "operations per thread instead of a duration, without warm-up; 0: use duration_ms"),
 };

@@ -33,9 +33,9 @@ constexpr ParameterSpec kParameters[] = {
         "use", kUses,
         "write: the first words of blocks that are there; make: new blocks, which are kept; churn: new "
         "blocks, which are freed again"),
-    ParameterSpec::integer("size", 1024, 16, 1 << 20, "B", "of a block"),
+    ParameterSpec::integer("size", 1024, 16, 1 << 20, "B", "of a block").called("{}\u00a0B blocks"),
     ParameterSpec::integer("count", 16, 1, 4096, "1", "blocks of a transaction"),
-    ParameterSpec::integer("duration_ms", kDurationMs, 1, 3'600'000, "ms", "length of the timed part"),
+    kTimedPart,
     ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1",
                            "operations per thread instead of a duration, without warm-up; 0: use duration_ms"),
 };

@@ -141,24 +141,20 @@ def allocator_folders() -> tuple[Path, ...]:
     return (root() / "allocators", *extra, user_config() / "allocators")
 
 
-def results_root(cwd: Path | None = None) -> Path:
-    """The folder "results" of the current folder (or of cwd); not necessarily there yet."""
-    return (cwd or Path.cwd()) / "results"
+def results_root() -> Path:
+    """The folder "results" of the current folder; not necessarily there yet."""
+    return Path.cwd() / "results"
 
 
-def latest_result(cwd: Path | None = None) -> Path:
+def latest_result() -> Path:
     """The folder that results/latest points to.
 
     raises: LoamError if nothing was measured in this folder yet
     """
-    link = results_root(cwd) / "latest"
+    link = results_root() / "latest"
     if not link.exists():
-        raise LoamError(
-            "results/latest",
-            None,
-            "there is no result in this folder yet",
-            "run ./loam tour, or name a result's folder",
-        )
+        hint = "run ./loam tour, or name a result's folder"
+        raise LoamError("results/latest", None, "there is no result in this folder yet", hint)
     return link.resolve()
 
 

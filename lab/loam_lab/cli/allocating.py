@@ -63,10 +63,10 @@ def verify(
 ) -> int:
     """Run a program under an allocator and report, per process, which object really provided malloc."""
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
     from loam_lab.subjects.allocators import verify as verification
 
-    named.check(allocators=[name])
+    typed_names.check(allocators=[name])
     verification.check_command(command or [])
     debian.ensure("measure")
     from loam_lab.subjects.allocators import commands

@@ -153,9 +153,9 @@ def bench(
         scans=scan or (),
     )  # fmt: skip
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=options.allocator_names(allocator))
+    typed_names.check(allocators=options.allocator_names(allocator))
     debian.ensure("measure", *["flame"] * flame)
     from loam_lab.commands.bench import bench as measure_bench
 

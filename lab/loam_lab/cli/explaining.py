@@ -106,9 +106,11 @@ def explain(
             raise LoamError(option, None, "belongs to --factors", "add --factors, or leave it out")
     parameters = [_key_value(item) for item in parameter or ()]
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(of=[workload], syncs=names([sync or ""]), allocators=allocator_names([allocator or ""]), on=[machine])
+    typed_names.check(
+        of=[workload], syncs=names([sync or ""]), allocators=allocator_names([allocator or ""]), on=[machine]
+    )
     if factors:
         from loam_lab.commands.explain import factors as designs
         from loam_lab.commands.explain import screening

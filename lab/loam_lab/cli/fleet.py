@@ -10,7 +10,7 @@ import typer
 from loam_lab.cli.options import names
 
 if TYPE_CHECKING:
-    from loam_lab.campaign.fleet.choosing import Choice
+    from loam_lab.campaign.fleet.selection import Choice
 
 Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Where runs are measured: local, slurm or ssh.")]
 Hosts = Annotated[
@@ -34,7 +34,7 @@ def choice(
     engine: str, hosts: list[str] | None, partition: str | None, options: list[str] | None, identical: list[str] | None
 ) -> Choice:
     """The engine that the options choose; raises: LoamError if they do not fit together"""
-    from loam_lab.campaign.fleet.choosing import Choice
+    from loam_lab.campaign.fleet.selection import Choice
 
     alike = tuple(tuple(names([one])) for one in identical or ())
     found = Choice(engine, tuple(names(hosts)), partition, tuple(options or ()), alike)

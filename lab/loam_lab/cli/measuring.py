@@ -136,9 +136,9 @@ def run(
     parameters = [_key_value(item) for item in parameter or ()]
     where = choice(engine, hosts, partition, engine_option, identical)
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(
+    typed_names.check(
         of=names([workload]) or [workload], syncs=names(sync), allocators=allocator_names(allocator), on=names(machine)
     )
     debian.ensure("measure")
@@ -192,10 +192,10 @@ def study_run(
     where = choice(engine, hosts, partition, engine_option, identical)
     from loam_lab.model import studies
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(on=names(machine))
-    named.check_study(studies.find(name)[0])
+    typed_names.check(on=names(machine))
+    typed_names.check_study(studies.find(name)[0])
     debian.ensure("measure")
     from loam_lab.commands.run import commands
 

@@ -84,10 +84,10 @@ def allocator_names(values: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> list[int]:
+def integers(option: str, values: Sequence[str] | None) -> list[int]:
     """The numbers of a repeatable, comma-separated option, in order, without repetitions.
 
-    raises: LoamError if a part is no integer or below least
+    raises: LoamError if a part is no integer or below 1
     """
     found = []
     for part in names(values):
@@ -95,8 +95,8 @@ def integers(option: str, values: Sequence[str] | None, *, least: int = 1) -> li
             number = int(part)
         except ValueError:
             raise LoamError(option, part, "not a whole number", f"for example {option} 1,2") from None
-        if number < least:
-            raise LoamError(option, number, f"must be at least {least}")
+        if number < 1:
+            raise LoamError(option, number, "must be at least 1")
         found.append(number)
     return found
 

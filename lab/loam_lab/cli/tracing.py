@@ -54,9 +54,9 @@ def replay(
     options.check(blocks, timeout, seed)
     from loam_lab.commands.bench import trace as traces
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=options.allocator_names(allocator))
+    typed_names.check(allocators=options.allocator_names(allocator))
     traces.read(file)
     debian.ensure("measure")
     return traces.replay(
@@ -83,9 +83,9 @@ def check(
         raise LoamError("trace check", None, "no command was given", "as in ./loam trace check FILE -- lua5.4 FILE")
     from loam_lab.commands.bench import ranking, target, trace
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=options.allocator_names(allocator))
+    typed_names.check(allocators=options.allocator_names(allocator))
     trace.read(file)
     target.program(command[0], "trace check")
     debian.ensure("measure")

@@ -29,8 +29,6 @@ Source = Literal["timing", "cachegrind", "counters", "tlb", "profile"]
 EXACT: tuple[Source, ...] = ("profile",)
 
 BLOCKS = "blocks"
-# Kinds that compare two selections; a band may.
-COMPARING = ("ratio_above", "ratio_below")
 Amount = Annotated[float, Field(ge=0)]
 
 # Verdicts that no measurement changes: the paper's own numbers are against it; the model that ran lacks what it is about.

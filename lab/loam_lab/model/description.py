@@ -18,6 +18,7 @@ class Parameter(BaseModel):
     """One `-p name=value`: an integer in [min, max], one of `choices`, or the path of a file that the workload reads.
 
     labels: what reports call each of the choices, in their order; none where the choices say it themselves
+    label: what reports say in place of "name = value", as words.parameter() fills it in
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -31,12 +32,14 @@ class Parameter(BaseModel):
     unit: str = ""
     help: str = ""
     labels: tuple[str, ...] = ()
+    label: str = ""
 
     @property
     def wording(self) -> dict[str, str]:
-        """What words.parameter() has to know of it: its unit by its name, the label of a choice by "name=choice"."""
-        labels = zip(self.choices, self.labels, strict=False)  # there may be none
-        return {self.name: self.unit, **{f"{self.name}={choice}": label for choice, label in labels}}
+        """What words.parameter() has to know: the unit by the name, the label of a choice by "name=choice", any by "name=*"."""
+        found = {self.name: self.unit}
+        found |= {f"{self.name}={choice}": label for choice, label in zip(self.choices, self.labels, strict=False)}
+        return found | ({f"{self.name}=*": self.label} if self.label else {})
 
     @model_validator(mode="after")
     def _whole(self) -> Parameter:

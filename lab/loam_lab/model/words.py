@@ -27,7 +27,6 @@ _METRICS = {
     "elapsed_s": ("timed part", ""),
 }
 
-BYTES = "B"
 MAPPINGS = {"table": "record table", "hash": "hashed records", "shadow": "shadow records"}
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -61,35 +60,23 @@ def noun(name: str) -> str:
 def parameter(key: str, value: Any, wording: Mapping[str, str] = MappingProxyType({})) -> str:
     """One parameter in words: "sorted list", "16 B blocks", "60 % updates", else "key = value".
 
-    wording: how its workload words it (Parameter.wording): its unit by its name, the label of a choice by "name=choice". A size
-    in bytes is of blocks, any other is the workload's own.
+    wording: how its description words it (Parameter.wording): the label of a choice by "name=choice", else one by "name=*", in
+    which {} is the value, {/100} a hundredth of it, {^} the value raised, as a power.
     """
-    if label := wording.get(f"{key}={value}"):
-        return label
+    text = str(value)
+    if label := wording.get(f"{key}={text}") or wording.get(f"{key}=*"):
+        part = f"{int(text) / 100:g}" if text.isdigit() else text
+        return label.replace("{}", text).replace("{/100}", part).replace("{^}", text.translate(_RAISED))
     if key == "mapping":
-        return MAPPINGS.get(str(value), str(value))
+        return MAPPINGS.get(text, text)
     if key == collector.NAME:
-        return f"{value} collector"
-    if key == "heap_percent" and str(value).isdigit():
-        return f"heap of {int(value) / 100:g}\u00a0× live data"
-    if key == "heap_mib":
-        return f"heap of {value}\u00a0MiB"
-    if key == "size":
-        return f"{value}\u00a0B blocks" if wording.get(key, BYTES) == BYTES else f"size\u00a0{value}"
-    if key == "update_percent":
-        return f"{value}\u00a0% updates"
-    if key == "duration_ms":
-        return f"{value}\u00a0ms per run"
-    if key == "records_log2":
-        return f"2{str(value).translate(_RAISED)} records"
-    if key == "elements":
-        return f"{value} elements"
-    return f"{key}\u00a0=\u00a0{value}"
+        return f"{text} collector"
+    return f"{key}\u00a0=\u00a0{text}"
 
 
-def parameters(values: Mapping[str, Any], units: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Parameters in words, joined by commas. units: as parameter() takes it"""
-    return ", ".join(parameter(key, value, units) for key, value in values.items())
+def parameters(values: Mapping[str, Any], wording: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Parameters in words, joined by commas. wording: as parameter() takes it"""
+    return ", ".join(parameter(key, value, wording) for key, value in values.items())
 
 
 def threads(number: int) -> str:

@@ -39,7 +39,6 @@ _SOURCE_FOLDERS = (
 )
 PROGRAMS = "programs"
 _SOURCE_FILES = ("CMakeLists.txt", "CMakePresets.json", "lab/loam_lab/__init__.py")
-_TEST_FOLDERS = ("tests/unit", "tests/model", "tests/stress", "tests/fuzz", "tests/golden")
 _STEP = re.compile(r"^\[(\d+)/(\d+)\] (.*)$")
 
 
@@ -52,14 +51,11 @@ def _walk(folder: str) -> Iterator[os.DirEntry[str]]:
                 yield entry
 
 
-def sources_fingerprint(*, tests: bool = False) -> str:
-    """Hash of names, sizes and modification times of all C++ sources and build files, and of the compiler.
-
-    tests: with the test sources too
-    """
+def sources_fingerprint() -> str:
+    """Hash of names, sizes and modification times of all C++ sources and build files, and of the compiler."""
     top = paths.root()
     digest = hashlib.blake2b(digest_size=16)
-    for name in _SOURCE_FOLDERS + (_TEST_FOLDERS if tests else ()):
+    for name in _SOURCE_FOLDERS:
         folder = top / name
         if folder.is_dir():
             for entry in sorted(_walk(str(folder)), key=lambda found: found.path):
@@ -141,9 +137,9 @@ def is_built(targets: Sequence[str] | None = None, preset: str = "release") -> b
     return all(name in stamp.get("targets", []) and file.exists() for name, file in files.items())
 
 
-def sources_changed(preset: str = "release") -> bool:
+def sources_changed() -> bool:
     """Whether something is built of sources that are no longer as they were then. Starts no process."""
-    stamp = _read_stamp(preset)
+    stamp = _read_stamp("release")
     return bool(stamp) and stamp.get("fingerprint") != sources_fingerprint()
 
 

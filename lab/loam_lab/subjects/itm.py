@@ -38,9 +38,9 @@ def _other_synchronisations() -> set[str]:
     return {file.stem.replace("_", "-") for file in files}
 
 
-def library(preset: str = "release") -> Path:
+def library() -> Path:
     """Our library. raises: LoamError if it is not built, or cannot be built here"""
-    named = paths.load_paths(preset)["libraries"].get("itm")
+    named = paths.load_paths("release")["libraries"].get("itm")
     if named is None:
         raise LoamError(SONAME, None, "our library supports x86-64 only", "use GCC's")
     if not Path(named).is_file():

@@ -1,7 +1,7 @@
 #include "runtime/gc/logs/dedicated_store.hpp"
 
 #include "runtime/gc/heap.hpp"
-#include "runtime/gc/tx/settings.hpp"
+#include "runtime/gc/tx_settings.hpp"
 #include "runtime/platform/pages.hpp"
 
 #include <new>

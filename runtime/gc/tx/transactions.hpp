@@ -6,7 +6,7 @@
 #include "runtime/gc/logs/store.hpp"
 #include "runtime/gc/os_vector.hpp"
 #include "runtime/gc/tx/ownership.hpp"
-#include "runtime/gc/tx/settings.hpp"
+#include "runtime/gc/tx_settings.hpp"
 #include "runtime/platform/cache_line.hpp"
 
 #include <atomic>

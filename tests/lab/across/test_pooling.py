@@ -23,7 +23,7 @@ def test_machines_that_are_alike_are_pooled_by_ratios() -> None:
     assert all(line["within"] for line in found["baseline"]) and len(found["baseline"]) == 2
     pooled = {(line["case"], line["allocator"]): line for line in found["pooled"]}
     assert len(pooled) == 4
-    fast = pooled["w, 1\u00a0B blocks, stm, 1\u00a0thread", "fast"]
+    fast = pooled["w, size\u00a0=\u00a01, stm, 1\u00a0thread", "fast"]
     assert fast["n"] == 40 and fast["low"] < 1.1 < fast["high"] and fast["verdict"] == "better"
     assert pooling.warnings([Identical(**found)]) == []
 

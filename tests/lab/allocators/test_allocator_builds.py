@@ -18,7 +18,7 @@ from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
 from loam_lab.setup import debian
-from loam_lab.subjects.allocators import building, making, recipe, registry
+from loam_lab.subjects.allocators import building, compilation, recipe, registry
 
 # Writes down what it was asked, and "vendors" the prepared tree.
 CARGO = """#!/bin/sh
@@ -101,7 +101,7 @@ def pack(crates: Path, checksum: str, source: str = BUMP) -> None:
 def make(name: str = "tiny") -> dict[str, object]:
     definition = registry.definitions()[name]
     assert definition.recipe is not None
-    return making.make(name, definition.recipe, definition.source)
+    return compilation.make(name, definition.recipe, definition.source)
 
 
 def test_what_is_not_built_says_how_and_then_can_be_measured(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +242,7 @@ def test_an_interrupted_build_leaves_nothing_to_be_found(tiny: Path, monkeypatch
     """Killed before the last rename: the next start sees nothing, and the next build sweeps the rest away."""
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr(making, "_put", lambda *_: os._exit(9))
+        monkeypatch.setattr(compilation, "_put", lambda *_: os._exit(9))
         make()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9

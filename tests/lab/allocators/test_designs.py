@@ -14,7 +14,7 @@ from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import main, options
 from loam_lab.setup import build
-from loam_lab.subjects.allocators import building, fitting, registry
+from loam_lab.subjects.allocators import building, registry, settings_check
 
 
 def test_each_preset_is_one_file_that_says_what_it_stands_for() -> None:
@@ -113,7 +113,7 @@ def test_parts_that_do_not_fit_are_refused_before_anything_is_measured(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, message: str
 ) -> None:
     building.ensure_own([name])
-    assert message in fitting.misfit(name)
+    assert message in settings_check.misfit(name)
     assert main.run(["run", "threadtest", "--allocator", name, "--out", str(tmp_path / "out")]) == 2
     captured = capsys.readouterr()
     assert f"--allocator={name}: " in captured.err and message in captured.err and not (tmp_path / "out").exists()
@@ -132,11 +132,11 @@ def test_what_needs_transactions_is_not_asked_for_a_machine_that_has_them() -> N
         "design:hoard",
         "glibc:tcache=0",
     ]
-    assert [fitting.needs_transactions(name) for name in names] == [True, True, False, False, False]
-    assert fitting.combined([*names, "nobody:x=1"]) == names[:3]
+    assert [settings_check.needs_transactions(name) for name in names] == [True, True, False, False, False]
+    assert settings_check.combined([*names, "nobody:x=1"]) == names[:3]
     building.ensure_own(names)
-    fitting.check(fitting.combined(names), simulated=True)
-    assert fitting.misfit("design:base:cache=0") == "" == fitting.misfit("design:hoard")
+    settings_check.check(settings_check.combined(names), simulated=True)
+    assert settings_check.misfit("design:base:cache=0") == "" == settings_check.misfit("design:hoard")
 
 
 def vacation(variables: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from test_claims import A1, claim, decided, speeds, verdict, wobble
 from loam_lab.judging.claims import evaluate, predicates
 from loam_lab.judging.claims.predicates import FAILS, HOLDS, OPEN, Comparison, Decision
 from loam_lab.judging.claims.values import Evidence
+from loam_lab.judging.reasons import Unmet
 from loam_lab.judging.statistics.data import Campaign
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.cell import Cell
@@ -21,7 +22,7 @@ from loam_lab.model.result import CounterSource
 ABOVE = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
 
 
-def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: Any) -> list[str]:
+def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: Any) -> list[Unmet]:
     stated = Claim.model_validate(claim(ABOVE, needs=needs))
     return evaluate.unmet(Evidence(made, {}, [CounterSource(**one) for one in sources or []]), stated)
 
@@ -31,27 +32,27 @@ def unmet(made: Campaign, sources: list[dict[str, Any]] | None = None, **needs: 
 )
 def test_as_many_cores_as_are_needed_are_enough(cores: int, needed: int, met: bool) -> None:
     found = unmet(claimed.campaign(claimed.study([]), speeds(a=1, b=1), cores=cores), cores=needed)
-    assert found == ([] if met else [f"{needed} cores (this machine has {cores})"])
+    assert found == ([] if met else [Unmet("cores", needed, cores, "host")])
 
 
 def test_cores_are_asked_of_the_machine_that_the_selections_run_on() -> None:
     made = claimed.campaign(claimed.study([]), speeds(a=1, b=1))
     made.manifest["machines"]["sim:far"] = {"cores": 16}
     made.manifest["machines"]["odd"] = {}
-    assert unmet(made, cores=8) == ["8 cores (this machine has 2)"], "its cells are on the host"
+    assert unmet(made, cores=8) == [Unmet("cores", 8, 2, "host")], "its cells are on the host"
     made.cells += [dataclasses.replace(cell, machine="sim:far") for cell in made.cells]
     assert unmet(made, cores=8) == [], "blocks of several machines are pooled"
     on_host = {**A1, "machine": "host"}
     both = Claim.model_validate(
         claim({**ABOVE, "of": on_host}, {**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 8})
     )
-    assert evaluate.unmet(Evidence(made), both) == ["8 cores (this machine has 2)"], "each selection has to have them"
+    assert evaluate.unmet(Evidence(made), both) == [Unmet("cores", 8, 2, "host")], "each selection has to have them"
     far = Claim.model_validate(claim({**ABOVE, "of": {**A1, "machine": "sim:far"}}, needs={"cores": 17}))
-    assert evaluate.unmet(Evidence(made), far) == ["17 cores (sim:far has 16)"]
+    assert evaluate.unmet(Evidence(made), far) == [Unmet("cores", 17, 16, "sim:far")]
     made.cells = []
-    assert unmet(made, cores=16) == [] and unmet(made, cores=17) == ["17 cores (sim:far has 16)"]
+    assert unmet(made, cores=16) == [] and unmet(made, cores=17) == [Unmet("cores", 17, 16, "sim:far")]
     made.manifest["machines"] = {}
-    assert unmet(made, cores=1) == ["1 cores (this machine has 0)"]
+    assert unmet(made, cores=1) == [Unmet("cores", 1, 0, "host")]
 
 
 def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
@@ -77,7 +78,7 @@ def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
 
 def test_one_machine_that_has_it_is_enough() -> None:
     made = claimed.campaign(claimed.study([]), speeds(a=1, b=1))
-    none = ["hardware transactions (this machine has none that commit)"]
+    none = [Unmet("rtm")]
     assert unmet(made, rtm=True) == none and unmet(made) == []
     made.manifest["machines"]["far"] = {"cores": 1, "rtm": "works"}
     assert unmet(made, rtm=True) == []
@@ -91,8 +92,8 @@ def test_counters_are_those_of_the_processor_and_must_count() -> None:
         {"source": "perf_event", "counts": counts, "why": "" if counts else "refused"} for counts in (True, False)
     )
     other = {"source": "cachegrind", "counts": True, "why": "model"}
-    assert unmet(made, [other], counters=True) == ["hardware counters (not looked for)"]
-    assert unmet(made, [other, fails], counters=True) == ["hardware counters (refused)"]
+    assert unmet(made, [other], counters=True) == [Unmet("counters", has="not looked for")]
+    assert unmet(made, [other, fails], counters=True) == [Unmet("counters", has="refused")]
     assert unmet(made, [fails, works], counters=True) == []
     assert unmet(made, [fails]) == []
 
@@ -102,9 +103,8 @@ def test_every_need_that_is_not_met_is_named() -> None:
     assert unmet(
         made, allocators=["a", "hoard", "x", "y"], workloads=["intset", "v", "w"], syncs=["stm", "t", "u"], machine="far"
     ) == [
-        "allocator x (not measured here)", "allocator y (not measured here)",
-        "the applications v, w (no executable has them)", "synchronisation t (not among those measured)",
-        "synchronisation u (not among those measured)", "machine far",
+        Unmet("allocator", "x"), Unmet("allocator", "y"), Unmet("workloads", ("v", "w")), Unmet("sync", "t"), Unmet("sync", "u"),
+        Unmet("machine", "far"),
     ]  # fmt: skip
     assert unmet(made, machine="host") == []
     found = decided(speeds(a=1, b=1), ABOVE, needs={"cores": 4, "machine": "far"})

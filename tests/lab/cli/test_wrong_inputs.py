@@ -17,8 +17,8 @@ from loam_lab.campaign.process import execute
 from loam_lab.cli import main
 from loam_lab.model import studies
 from loam_lab.setup import build, debian
-from loam_lab.subjects import named
-from loam_lab.subjects.allocators import making
+from loam_lab.subjects import typed_names
+from loam_lab.subjects.allocators import compilation
 
 BENCH = ["bench", "--server", "/bin/cat", "--ready", "6379", "--load", "/bin/true", "--metric", r"(\d+) per second"]
 STUDY = """\
@@ -241,7 +241,7 @@ def nothing_is_built(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("installed, built or measured before it was checked")
 
-    for function in (debian.ensure, build.ensure_built, build.configure, making.make, execute.execute):
+    for function in (debian.ensure, build.ensure_built, build.configure, compilation.make, execute.execute):
         for module, name in _has(function):
             monkeypatch.setattr(module, name, refuse)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
@@ -251,13 +251,15 @@ def nothing_is_built(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", studies.registry())
 def test_the_names_of_every_study_are_known_before_anything_is_built(name: str) -> None:
-    named.check_study(studies.find(name)[0])
+    typed_names.check_study(studies.find(name)[0])
 
 
 def test_a_peer_may_have_a_workload_that_no_folder_has() -> None:
-    named.check(of=["intset"], syncs=["all", "etl-wb", STM], allocators=["glibc:tcache=0", "design:base"], on=["host"])
+    typed_names.check(
+        of=["intset"], syncs=["all", "etl-wb", STM], allocators=["glibc:tcache=0", "design:base"], on=["host"]
+    )
     with pytest.raises(LoamError, match="did you mean intset"):
-        named.check(of=["intsett"], syncs=[STM])
+        typed_names.check(of=["intsett"], syncs=[STM])
 
 
 def test_there_are_a_hundred() -> None:

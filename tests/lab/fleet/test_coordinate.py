@@ -16,14 +16,14 @@ from campaigns import STM, FakeInstruments, study
 
 import loam_lab
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.fleet import agent, asking, choosing, coordinate
+from loam_lab.campaign.fleet import agent, coordinate, selection, survey
 from loam_lab.campaign.fleet import job as jobs
-from loam_lab.campaign.fleet.choosing import Choice
 from loam_lab.campaign.fleet.coordinate import LOST_MAX, Fleet
 from loam_lab.campaign.fleet.engine import Status
 from loam_lab.campaign.fleet.job import End, Job
+from loam_lab.campaign.fleet.selection import Choice
+from loam_lab.campaign.measure import builds
 from loam_lab.campaign.measure import plan as plans
-from loam_lab.campaign.measure import preparing
 from loam_lab.campaign.measure.campaign import Ended, Runner
 from loam_lab.judging.result import summarise
 from loam_lab.model.cell import PlannedRun
@@ -103,7 +103,7 @@ class FakeEngine:
 
 def carried(folder: Path, engine: FakeEngine, *, resume: bool = False, **changed: Any) -> Ended:
     made = study(**changed)
-    found, _ = asking.ask(engine, made, "release", shared=True)
+    found, _ = survey.ask(engine, made, "release", shared=True)
     group = made.groups[0].model_copy(update={"machines": tuple(found)})
     made = made.model_copy(update={"groups": (group,)})
     fleet = Fleet(engine, found)
@@ -291,11 +291,11 @@ def answer(**changed: Any) -> dict[str, Any]:
 
 def test_versions_that_differ_between_hosts_are_named() -> None:
     older = answer(allocators={"jemalloc": {"version": "5.2.1", "sha256": "b"}}, revision="s")
-    told = asking.differences({"alpha": answer(), "beta": older})
+    told = survey.differences({"alpha": answer(), "beta": older})
     assert len(told) == 2
     assert "jemalloc is not the same file on all hosts: 5.3.0 on alpha, 5.2.1 on beta" in told[0]
     assert "revision of Loam differs: r on alpha, s on beta" in told[1]
-    assert asking.differences({"alpha": answer(), "beta": answer()}) == []
+    assert survey.differences({"alpha": answer(), "beta": answer()}) == []
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_a_host_that_does_not_fit_is_left_out_and_the_others_go_on(changed: dict
         def ask(self, host: str, question: dict[str, Any]) -> dict[str, Any]:
             return {**super().ask(host, question), **(changed if host == "beta" else {})}
 
-    found, notes = asking.ask(Odd(), study(), "release", shared=True)
+    found, notes = survey.ask(Odd(), study(), "release", shared=True)
     assert set(found) == {"alpha"}
     assert re.search(f"^host beta is left out: --hosts=beta: {said}", notes[0])
 
@@ -334,8 +334,8 @@ def test_what_nodes_share_is_built_before_they_are_asked(
             return super().ask(host, question)
 
     monkeypatch.setattr(Choice, "engine", lambda choice: Recorded())
-    monkeypatch.setattr(preparing, "prepare", lambda study, preset: seen.append("built here"))
-    found, _, notes = choosing.reach(study(), Choice(name, ("alpha",)))
+    monkeypatch.setattr(builds, "prepare", lambda study, preset: seen.append("built here"))
+    found, _, notes = selection.reach(study(), Choice(name, ("alpha",)))
     assert [step for step in dict.fromkeys(seen) if name == "slurm" or step != "hosts"] == steps
     assert found.groups[0].machines == ("alpha",)
     assert notes == []
@@ -357,12 +357,12 @@ def test_a_host_says_whether_it_sees_a_folder_and_builds_when_it_is_asked_to(
 
 
 def test_an_answer_is_found_among_other_output() -> None:
-    mark = asking.MARK + json.dumps({"lab": "1"})
-    assert asking.answer_in(f"motd\n{mark}\n", "", "alpha", "?") == {"lab": "1"}
+    mark = survey.MARK + json.dumps({"lab": "1"})
+    assert survey.answer_in(f"motd\n{mark}\n", "", "alpha", "?") == {"lab": "1"}
     with pytest.raises(LoamError, match=r"alpha.*no such file.*shared\?"):
-        asking.answer_in("", "sh: no such file", "alpha", "shared?")
+        survey.answer_in("", "sh: no such file", "alpha", "shared?")
     with pytest.raises(LoamError, match="lacks g"):
-        asking.answer_in(asking.MARK + json.dumps({"error": "lacks g++"}), "", "alpha", "?")
+        survey.answer_in(survey.MARK + json.dumps({"error": "lacks g++"}), "", "alpha", "?")
 
 
 def test_a_job_says_the_same_when_it_is_read_again(tmp_path: Path) -> None:
@@ -380,10 +380,10 @@ def test_a_job_says_the_same_when_it_is_read_again(tmp_path: Path) -> None:
 def test_unlike_processors_are_named_and_their_hosts_measured() -> None:
     kind = {"cpu": "Intel x", "cores": 2}
     other = answer(facts={**kind, "cpu": "AMD y"})
-    (told,) = asking.differences({"alpha": answer(facts=kind), "beta": other})
+    (told,) = survey.differences({"alpha": answer(facts=kind), "beta": other})
     assert "Intel x with 2 hardware threads on alpha, AMD y with 2 hardware threads on beta" in told
     assert "each is a machine of its own" in told
-    assert asking.differences({"alpha": answer(facts=kind), "beta": answer(facts=kind)}) == []
+    assert survey.differences({"alpha": answer(facts=kind), "beta": answer(facts=kind)}) == []
 
 
 @pytest.mark.parametrize(("apart_s", "said"), [(3600, "3600 s ahead"), (-90, "90 s behind"), (2, "")])

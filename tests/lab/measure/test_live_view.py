@@ -10,8 +10,8 @@ import pytest
 from campaigns import FakeInstruments, forked, measure, runner, study
 
 from loam_lab.campaign.measure import progress
+from loam_lab.campaign.measure.live_view import Watched
 from loam_lab.campaign.measure.progress import Remaining
-from loam_lab.campaign.measure.watched import Watched
 from loam_lab.campaign.process import output
 
 

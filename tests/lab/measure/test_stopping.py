@@ -11,7 +11,7 @@ import pytest
 from campaigns import STM, measure, runner, study
 
 from loam_lab.campaign.measure import plan as plans
-from loam_lab.campaign.measure.stopping import BATCH, Narrow
+from loam_lab.campaign.measure.stopping_rule import BATCH, Narrow
 from loam_lab.judging.statistics.intervals import half_width
 from loam_lab.model.store import journal
 

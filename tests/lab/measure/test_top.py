@@ -12,8 +12,8 @@ import pytest
 from campaigns import FakeInstruments, forked, measure, runner, study
 
 from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.live_view import Watched
 from loam_lab.campaign.measure.top import headline, top
-from loam_lab.campaign.measure.watched import Watched
 from loam_lab.cli import main
 from loam_lab.judging.statistics import contrasts, data
 from loam_lab.model.store import journal

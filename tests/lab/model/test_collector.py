@@ -79,8 +79,6 @@ def test_a_result_and_a_report_name_the_factor() -> None:
     assert collector.factors({"size": 50, "collector": "zgc"}) == {"collector": "zgc"}
     assert collector.factors({"size": 50}) == {}
     assert words.parameter("collector", "zgc") == "zgc collector"
-    assert words.parameter("heap_percent", 150) == "heap of 1.5\u00a0× live data"
-    assert words.parameter("heap_mib", 128) == "heap of 128\u00a0MiB"
 
 
 def test_the_study_of_the_jvm_varies_it() -> None:

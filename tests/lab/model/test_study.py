@@ -131,8 +131,14 @@ def test_commands_that_repeat_a_group_name_every_level() -> None:
     )
 
 
+# A study's name in code that asks for it: study.name == "stm", studies.find("stm").
+_ASKED_FOR = re.compile(r"\b(?:stud[a-z_]*|registry\(\))[^\n\"']{0,20}[\"']([a-z0-9-]+)[\"']")
+
+
 def test_a_study_is_data_that_no_code_knows_by_name() -> None:
     """What one study needs, all can have: the lab finds studies in their folder and asks none for its name."""
+    asking = 'if study.name == "stm" or study in ("gc", "x"): studies.registry()["tm"]'
+    assert _ASKED_FOR.findall(asking) == ["stm", "gc", "tm"]
     folder = paths.root() / "studies"
     assert [file.name for file in folder.iterdir() if file.suffix != ".toml"] == []
     known_as_a_command = {"tour"}
@@ -141,8 +147,8 @@ def test_a_study_is_data_that_no_code_knows_by_name() -> None:
     names = set(studies.registry()) - known_as_a_command - pages_of_the_same_name - kinds_of_synchronisation
     assert names
     for source in (paths.root() / "lab" / "loam_lab").rglob("*.py"):
-        words = set(re.findall(r"[\"']([a-z0-9-]+)[\"']", source.read_text()))
-        assert not words & names, f"{source} names the study {words & names}"
+        named = set(_ASKED_FOR.findall(source.read_text()))
+        assert not named & names, f"{source} names the study {named & names}"
 
 
 def test_a_quick_study_is_what_its_groups_say(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_page_answers_for_each_machine_with_a_map_per_allocator(tmp_path: Pa
     assert maps[1].count("≠") >= 3, "fast differs in each of three cases"
     assert "≠" not in maps[2]
     assert {len(re.findall("<rect", drawn)) for drawn in maps} == {9}
-    assert "w, 1\u00a0B blocks, stm, 1\u00a0thread, beta: plain &gt; fast &gt; slow" in maps[0]
+    assert "w, size\u00a0=\u00a01, stm, 1\u00a0thread, beta: plain &gt; fast &gt; slow" in maps[0]
     assert "Allocators that change places" in text
     assert (tmp_path / "figures/machines.svg").is_file()
     assert "Allocators that change places" in (tmp_path / "report.md").read_text()

@@ -37,7 +37,7 @@ from loam_lab.presenting.report import (
     takeaways,
     threats,
     view,
-    warned,
+    warning_list,
 )
 from loam_lab.setup import environments
 
@@ -320,7 +320,7 @@ def test_like_warnings_of_many_cells_become_one() -> None:
             f"the interval is {5 + index / 10} % wide; inconclusive; about {index} times as many blocks"
         ]
     result["cells"][30]["warnings"] = ["glibc 2.36 is old; a; b; c; d"]
-    told = warned.warnings(view.read(typed(result)))
+    told = warning_list.warnings(view.read(typed(result)))
     assert len(told) == 3 and told[0].places == ()
     assert told[1].fact == "the interval is 5.0 to 6.9 % wide" and told[1].step == "about 0 to 19 times as many blocks"
     assert len(told[1].places) == 20
@@ -370,12 +370,14 @@ def test_panels_of_the_same_work_have_one_axis_and_others_their_own(monkeypatch:
         assert len(set(own)) > 1, "with axes of their own they would differ"
 
 
-def test_a_size_is_of_blocks_only_where_its_unit_says_so() -> None:
+def test_a_parameter_is_called_as_its_workload_says() -> None:
     result = synthetic_results.tour()
     for cell in result["cells"]:
         if cell["factors"]["workload"] == "threadtest":
             cell["parameters"] = {**cell["parameters"], "size": {16: "small", 64: 400}[cell["parameters"]["size"]]}
-    labels = view.read(typed(result | {"units": {"threadtest": {"size": "1"}}})).cases[3].labels
+    labels = (
+        view.read(typed(result | {"units": {"threadtest": {"size": "1", "size=*": "size\u00a0{}"}}})).cases[3].labels
+    )
     assert labels == ("size\u00a0small", "size\u00a0400")
 
 

@@ -19,7 +19,6 @@ from typed import typed
 from loam_lab.model.result import Histogram, PaperFigure, PaperTable, Value
 from loam_lab.presenting import report
 from loam_lab.presenting.report import (
-    beside,
     frame,
     heat,
     ledger,
@@ -28,6 +27,7 @@ from loam_lab.presenting.report import (
     memory,
     order,
     palette,
+    paper_figures,
     placement,
     retries,
     ribbons,
@@ -322,10 +322,10 @@ def test_bars_of_the_paper_become_one_panel_per_part() -> None:
     study = view.read(typed(synthetic_results.tour()))
     rows = [[part, shift, Value(1e6 * shift, 9e5 * shift, 1.1e6 * shift)] for part in "ab" for shift in (4, 5)]
     item = PaperFigure("figure 6", kind="bar", ours=PaperTable(["of", "shift", "glibc"], rows))
-    panels = beside.draw(study, item)
+    panels = paper_figures.draw(study, item)
     assert [caption for caption, _ in panels] == ["Here: a, in M", "Here: b, in M"]
-    assert beside.draw(study, msgspec.structs.replace(item, kind="table")) == ()
-    assert beside.draw(study, msgspec.structs.replace(item, ours=PaperTable(["what"], [["words"]]))) == ()
+    assert paper_figures.draw(study, msgspec.structs.replace(item, kind="table")) == ()
+    assert paper_figures.draw(study, msgspec.structs.replace(item, ours=PaperTable(["what"], [["words"]]))) == ()
 
 
 def test_memory_counters_and_adjusted_p_are_in_the_csv(result: dict[str, Any], tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_wide_interval_is_told() -> None:
     assert "[1.28, 1.32], roughly." in said_of([headline("a", 1.3, rough=True), headline("b", 1.1)], [], {})
 
 
-def test_a_size_is_one_in_bytes_where_its_unit_says_so() -> None:
+def test_a_parameter_is_called_as_its_workload_says() -> None:
     lines = [{**headline("a", 1.3), "parameters": {"size": 16}}, headline("b", 1.1)]
-    assert "a, 16\u00a0B blocks, x" in said_of(lines, [], {"a": {"size": "B"}})
-    assert "a, size\u00a016, x" in said_of(lines, [], {"a": {"size": "1"}})
+    assert "a, 16\u00a0B blocks, x" in said_of(lines, [], {"a": {"size": "B", "size=*": "{}\u00a0B blocks"}})
+    assert "a, size\u00a0=\u00a016, x" in said_of(lines, [], {"a": {"size": "1"}})

@@ -23,7 +23,12 @@ def contrast(what: str, factor: str, sync: str, threads: int, **parameters: Any)
 
 def result(**more: Any) -> dict[str, Any]:
     empty: dict[str, Any] = {"remember": "", "headlines": [], "cells": [], "contrasts": [], "failures": []}
-    return {**empty, "units": {"queue": {"elements": "1"}}, "machines": {"host": {}}, **more}
+    return {
+        **empty,
+        "units": {"queue": {"elements": "1", "elements=*": "{} elements"}},
+        "machines": {"host": {}},
+        **more,
+    }
 
 
 def cell(copy: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.cli import main
 from loam_lab.model import studies
 from loam_lab.presenting.site import build, gallery, manual, reference, staging
-from loam_lab.presenting.site.described import commands
+from loam_lab.presenting.site.command_tree import commands
 from loam_lab.setup import debian, environments
 
 ROOT = typer.main.get_command(main.app)

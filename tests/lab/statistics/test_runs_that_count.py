@@ -154,7 +154,7 @@ def test_what_varies_is_what_a_group_has_several_levels_of() -> None:
     assert MADE.baseline(A) == "a"
     assert empty(groups=[{**fixed[0], "allocators": ["b"]}]).baseline(A) == "b", "where the group lacks the study's"
     assert MADE.of_group("list") == MADE.cells and MADE.group(A).name == "list"
-    assert MADE.units(A) == {}, "its workload has no parameters"
+    assert MADE.units(A) == {"shift": ""}, "its synchronisation has a parameter, its workload none"
     assert MADE.workload(A).name == "intset" and MADE.primary(A).name == "ops_per_s"
 
 

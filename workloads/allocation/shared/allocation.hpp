@@ -32,8 +32,8 @@ namespace loam::workloads::allocation {
 
 // ---- how long ------------------------------------------------------------------------------------------------------
 
-inline constexpr ParameterSpec kDuration = ParameterSpec::integer(
-    "duration_ms", 0, 0, 3'600'000, "ms", "length of the timed part; counts where operations is 0; 0: fixed work");
+inline constexpr ParameterSpec kDuration =
+    duration_parameter(0, 0, "length of the timed part; counts where operations is 0; 0: fixed work");
 
 // help: ends with "0: N, or use duration_ms", where N is what the workload gives to Length.
 constexpr ParameterSpec operations_parameter(std::string_view help) {

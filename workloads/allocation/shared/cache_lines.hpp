@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kWrittenBlocks = 3'000'000;  // operations by def
 inline constexpr std::size_t kWrittenAtOnceMax = 64;
 
 inline constexpr ParameterSpec kCacheLineParameters[] = {
-    size_parameter("size", 8, "bytes of a block"),
+    size_parameter("size", 8, "bytes of a block").called("{}\u00a0B blocks"),
     ParameterSpec::integer("blocks", 8, 1, kWrittenAtOnceMax, "1", "blocks that a thread holds and writes in turn"),
     ParameterSpec::integer("writes", 200, 1, 1 << 30, "1", "writes into a block before it is freed"),
     kDuration,

@@ -28,7 +28,8 @@ inline constexpr std::string_view kSitesChoices[] = {"counts", "sets"};
 inline constexpr ParameterSpec kCommonParameters[] = {
     ParameterSpec::choice("size", kSizeNames,
                           "small: tens of milliseconds; sim: the original's for simulators; medium: about a second; "
-                          "large: the original's for real machines"),
+                          "large: the original's for real machines")
+        .called("size\u00a0{}"),
     ParameterSpec::choice("sites", kSitesChoices,
                           "sets: records the sizes of read and write sets by site (sequential only; no times)"),
     ParameterSpec::integer("abort_every", 0, 0, 1'000'000'000, "1",

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/gc/settings.hpp"
-#include "runtime/gc/tx/settings.hpp"
+#include "runtime/gc/tx_settings.hpp"
 #include "workloads/harness/joined.hpp"
 #include "workloads/harness/metric.hpp"
 #include "workloads/harness/recorder.hpp"

@@ -18,8 +18,8 @@ constexpr std::string_view kOff[] = {"off", "on"};
 
 constexpr std::size_t kHeapParameters = 4;
 constexpr P kParameters[] = {
-    P::integer("heap_percent", 300, 100, 10000, "%",
-               "memory of heap and logs, in percent of the workload's live bytes"),
+    P::integer("heap_percent", 300, 100, 10000, "%", "memory of heap and logs, in percent of the workload's live bytes")
+        .called("heap of {/100}\u00a0× live data"),
     P::integer("memory_kib", 0, 0, std::int64_t{1} << 26, "KiB", "memory of heap and logs; 0: by heap_percent"),
     P::integer("nursery_kib", 0, 0, 1 << 20, "KiB", "of the nursery; 0: an eighth of the memory, 4 MiB at most"),
     P::choice("account", kAccounts,

@@ -15,7 +15,7 @@
 namespace loam::workloads::objects {
 
 inline constexpr ParameterSpec kElementsParameter =
-    ParameterSpec::integer("elements", 0, 0, 1 << 26, "1", "in it at the start");
+    ParameterSpec::integer("elements", 0, 0, 1 << 26, "1", "in it at the start").called("{} elements");
 
 struct ContainerSettings : Settings {
   explicit ContainerSettings(const Options& options)

@@ -13,10 +13,12 @@ constexpr ParameterSpec kOwn[] = {
     kAllocParameter,
     ParameterSpec::integer("range", 4096, 2, kRangeMax, "1", "keys are drawn from [0, range)"),
     ParameterSpec::integer("elements", 1024, 0, kRangeMax / 2, "1",
-                           "in it at the start, at most half of the range: the even keys from 0 on"),
+                           "in it at the start, at most half of the range: the even keys from 0 on")
+        .called("{} elements"),
     ParameterSpec::integer("buckets", 4096, 1, kRangeMax, "1", "chains of the map: a power of two"),
     ParameterSpec::integer("update_percent", 20, 0, 100, "%",
-                           "operations that insert a key, or remove the one that the thread inserted last"),
+                           "operations that insert a key, or remove the one that the thread inserted last")
+        .called("{}\u00a0% updates"),
 };
 constexpr auto kAll = joined(kOwn, kObjectParameters);
 

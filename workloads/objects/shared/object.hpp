@@ -31,7 +31,7 @@ inline constexpr ParameterSpec kObjectParameters[] = {
     ParameterSpec::integer("think", 64, 0, 1 << 20, "1",
                            "turns of an empty loop after each operation, drawn anew from [0, think]"),
     ParameterSpec::integer("latency_every", 64, 0, 1 << 20, "1", "every how many operations one is timed; 0: none"),
-    ParameterSpec::integer("duration_ms", kDurationMs, 1, 3'600'000, "ms", "length of the timed part"),
+    kTimedPart,
     ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1",
                            "operations per thread, instead of a duration, without warm-up; 0: use duration_ms"),
 };

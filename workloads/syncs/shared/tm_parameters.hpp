@@ -30,7 +30,8 @@ constexpr std::array<ParameterSpec, 7> tm_parameters(std::span<const std::string
       ParameterSpec::integer("shift", tm::Config{}.shift, tm::kShiftMin, tm::kShiftMax, "",
                              "table and hash: log2 of the bytes in a stripe"),
       ParameterSpec::integer("records_log2", tm::Config{}.records_log2, tm::kRecordsLog2Min, tm::kRecordsLog2Max, "",
-                             "table and hash: log2 of the number of records"),
+                             "table and hash: log2 of the number of records")
+          .called("2{^} records"),
       ParameterSpec::choice("tuning", kTunings,
                             "adaptive: shift and records_log2 are where it begins; a thread of the runtime's own "
                             "tries others while transactions run, and stays with the best (table and hash)"),

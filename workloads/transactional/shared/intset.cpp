@@ -19,10 +19,12 @@ constexpr ParameterSpec kParameters[] = {
         .called(Sets::kLabels)
         .with_default(Sets::place("list")),
     ParameterSpec::integer("update_percent", 60, 0, kPercent, "%",
-                           "share of updates, alternately insert and remove; the rest are look-ups"),
-    ParameterSpec::integer("elements", 4096, 0, kRangeMax, "1", "keys in the set at the start; at most range"),
+                           "share of updates, alternately insert and remove; the rest are look-ups")
+        .called("{}\u00a0% updates"),
+    ParameterSpec::integer("elements", 4096, 0, kRangeMax, "1", "keys in the set at the start; at most range")
+        .called("{} elements"),
     ParameterSpec::integer("range", 8192, 1, kRangeMax, "1", "keys are drawn from [0, range)"),
-    ParameterSpec::integer("duration_ms", kDurationMs, 1, 3'600'000, "ms", "length of the timed part"),
+    kTimedPart,
     ParameterSpec::integer("operations", 0, 0, std::int64_t{1} << 40, "1",
                            "operations per thread instead of a duration, without warm-up; 0: use duration_ms"),
     ParameterSpec::choice("generator", kGenerators,

@@ -25,10 +25,10 @@ from loam_lab.base.interrupts import ends_like_ctrl_c
 from loam_lab.campaign.fleet import job as jobs
 from loam_lab.campaign.fleet.job import End, Job
 from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.builds import prepare
 from loam_lab.campaign.measure.execution import Execution
 from loam_lab.campaign.measure.given_up import GivenUp
 from loam_lab.campaign.measure.instruments import Instruments, RealInstruments, scratch_folder
-from loam_lab.campaign.measure.preparing import prepare
 from loam_lab.model.store import folder as folders
 from loam_lab.model.store import journal
 from loam_lab.model.study import Study

@@ -20,9 +20,9 @@ from typing import Any
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError, unknown
 from loam_lab.campaign.fleet import job as jobs
-from loam_lab.campaign.fleet.asking import answer_in
 from loam_lab.campaign.fleet.engine import Status
 from loam_lab.campaign.fleet.job import Job
+from loam_lab.campaign.fleet.survey import answer_in
 
 COMMAND_TIMEOUT_S = 60.0
 ASK_TIMEOUT_S = 900.0

@@ -20,7 +20,7 @@ from typing import Any
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.fleet import archive, asking
+from loam_lab.campaign.fleet import archive, survey
 from loam_lab.campaign.fleet import job as jobs
 from loam_lab.campaign.fleet.engine import Status
 from loam_lab.campaign.fleet.job import Job
@@ -73,7 +73,7 @@ class Ssh:
             host, f"cd {place} && exec ./loam agent describe {shlex.quote(text)}", timeout_s=SETUP_TIMEOUT_S
         )
         self._places[host] = place
-        return asking.answer_in(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), host,
+        return survey.answer_in(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"), host,
                                 f"see {place} on {host}")  # fmt: skip
 
     def _sent(self, host: str) -> str:

@@ -26,12 +26,12 @@ from loam_lab.campaign.measure.execution import Execution
 from loam_lab.campaign.measure.given_up import GivenUp
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
+from loam_lab.campaign.measure.live_view import Watched
 from loam_lab.campaign.measure.plan import Plan
 from loam_lab.campaign.measure.progress import Progress, Remaining
 from loam_lab.campaign.measure.schedule import Schedule
 from loam_lab.campaign.measure.side_by_side import SideBySide, processors
-from loam_lab.campaign.measure.stopping import Narrow
-from loam_lab.campaign.measure.watched import Watched
+from loam_lab.campaign.measure.stopping_rule import Narrow
 from loam_lab.model.cell import PlannedRun, place_in, place_of
 from loam_lab.model.store import folder as folders
 from loam_lab.model.store import journal

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.progress import Progress as Bar
 
-    from loam_lab.campaign.measure.watched import Watched
+    from loam_lab.campaign.measure.live_view import Watched
 
 REDRAW_S = 0.5
 # Intervals cost some milliseconds for a large study; more often than this nobody reads them.

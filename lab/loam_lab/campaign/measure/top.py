@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.live_view import Watched
 from loam_lab.campaign.measure.progress import duration, table
-from loam_lab.campaign.measure.watched import Watched
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -13,9 +13,9 @@ from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.counters import profile
 from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.builds import prepare
 from loam_lab.campaign.measure.instruments import RealInstruments, scratch_folder
 from loam_lab.campaign.measure.launch import WorkloadLauncher
-from loam_lab.campaign.measure.preparing import prepare
 from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import profiling
 from loam_lab.commands.explain import factors as designs
@@ -57,12 +57,12 @@ def explain(
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError for what is unknown or does not fit, and for a workload that hardly allocates
     """
-    from loam_lab.subjects.allocators import building, fitting
+    from loam_lab.subjects.allocators import building, settings_check
 
     where = machines.find(machine)
     building.ensure([base])
     transactions = where.transactions if where.simulated else where.facts().get("rtm") == "works"
-    screened = designs.screened(base, asked, functools.cache(fitting.misfit), transactions=transactions)
+    screened = designs.screened(base, asked, functools.cache(settings_check.misfit), transactions=transactions)
     size = len(screened.changed)
     needed = max(BLOCKS_MIN, designs.blocks_needed(size))
     study = Study(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.fleet.choosing import Choice, reach
-from loam_lab.campaign.measure import stopping
+from loam_lab.campaign.fleet.selection import Choice, reach
+from loam_lab.campaign.measure import stopping_rule
 from loam_lab.campaign.measure.available import fitting, installed, present, without
-from loam_lab.campaign.measure.preparing import prepare
+from loam_lab.campaign.measure.builds import prepare
 from loam_lab.campaign.measure.progress import duration
 from loam_lab.model import cache, collector
 from loam_lab.subjects import machines
@@ -221,7 +221,7 @@ def run(
         baseline="glibc" if "glibc" in chosen else chosen[0],
         allocators=chosen,
         blocks=blocks or (SIMULATED_BLOCKS if slow else RUN_BLOCKS),
-        target_width=target_width if target_width is not None or blocks or slow else stopping.TARGET_WIDTH,
+        target_width=target_width if target_width is not None or blocks or slow else stopping_rule.TARGET_WIDTH,
         max_blocks=max_blocks or BLOCKS_MAX,
         budget_s=budget_s,
         seed=seed,

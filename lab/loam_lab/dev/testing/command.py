@@ -11,7 +11,7 @@ have no second try: what fails there one time in a hundred is a race.
 
 Suites that use one core and measure nothing run beside each other (results: those of the lab's tests that read results
 and neither measure nor run what is built). All others run alone: what measures is not to be disturbed, and what
-compiles uses all cores.
+compiles uses all cores. Each has a budget of time; one that took longer is named at the end.
 """
 
 from __future__ import annotations
@@ -33,6 +33,14 @@ from loam_lab.setup import debian
 _TAIL_LINES = 60
 # Suites whose tests start programs and measure: a busy machine may explain some failures.
 _MEASURING = ("results", "lab", "golden")
+# How many seconds a suite may take in `./loam test`, on two idle cores with a compiler cache that knows most objects.
+# docs/internals/testing.md says what they are spent on. Lower one when its suite got faster; raise one only together with
+# another that is lowered: the whole stays within WHOLE_S.
+BUDGETS_S = {
+    "style": 60, "results": 240, "smoke": 200, "golden": 60, "checked": 380, "asan": 250, "tsan": 300, "lab": 960,
+    "fuzz": 110, "mutants": 390,
+}  # fmt: skip
+WHOLE_S = 45 * 60
 # What --replay runs with the seed that a failure names.
 CHECKER = [f"tests/lab/simulator/test_{name}.py" for name in ("checker", "transactional_orders")]
 
@@ -63,7 +71,7 @@ def _run_suite(suite: _Suite, mode: str) -> Outcome:
     name, work = suite
     console.err().print(f"[aside]{name} ...[/aside]")
     begun = time.monotonic()
-    outcome = Outcome(name)
+    outcome = Outcome(name, budget_s=BUDGETS_S[name] if mode == "ci" else None)
     carry_out(work, outcome, ["./loam", "test", *([] if mode == "ci" else [f"--{mode}"])])
     outcome.elapsed_s = time.monotonic() - begun
     _show(outcome)
@@ -134,6 +142,7 @@ def _show(outcome: Outcome) -> None:
         ("✓ " if good else "✗ ", "good" if good else "bad"), (f"{outcome.suite:<8}", "head"), f"{outcome.passed:>5} passed",
         (f", {outcome.failed} failed" if outcome.failed else "", "bad"),
         (f", {outcome.skipped} skipped" if outcome.skipped else "", "doubt"), (f"   {outcome.elapsed_s:.1f} s", "aside"),
+        (f" of {outcome.budget_s} s" if outcome.budget_s else "", "doubt" if outcome.over else "aside"),
     )  # fmt: skip
     console.err().print(line)
     if outcome.detail:
@@ -155,6 +164,8 @@ def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int
             )
         if outcome.failed or outcome.unsteady:
             console.note(f"       all of its output: build/test/{outcome.suite}.log")
+    if over := [f"{o.suite} {o.elapsed_s:.0f} s of {o.budget_s} s" for o in outcomes if o.over]:
+        console.note(f"over budget (or the machine was busy; docs/internals/testing.md): {', '.join(over)}")
     if not passed and not failed:
         raise LoamError("test", None, "there is nothing to test", "check tests/")
     if as_json:
@@ -162,7 +173,7 @@ def _finish(outcomes: Sequence[Outcome], elapsed_s: float, as_json: bool) -> int
             "schema": 1, "passed": passed, "failed": failed, "elapsed_s": round(elapsed_s, 1),
             "suites": [{
                 "suite": o.suite, "passed": o.passed, "failed": o.failed, "skipped": o.skipped,
-                "elapsed_s": round(o.elapsed_s, 1),
+                "elapsed_s": round(o.elapsed_s, 1), "budget_s": o.budget_s,
                 "failures": [{"test": test, "again": shlex.join(again)} for test, again in o.failures],
                 "unsteady": [{"test": test, "again": shlex.join(again)} for test, again in o.unsteady],
             } for o in outcomes],

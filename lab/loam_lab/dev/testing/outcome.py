@@ -19,6 +19,7 @@ class Outcome:
     """What one suite came to.
 
     failures: (test, words of the command that runs it again); unsteady: those that passed when run again
+    budget_s: how long it may take (command.BUDGETS_S); None where the mode has none
     """
 
     suite: str
@@ -26,9 +27,15 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     elapsed_s: float = 0.0
+    budget_s: int | None = None
     failures: list[tuple[str, Sequence[str]]] = field(default_factory=list)
     unsteady: list[tuple[str, Sequence[str]]] = field(default_factory=list)
     detail: str = ""
+
+    @property
+    def over(self) -> bool:
+        """Whether it took longer than it may. That fails nothing: the machine may have been busy."""
+        return self.budget_s is not None and self.elapsed_s > self.budget_s
 
     def fail(self, test: str, again: Sequence[str]) -> None:
         """Count one failure."""

@@ -92,9 +92,9 @@ def _where(result: Result, cell: Cell) -> Where:
 
 
 def _labels(places: list[Where], units: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Each place in words, with the parameters that tell places apart, and never how long a run takes.
+    """Each place in words, with what tells places apart or has a label of its own, and never how long a run takes.
 
-    units: of parameters, by workload
+    units: how parameters are worded, by workload
     """
     levels: dict[str, set[str]] = {}
     for place in places:
@@ -102,14 +102,15 @@ def _labels(places: list[Where], units: Mapping[str, Mapping[str, str]]) -> list
             levels.setdefault(name, set()).add(str(value))
     found = []
     for place in places:
+        wording = units.get(place.workload, {})
         shown = {
             name: value for name, value in place.parameters.items()
-            if name == "structure" or (len(levels[name]) > 1 and name not in ("duration_ms", "operations"))
+            if f"{name}={value}" in wording or (len(levels[name]) > 1 and name not in ("duration_ms", "operations"))
         }  # fmt: skip
         sync = "" if place.sync == "none" else place.sync
         parts = (
             place.workload,
-            words.parameters(shown, units.get(place.workload, {})),
+            words.parameters(shown, wording),
             sync,
             words.threads(place.threads),
         )

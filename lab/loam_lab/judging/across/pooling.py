@@ -15,6 +15,7 @@ import numpy as np
 
 from loam_lab.judging.across import cases as reading
 from loam_lab.judging.across.cases import Case
+from loam_lab.judging.reasons import BaselineDiffers, NoCommonCase, RatiosDiffer, Reason, TooFewBlocks, Unlike, words
 from loam_lab.judging.statistics import interaction, intervals, multiplicity, shift, verdicts
 from loam_lab.judging.statistics.intervals import BLOCKS_MIN, Interval
 from loam_lab.judging.statistics.multiplicity import SIGNIFICANCE
@@ -40,37 +41,33 @@ def _judged(result: Result, names: Sequence[str]) -> Identical:
     known = reading.read(result, names)
     whole = [case for case in known if len(case.logs) == len(names)]
     apart = [line for case in whole for line in _apart(case)]
-    reasons = _unlike(result, names)
+    why: list[Reason] = [*_unlike(result, names)]
     if not whole:
-        reasons.append("no case was measured on all of them")
-    reasons += [
-        f"{case.baseline} on {two[1]} has {_span(ratio)} of what it has on {two[0]} in {case.label}, which may differ by more "
-        f"than {verdicts.percent(APART_MAX)}"
-        for case, two, ratio in apart if not _within(ratio)
-    ]  # fmt: skip
-    reasons += [
-        f"{case.label} has {min(map(len, case.logs.values()))} blocks on one of them, and the comparison needs {BLOCKS_MIN}"
-        for case in whole if min(map(len, case.logs.values())) < BLOCKS_MIN
-    ]  # fmt: skip
+        why.append(NoCommonCase())
+    why += [
+        BaselineDiffers(case.label, case.baseline, two, ratio, APART_MAX)
+        for case, two, ratio in apart
+        if not _within(ratio)
+    ]
+    fewest = [(case.label, min(map(len, case.logs.values()))) for case in whole]
+    why += [TooFewBlocks(label, blocks, BLOCKS_MIN) for label, blocks in fewest if blocks < BLOCKS_MIN]
     tests = [(case, two, found) for case in whole for two, found in _tests(case, len(whole) * len(names))]
     adjusted = multiplicity.holm([found.p for _, _, found in tests])
-    reasons += [
-        f"ratios differ between {two[0]} and {two[1]} in {case.label}"
-        for (case, two, _), p in zip(tests, adjusted, strict=True) if p < SIGNIFICANCE
-    ]  # fmt: skip
+    why += [
+        RatiosDiffer(case.label, two) for (case, two, _), p in zip(tests, adjusted, strict=True) if p < SIGNIFICANCE
+    ]
     baseline = [BaselineApart(*ratio.ends, case.label, list(two), _within(ratio)) for case, two, ratio in apart]
-    return Identical(list(names), not reasons, reasons, baseline, [] if reasons else _pooled(whole))
+    return Identical(list(names), not why, [*map(words, why)], baseline, [] if why else _pooled(whole))
 
 
-def _unlike(result: Result, names: Sequence[str]) -> list[str]:
+def _unlike(result: Result, names: Sequence[str]) -> list[Unlike]:
     """Facts that are not the same on machines that were declared identical."""
     facts = result.machines
     found = []
     for key in FACTS:
         values = {name: facts.get(name, {}).get(key) for name in names}
         if len(set(map(str, values.values()))) > 1:
-            told = listing(f"{value or 'unknown'} on {name}" for name, value in values.items())
-            found.append(f"they are not of one kind: {key} is {told}")
+            found.append(Unlike(key, tuple(values.items())))
     return found
 
 
@@ -111,12 +108,6 @@ def _pooled(known: Sequence[Case]) -> list[Pooled]:
         Pooled(*ratio.ends, case.label, name, case.baseline, ratio.n, q, verdicts.decide(ratio, "higher", adjusted=q))
         for (case, name, ratio), q in zip(every, adjusted, strict=True)
     ]
-
-
-def _span(ratio: Interval) -> str:
-    if ratio.low is None:
-        return f"{ratio.estimate:.3f} times, with too few blocks for an interval,"
-    return f"{ratio.estimate:.3f} times [{ratio.low:.3f}, {ratio.high:.3f}]"
 
 
 def warnings(found: Sequence[Identical]) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.judging import reasons
 from loam_lab.judging.claims import figures, predicates
 from loam_lab.judging.claims.values import Evidence, measured
+from loam_lab.judging.reasons import Unmet
 from loam_lab.model import result
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 from loam_lab.subjects import simulated
@@ -76,7 +78,7 @@ def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[
 
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
-    missing = unmet(evidence, claim)
+    missing = [reasons.words(one) for one in unmet(evidence, claim)]
     absent = _absent(evidence, claim)
     if absent:
         why = f"needs {'; '.join(missing)}" if missing else ""
@@ -97,9 +99,9 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:
     """The reasons of several predicates: two of them, and how many more there are."""
-    reasons = list(dict.fromkeys(decision.reason for decision in decisions))
-    more = len(reasons) - REASONS_SHOWN
-    return "; ".join(reasons[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    told = list(dict.fromkeys(decision.reason for decision in decisions))
+    more = len(told) - REASONS_SHOWN
+    return "; ".join(told[:REASONS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _fewest_cores(evidence: Evidence, claim: Claim) -> tuple[str, int]:
@@ -125,27 +127,26 @@ def _absent(evidence: Evidence, claim: Claim) -> list[str]:
     return [] if ran & set(wanted) else wanted
 
 
-def unmet(evidence: Evidence, claim: Claim) -> list[str]:
-    """What a claim needs and this campaign had not, each as "8 cores (this machine has 2)"."""
+def unmet(evidence: Evidence, claim: Claim) -> list[Unmet]:
+    """What a claim needs and this campaign had not."""
     needs, campaign = claim.needs, evidence.campaign
     machines = campaign.manifest["machines"].values()
     found = []
     name, cores = _fewest_cores(evidence, claim)
     if cores < needs.cores:
-        found.append(f"{needs.cores} cores ({'this machine' if name == 'host' else name} has {cores})")
+        found.append(Unmet("cores", needs.cores, cores, name))
     if needs.rtm and all(machine.get("rtm") != "works" for machine in machines):
-        found.append("hardware transactions (this machine has none that commit)")
+        found.append(Unmet("rtm"))
     if needs.counters and not any(s.source == "perf_event" and s.counts for s in evidence.counter_sources):
         why = next((s.why for s in evidence.counter_sources if s.source == "perf_event"), "not looked for")
-        found.append(f"hardware counters ({why})")
+        found.append(Unmet("counters", has=why))
     names = measured(campaign)
-    found += [f"allocator {name} (not measured here)" for name in needs.allocators if name not in names]
+    found += [Unmet("allocator", name) for name in needs.allocators if name not in names]
     known = {workload.name for description in campaign.descriptions.values() for workload in description.workloads}
-    workloads = [name for name in needs.workloads if name not in known]
-    if workloads:
-        found.append(f"the applications {', '.join(workloads)} (no executable has them)")
+    if workloads := tuple(name for name in needs.workloads if name not in known):
+        found.append(Unmet("workloads", workloads))
     syncs = {description.sync.name for description in campaign.descriptions.values()}
-    found += [f"synchronisation {name} (not among those measured)" for name in needs.syncs if name not in syncs]
+    found += [Unmet("sync", name) for name in needs.syncs if name not in syncs]
     if needs.machine and needs.machine not in {cell.machine for cell in campaign.cells}:
-        found.append(f"machine {needs.machine}")
+        found.append(Unmet("machine", needs.machine))
     return found

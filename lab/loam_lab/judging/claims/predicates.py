@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from loam_lab.judging.claims.values import Evidence, Observed, Undecided, measured, read
+from loam_lab.judging.reasons import AllZero, NothingShared
 from loam_lab.judging.statistics import bootstrap, intervals
 from loam_lab.model.result import Compared
 
@@ -257,14 +258,14 @@ def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
     what = f"{above.what} / {_short(below.what, above.what)}"
     shared = [key for key in above.values if key in below.values]
     if not shared:
-        raise Undecided(f"{what}: no block has both")
+        raise Undecided(NothingShared(what))
     if above.exact and below.exact and below.values[shared[0]] > 0:
         return _Made(what, "1", _exactly(above.values[shared[0]] / below.values[shared[0]]), judge)
     if all(key in above.counts and key in below.counts for key in shared):
         return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
     ratio = paired(above.values, below.values)
     if ratio is None:
-        raise Undecided(f"{what}: a value is 0 in every block, so that there is no ratio")
+        raise Undecided(AllZero(what))
     return _Made(what, "1", ratio, judge)
 
 

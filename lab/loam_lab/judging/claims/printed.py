@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from loam_lab.judging.claims import predicates
 from loam_lab.judging.claims.values import Observed, Undecided
+from loam_lab.judging.reasons import NotPrinted, PrintedTwice
 from loam_lab.judging.statistics.intervals import Interval
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ class _Paper:
         cells = selection.model_copy(update={"allocator": (allocator,)}).words()
         what = f"{selection.metric or 'first metric'} of {cells}"
         if not found:
-            raise Undecided(f"the paper prints nothing for {what}")
+            raise Undecided(NotPrinted(what))
         if len(found) > 1:
-            raise Undecided(f"{len(found)} printed numbers fit {what}: name the levels that tell them apart")
+            raise Undecided(PrintedTwice(what, len(found)))
         self.used.update(found)
         return Observed(what, {"paper": self._ends[found[0]]}, {}, "1", exact=True)
 

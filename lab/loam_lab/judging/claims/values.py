@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from loam_lab.judging import reasons
+from loam_lab.judging.reasons import NoMetric, NotGood, NotMeasured, NoValue, Oversubscribed, Reason
 from loam_lab.model.claim import BLOCKS, EXACT, Selection
 from loam_lab.model.result import CounterSource, Counts
 
@@ -16,7 +18,14 @@ if TYPE_CHECKING:
 
 
 class Undecided(Exception):
-    """Why values cannot decide; the text goes into the ledger."""
+    """Values cannot decide; the words of the reason go into the ledger."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return reasons.words(self.reason)
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,10 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
     cells = cells_of(campaign, selection, allocator)
     where = selection.model_copy(update={"allocator": (allocator,)}).words()
     if not cells:
-        raise Undecided(f"{where} was not measured")
+        raise Undecided(NotMeasured(where))
     for cell in cells:
         if cell.threads > campaign.cores(cell):
-            raise Undecided(
-                f"{where}: {cell.threads} threads on {campaign.cores(cell)} cores; an oversubscribed run never decides"
-            )
+            raise Undecided(Oversubscribed(where, cell.threads, campaign.cores(cell)))
     metric = _metric(campaign, selection, cells[0])
     values: dict[object, float] = {}
     counts: dict[object, tuple[float, float]] = {}
@@ -110,8 +117,7 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
 
             values[_key(selection, cell, 0)] = median(found.values())
     if not values:
-        kind = "" if selection.source == "timing" else f" by {selection.source}"
-        raise Undecided(f"{where}: no value of {selection.metric or 'its metric'} was measured{kind}")
+        raise Undecided(NoValue(where, selection.metric, "" if selection.source == "timing" else selection.source))
     name = selection.metric or (metric.name if metric is not None else "")
     unit = metric.unit if metric is not None else "1"
     return Observed(f"{name} of {where}", values, counts, unit, selection.source in EXACT)
@@ -130,7 +136,7 @@ def _metric(campaign: Campaign, selection: Selection, cell: Cell) -> Metric | No
         return campaign.primary(cell)
     known = {metric.name: metric for metric in (*PROCESS_METRICS, *campaign.workload(cell).metrics)}
     if selection.metric not in known:
-        raise Undecided(f"{cell.workload} of {cell.sync} has no metric {selection.metric}")
+        raise Undecided(NoMetric(cell.workload, cell.sync, selection.metric))
     return known[selection.metric]
 
 
@@ -139,11 +145,8 @@ def _check_state(campaign: Campaign, cell: Cell, where: str) -> None:
 
     runs = campaign.runs(cell)
     state = state_of(runs)
-    if state == "skipped":
-        raise Undecided(f"{where} was not reached, or was stopped after failures")
     if state != "ok":
-        first = next((run.detail for run in runs if run.state != "ok"), "")
-        raise Undecided(f"{where} is {state}{f' ({first})' if first else ''}")
+        raise Undecided(NotGood(where, state, next((run.detail for run in runs if run.state != "ok"), "")))
 
 
 def _pairs(campaign: Campaign, cell: Cell, metric: Metric) -> dict[object, tuple[float, float]]:

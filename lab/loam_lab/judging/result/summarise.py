@@ -78,7 +78,9 @@ def summarise(folder: Path, *, elapsed_s: float = 0.0, commands: list[str] | Non
     found_headlines, families = headlines.headlines(campaign), derived.families(campaign)
     found_contrasts = contrasts.contrasts(campaign)
     factors = screening.screened(campaign, {key: None if one is None else one.interval for key, one in ratios.items()})
-    units = {cell.workload: campaign.units(cell) for cell in campaign.cells}
+    units: dict[str, dict[str, str]] = {}
+    for cell in {(cell.workload, cell.sync): cell for cell in campaign.cells}.values():
+        units.setdefault(cell.workload, {}).update(campaign.units(cell))
     builds = [executable["description"]["build"] for executable in manifest["executables"]]
     sources = counters.of_result(campaign)
     found = Result(

@@ -191,8 +191,9 @@ class Campaign:
         return found
 
     def units(self, cell: Cell) -> dict[str, str]:
-        """The units of the parameters of a cell's workload, by name, and the labels of choices, by "name=choice"."""
-        return {key: text for parameter in self.workload(cell).parameters for key, text in parameter.wording.items()}
+        """How the parameters of a cell are worded: units by name, labels by "name=choice" or "name=*"."""
+        known = self.descriptions[cell.sync].parameters(cell.workload).values()
+        return {key: text for parameter in known for key, text in parameter.wording.items()}
 
     def primary(self, cell: Cell) -> Metric:
         """The metric by which a cell is compared: the first that its workload describes."""

@@ -48,7 +48,7 @@ __all__ = [
 class Result(Part, frozen=True, kw_only=True):
     """The whole of it (docs/internals/report.md).
 
-    units: of parameters, by workload and name; commands: that repeat it or parts; elapsed_s: wall time of the command
+    units: Parameter.wording of all parameters, by workload; commands: that repeat it or parts; elapsed_s: wall time of it
     machine: that the lab ran on; machines: of the cells, by name; before_own: libraries that serve a program which is
     linked with another allocator; profiles: what programs asked of their allocators (campaign/counters/profile.py)
     """

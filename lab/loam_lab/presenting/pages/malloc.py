@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from loam_lab.model.result import Result
-from loam_lab.presenting.pages.parts import latency, paired, rivals
+from loam_lab.presenting.pages.parts import latency, opening, paired, rivals
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
 
@@ -56,21 +56,20 @@ def page(result: Result, ours: str = "loam") -> str:
     peers = [name for name in names if name != ours]
     if not rates or not peers:
         raise ValueError(f"this result does not compare {ours} with another allocator; ./loam study run mallocs does")
-    machine = result.machine
+    timed = [case for case in rates if _workload(case) not in SHARING]
+    caption = f"Rate over that of {ours}, geometric mean over the cases with 95 % interval: right of the line is faster"
     lines = [
-        "# Speed and memory of malloc", "",
+        *opening.lines("Speed and memory of malloc", "malloc", _told(result, timed, ours, peers), caption),
         "```", "./loam study run mallocs     measures",
         "./loam page malloc           writes this page from the result", "```", "",
         f"The row of {ours} has rates. Every other row has its rate over {ours}'s, with a 95 % interval: above 1 is faster.",
         "**Bold**: the fastest of a column.", "",
-        f"Runs were interleaved in paired blocks, up to {result.blocks} of them. {machine['cpu']}, {machine['cores']} cores,",
-        f"kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
+        f"Runs were interleaved in paired blocks, up to {result.blocks} of them.", "",
     ]  # fmt: skip
     for threads in sorted({case.threads for case in rates}):
-        own = [case for case in rates if case.threads == threads and _workload(case) not in SHARING]
+        own = [case for case in timed if case.threads == threads]
         if own:
             lines += [f"## {threads} thread{'s' * (threads > 1)}", "", *paired.table(own, names, ours, names), ""]
-    timed = [case for case in rates if _workload(case) not in SHARING]
     lines += rivals.against(timed, ours, peers, "over both thread counts")
     lines += _sharing([case for case in rates if _workload(case) in SHARING], ours, names)
     lines += latency.section(
@@ -79,6 +78,29 @@ def page(result: Result, ours: str = "loam") -> str:
     lines += rivals.memory(cases(result, MEMORY), ours, timed, peers)
     lines += _fragmentation(cases(result, FRAGMENTATION), names)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def picture(result: Result, ours: str = "loam") -> str:
+    """The picture of the page: every allocator over ours."""
+    timed = [case for case in _rates(result, ours) if _workload(case) not in SHARING]
+    names = dict.fromkeys(name for case in timed for name in case.values if name != ours)
+    rows = {name: row for name in names if (row := opening.by_threads(timed, name, ours))}
+    return opening.picture(f"Rate over that of {ours}", "geometric mean over the cases", rows)
+
+
+def _told(result: Result, timed: Sequence[Case], ours: str, peers: Sequence[str]) -> list[str]:
+    """What the page begins with."""
+    told = [f"{opening.counted(timed)}, up to {result.blocks} paired blocks each."]
+    best = paired.leader(timed, peers)
+    if best is not None:
+        ratio = paired.text_of(paired.mean_ratio(timed, ours, best))
+        told.append(f"Over all cases {ours} has {ratio} times the rate of {best}, the best of {len(peers)} others.")
+    told.append(opening.slower(timed, [ours], peers))
+    keys = {(case.name, case.threads) for case in timed}
+    peaks = [case for case in cases(result, MEMORY) if (case.name, case.threads) in keys]
+    if best is not None and (peak := paired.mean_ratio(peaks, best, ours)) is not None:
+        told.append(f"Peak memory of {best} over {ours}'s: {paired.text_of(peak)}.")
+    return [*told, opening.machine(result)]
 
 
 def _rates(result: Result, ours: str) -> list[Case]:
@@ -127,4 +149,4 @@ def _fragmentation(found: Sequence[Case], names: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     """Write the page of a result."""
     parser = paired.page_parser("malloc", __doc__)
-    return paired.write_page_of_ours(parser, arguments, "the allocator that the others are set beside", page)
+    return paired.write_page_of_ours(parser, arguments, "the allocator that the others are set beside", page, picture)

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from loam_lab.judging.statistics import intervals
+from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model import words
 from loam_lab.model.result import Cell, Result
-from loam_lab.presenting.pages.parts import paired
+from loam_lab.presenting.pages.parts import opening, paired
 from loam_lab.presenting.pages.parts.cells import by_machine
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
@@ -67,11 +69,11 @@ def page(result: Result) -> str:
     tables = {name: text for name, cells in by_machine(result).items() if (text := _machine(result, name, cells))}
     if not tables:
         raise ValueError("this result has no application with sequential runs; ./loam study run stamp makes them")
-    machine = result.machine
+    host = [one for one in applications(by_machine(result).get(HOST, ())) if one.alone.values and one.shared]
+    caption = "Best over worst allocator with 95 % interval; both are chosen by the same blocks, so equals are a little above 1"
     lines = [
-        "# Allocators and whole applications", "",
+        *opening.lines("Allocators and whole applications", "stamp", [*_told(host), opening.machine(result)], caption),
         "```", "./loam study run stamp     measures", "./loam page stamp          writes this page from the result", "```", "",
-        f"{machine['cpu']}, {machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.",
         "A ratio has its 95 % interval beside it.", "",
     ]  # fmt: skip
     if any(name != HOST for name in tables):
@@ -82,6 +84,48 @@ def page(result: Result) -> str:
     for text in tables.values():
         lines += text
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def picture(result: Result) -> str:
+    """The picture of the page: of each application the best allocator over the worst, with the most threads."""
+    rows = {}
+    for one in applications(by_machine(result).get(HOST, ())):
+        if not one.shared:
+            continue
+        threads = max(one.shared)
+        kinds = {
+            "records shared by stripes": one.shared.get(threads),
+            "a record for each 16 bytes": one.shadow.get(threads),
+        }
+        row = {kind: found[2] for kind, case in kinds.items() if (found := _ends(case)) is not None}
+        if row:
+            rows[one.name] = row
+    return opening.picture("Best over worst allocator", "ratio of rates", rows)
+
+
+def _told(found: Sequence[Application]) -> list[str]:
+    """What the page begins with, of the applications on this machine."""
+    ratios = []
+    for one in found:
+        for threads, case in one.shared.items():
+            if (ends := _ends(case)) is not None:
+                ratios.append((ends[2].estimate, one.name, threads, ends))
+    if not ratios:
+        return []
+    counts = words.listing(str(count) for count in sorted({threads for _, _, threads, _ in ratios}))
+    told = [f"{len(found)} applications with {counts} threads, under transactions of etl-wb and sequentially."]
+    _, name, threads, (best, worst, ratio) = max(ratios)
+    told.append(
+        f"The allocator matters most in {name} with {words.threads(threads)}: "
+        f"{best} has {paired.text_of(ratio)} times the rate of {worst}."
+    )
+    shared, shadow = _means(found)
+    if shared != rounding.MISSING:
+        told.append(
+            f"Geometric mean of best over worst: {shared} with records shared by stripes, "
+            f"{shadow} with a record for each 16 bytes."
+        )
+    return told
 
 
 def _machine(result: Result, name: str, cells: Sequence[Cell]) -> list[str]:
@@ -121,14 +165,21 @@ def _slowest(case: Case) -> str | None:
     return min(known)[1] if known else None
 
 
+def _ends(case: Case | None) -> tuple[str, str, Interval] | None:
+    """Best and worst allocator and their ratio; None where there are no two."""
+    best, worst = (None, None) if case is None else (case.fastest(list(case.values)), _slowest(case))
+    if case is None or best is None or worst is None or best == worst or (ratio := case.ratio(best, worst)) is None:
+        return None
+    return best, worst, ratio
+
+
 def _spread(case: Case | None) -> tuple[str, list[float] | None]:
     """Best and worst allocator and their ratio, in words; and the logarithms of the ratio by block."""
-    if case is None:
+    found = _ends(case)
+    if case is None or found is None:
         return rounding.MISSING, None
-    best, worst = case.fastest(list(case.values)), _slowest(case)
-    if best is None or worst is None or best == worst:
-        return rounding.MISSING, None
-    return f"{best} over {worst} {paired.text_of(case.ratio(best, worst))}", case.logs(best, worst)
+    best, worst, ratio = found
+    return f"{best} over {worst} {paired.text_of(ratio)}", case.logs(best, worst)
 
 
 def _extremes(found: Sequence[Application], where: str) -> list[str]:
@@ -138,19 +189,26 @@ def _extremes(found: Sequence[Application], where: str) -> list[str]:
         "Best and worst are chosen by the medians of the same blocks, so a ratio of equals is a little above 1.", "",
         "| application | threads | records shared by stripes | a record for each 16 bytes |", "| --- | ---: | --- | --- |",
     ]  # fmt: skip
-    means: dict[str, list[list[float]]] = {"shared": [], "shadow": []}
     for one in found:
         for threads in sorted(one.shared):
-            before, logs = _spread(one.shared[threads])
-            after, others = _spread(one.shadow.get(threads))
+            before, after = _spread(one.shared[threads])[0], _spread(one.shadow.get(threads))[0]
             lines.append(f"| {one.name} | {threads} | {before} | {after} |")
-            if logs is not None and others is not None:
-                means["shared"].append(logs)
-                means["shadow"].append(others)
-    texts = [_mean(rows) for rows in means.values()]
+    texts = _means(found)
     if any(text != rounding.MISSING for text in texts):
         lines.append(f"| geometric mean of those with both | | {texts[0]} | {texts[1]} |")
     return [*lines, ""]
+
+
+def _means(found: Sequence[Application]) -> tuple[str, str]:
+    """The geometric means of best over worst, of the cases that have both kinds of records: shared ones, shadow ones."""
+    shared, shadow = [], []
+    for one in found:
+        for threads, case in one.shared.items():
+            logs, others = _spread(case)[1], _spread(one.shadow.get(threads))[1]
+            if logs is not None and others is not None:
+                shared.append(logs)
+                shadow.append(others)
+    return _mean(shared), _mean(shadow)
 
 
 def _mean(rows: Sequence[Sequence[float]]) -> str:
@@ -190,4 +248,4 @@ def _causes(result: Result, cells: Sequence[Cell], names: Sequence[str], where: 
 def main(arguments: Sequence[str]) -> int:
     """Write the page of a result."""
     options = paired.page_parser("stamp", __doc__).parse_args(arguments)
-    return paired.write_page(options.result, options.page, page)
+    return paired.write_page(options.result, options.page, page, picture)

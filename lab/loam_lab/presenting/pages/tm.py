@@ -19,12 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.result import Result
-from loam_lab.presenting.pages.parts import paired
+from loam_lab.presenting.pages.parts import opening, paired
 from loam_lab.presenting.pages.parts.paired import Case
 from loam_lab.presenting.report import rounding
 
-METRIC = "ops_per_s"
+METRIC, SEQUENTIAL = "ops_per_s", "sequential"
 # Parameters of the synchronisation: where one is varied, its values are synchronisations of their own.
 _OPTIONS = ("mapping", "privatization")
 SAFE = "commit"
@@ -97,6 +98,44 @@ def safety(found: Sequence[Case], memories: Sequence[str], base: str, heading: s
     ]
 
 
+def picture(result: Result, published: Sequence[str] = ()) -> str:
+    """The picture of the page: of each synchronisation its first variant over the base. published: as page() has them"""
+    found, syncs = cases(result)
+    base = _base(syncs)
+    rows: dict[str, dict[str, Interval]] = {}
+    for name in syncs:
+        if row := opening.by_threads(found, name, base):
+            rows.setdefault(name.split(" (")[0], row)
+    title = f"Rate over that of {base}"
+    return opening.picture(title, "geometric mean over the cases", rows, rows.keys() - set(published))
+
+
+def _base(syncs: Sequence[str]) -> str:
+    """The synchronisation that the others are set beside: etl-wb, unsafe for privatization where both modes were measured."""
+    ours = [name for name in syncs if name.startswith("etl-wb")]
+    return next((name for name in ours if not is_safe(name)), next(iter(ours), syncs[0]))
+
+
+def _told(
+    result: Result, found: Sequence[Case], memories: Sequence[str], base: str, published: Sequence[str]
+) -> list[str]:
+    """What the page begins with."""
+    told = [f"{opening.counted(found)}, in {result.blocks} paired blocks, allocator {result.baseline}."]
+    ours = [name for name in memories if name not in published]
+    theirs = [name for name in memories if name in published]
+    best, rival = paired.leader(found, ours), paired.leader(found, theirs)
+    if best is not None:
+        beside = "" if rival is None else (
+            f": {paired.text_of(paired.mean_ratio(found, best, rival))} times the rate of {rival}, the fastest of the others"
+        )  # fmt: skip
+        told.append(f"The fastest of ours over all cases is {best}{beside}.")
+    if rival is not None:
+        told.append(opening.slower(found, ours, theirs))
+    for threads, ratio in opening.by_threads(found, SEQUENTIAL, base).items():
+        told.append(f"The limit: sequential code has {paired.text_of(ratio)} times the rate of {base}, {threads}.")
+    return [*told, opening.machine(result)]
+
+
 def _word(name: str, value: object) -> str:
     return f"{value} %" if name.endswith("_percent") else str(value)
 
@@ -111,16 +150,14 @@ def page(result: Result, published: Sequence[str] = (), same: Sequence[tuple[str
     if len(syncs) < 2:
         raise ValueError("this result has one synchronisation; compare several, as with --sync all")
     memories = memories_of(result, syncs)
-    ours = [name for name in syncs if name.startswith("etl-wb")]
-    base = next((name for name in ours if not is_safe(name)), next(iter(ours), syncs[0]))
-    machine = result.machine
+    base = _base(syncs)
+    caption = f"Rate over that of {base}, geometric mean over the cases with 95 % interval: right of the line is faster"
     lines = [
-        "# Speed of the transactional memory", "",
+        *opening.lines("Speed of the transactional memory", "tm", _told(result, found, memories, base, published), caption),
         "```", _PATH.sub("PATH", result.commands[0]), "./loam page tm     writes this page from the result", "```", "",
         f"The row of {base} has rates. Every other row has its rate over that one, with a 95 % interval: above 1 is faster.",
         "**Bold**: the fastest transactional memory of a column.", "",
-        f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}, {machine['cpu']},",
-        f"{machine['cores']} cores, kernel {machine['kernel']}, {result.created_utc[:10]}.", "",
+        f"Runs were interleaved in {result.blocks} paired blocks. Allocator {result.baseline}.", "",
         *_mode(result),
     ]  # fmt: skip
     for threads in sorted({case.threads for case in found}):
@@ -211,4 +248,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     same = [(ours, theirs) for ours, _, theirs in (pair.partition("=") for pair in options.same.split(",")) if theirs]
     published = options.published.split(",")
-    return paired.write_page(options.result, options.page, lambda result: page(result, published, same))
+    return paired.write_page(
+        options.result,
+        options.page,
+        lambda result: page(result, published, same),
+        lambda result: picture(result, published),
+    )

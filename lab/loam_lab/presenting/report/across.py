@@ -44,7 +44,10 @@ def figure(study: Study, names: Names) -> Figure:
         for rival in rivals:
             panels.append((rival, _map(rival, cases, machines, end, names.make(name, rival))))
         plates.append(Plate(case, name, tuple(panels)))
-    return Figure("machines", "Does it hold across machines?", tuple(plates))
+    below: list[str | Table] = [table for answer in answers(study) for table in tables(answer)]
+    for told, found in identical(study):
+        below += [told, *found]
+    return Figure("machines", "Does it hold across machines?", "Machines", tuple(plates), below=tuple(below))
 
 
 def _frame(cases: Sequence[MachinesCase], machines: Sequence[str]) -> tuple[list[str], int, int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from loam_lab.presenting.report import across, charts, findings, flame, heat, palette, scenes, svg
+from loam_lab.presenting.report import across, charts, findings, flame, heat, listing, palette, scenes, svg
+from loam_lab.presenting.report.listing import Table
 from loam_lab.presenting.report.plates import Figure, Names, Plate
 from loam_lab.presenting.report.view import Case, Study
 
@@ -15,18 +16,28 @@ SHADOW = "Shadow records against the table"
 def draw(study: Study) -> list[Figure]:
     """Every figure that the result has data for, in the order of the page."""
     names = Names()
-    compared = contrast_title(study)
+    speed, compared = findings.speed_title(study), contrast_title(study)
+    everywhere = "Every allocator" + (" in every case" if len(study.groups) > 1 else "")
+    groups = [(case, group) for case in study.cases for group in case.groups]
+    speeds = [listing.group(study, group) for _, group in groups]
+    aborts = [table for case, group in groups if (table := listing.aborts(study, case, group))]
+    contrasts = [table for case in study.cases if (table := listing.contrasts(study, case))]
     given = [
-        Figure(
-            "overview", "Every allocator" + (" in every case" if len(study.groups) > 1 else ""), _overview(study, names)
-        ),
+        Figure("overview", everywhere, "Overview", _overview(study, names)),
         across.figure(study, names),
         scenes.courses(study, names),
-        Figure("throughput", findings.speed_title(study), _throughput(study, names)),
-        Figure("aborts", "Causes of aborts", _aborts(study, names), _cause_keys(study)),
+        Figure("throughput", speed, speed, _throughput(study, names), below=tuple(speeds)),
+        Figure("aborts", "Causes of aborts", "Aborts", _aborts(study, names), _cause_keys(study), tuple(aborts)),
         scenes.retries(study, names),
-        Figure("mapping", compared, _contrasts(study, names), captioned=compared != SHADOW),
-        Figure("effect", "Allocator effect, synchronised and sequential", *_effects(study, names)),
+        Figure(
+            "mapping",
+            compared,
+            compared,
+            _contrasts(study, names),
+            below=tuple(contrasts),
+            captioned=compared != SHADOW,
+        ),
+        _effects(study, names),
         scenes.placement(study, names),
         scenes.moves(study, names),
         scenes.trade(study, names),
@@ -113,16 +124,20 @@ def contrast_title(study: Study) -> str:
     return SHADOW if kinds <= {"shadow against table"} else "Paired comparisons"
 
 
-def _effects(study: Study, names: Names) -> tuple[tuple[Plate, ...], tuple[svg.Key, ...]]:
+def _effects(study: Study, names: Names) -> Figure:
     plates, keys = [], {}
+    below: list[str | Table] = []
     for case in study.cases:
         name = names.make("effect", case.title)
+        if remark := findings.effect_remark(study, case):
+            below.append(f"- {case.title}. {remark}")
         drawing = charts.effect(study, case, names.make(name, "panel"))
         if drawing:
-            remark = findings.effect_remark(study, case)
             plates.append(Plate(case, name, (("", drawing),), (remark,) if remark else ()))
             keys.update({(shape, label): svg.Key(label, "#808080", shape) for shape, label in charts.series(case)})
-    return tuple(plates), tuple(keys.values())
+    below += [listing.group(study, group) for group in study.references]
+    title = "Allocator effect, synchronised and sequential"
+    return Figure("effect", title, "Beside sequential", tuple(plates), tuple(keys.values()), tuple(below))
 
 
 def documents(figures: Iterable[Figure]) -> dict[str, str]:

@@ -56,7 +56,7 @@ def figure(study: Study, names: Names) -> Figure:
                 case = Case(title, command, (), (), same_work=False)
                 plates.append(Plate(case, names.make("flame", kind, command), panels, remarks))
     legend = tuple(svg.Key(text, colour) for text, colour in (_OWN, *_MARKED.values()))
-    return Figure("flame", "Where the time goes, and who allocates", tuple(plates), legend)
+    return Figure("flame", "Where the time goes, and who allocates", "Flame graphs", tuple(plates), legend)
 
 
 def _panels(given: list[Flame], names: Names) -> tuple[tuple[tuple[str, svg.Drawing], ...], tuple[str, ...]]:

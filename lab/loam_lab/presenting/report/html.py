@@ -30,7 +30,7 @@ from loam_lab.presenting.report import (
     svg,
     takeaways,
     threats,
-    warned,
+    warning_list,
 )
 from loam_lab.presenting.report.plates import Figure, allocator_legend
 from loam_lab.presenting.report.view import Group, Study
@@ -94,7 +94,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "words": words,
         "fitness": takeaways.fitness_sentence(study, fit) if fit else "", "sentinel": listing.sentinel(fit) if fit else None,
         "colours": palette.of_allocators(study.allocators), "cases": cases, "references": references,
-        "warnings": warned.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
+        "warnings": warning_list.warnings(study), "failures": listing.failures(study), "allocators": listing.allocators(study),
         "machine": listing.machine(study), "incomplete": incomplete(study),
         "contrasts": [table for case in study.cases if (table := listing.contrasts(study, case))],
         "aborts": [t for case in study.cases for group in case.groups if (t := listing.aborts(study, case, group))],
@@ -169,18 +169,8 @@ def incomplete(study: Study) -> str:
     return f"{total} of {len(study.cells)} cells {'is' if total == 1 else 'are'} incomplete: {parts}."
 
 
-_SHORT = {
-    "overview": "Overview", "machines": "Machines", "course": "Courses", "aborts": "Aborts", "retries": "Retries",
-    "effect": "Beside sequential", "placement": "Placement", "moves": "Moving lines",
-    "trade": "Time and memory", "memory": "Memory", "flame": "Flame graphs", "order": "Order",
-}  # fmt: skip
-
-
 def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     """Anchors and titles of the sections that this report has, in the order of the page."""
-    drawn = {figure.name for figure in figures}
-    short = {**_SHORT, "throughput": findings.speed_title(study)}
-    short["mapping"] = next((one.title for one in figures if one.name == "mapping"), "")
     found = [("answer", "Answer")]
     if screening.tables(study):
         found.append(("factors", "Factors"))
@@ -188,13 +178,7 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
         found.append(("search", "Settings"))
     if study.raw.claims:
         found.append(("claims", "Claims"))
-    found += [(name, short[name]) for name in ("overview", "machines", "course", "throughput") if name in drawn]
-    found += [
-        (name, short[name])
-        for name in ("aborts", "retries", "mapping", "effect", "placement", "moves")
-        if name in drawn
-    ]
-    found += [(name, short[name]) for name in ("trade", "memory", "flame") if name in drawn]
+    found += [(figure.name, figure.short) for figure in figures if not figure.about_runs]
     if any(cell.counters for cell in study.cells):
         found.append(("counters", "Counters"))
     if study.raw.paper_figures:
@@ -202,5 +186,5 @@ def sections(study: Study, figures: Sequence[Figure]) -> list[tuple[str, str]]:
     if study.raw.warnings or study.raw.failures or any(cell.warnings for cell in study.cells):
         found.append(("warnings", "Warnings"))
     found.append(("limits", "Limits"))
-    found += [(name, short[name]) for name in ("order",) if name in drawn]
+    found += [(figure.name, figure.short) for figure in figures if figure.about_runs]
     return [*found, ("machine", "Machine"), ("numbers", "Numbers"), ("repeat", "Repeat")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loam_lab.model import result, words
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
-from loam_lab.presenting.report import beside, rounding, svg
+from loam_lab.presenting.report import paper_figures, rounding, svg
 from loam_lab.presenting.report.listing import Column, Table
 from loam_lab.presenting.report.rounding import MISSING
 from loam_lab.presenting.report.view import Study, number
@@ -153,7 +153,7 @@ def pairs(study: Study) -> list[Pair]:
             Pair(
                 name, item.title, paper.note or "",
                 _table(f"{name[:1].upper()}{name[1:]} in the paper", paper), _table("Measured here", ours),
-                beside.draw(study, item),
+                paper_figures.draw(study, item),
             )
         )  # fmt: skip
     return found

@@ -90,12 +90,9 @@ def rect(
     return _closed("rect", place + paint("fill", colour) + style, hover)
 
 
-def circle(
-    x: float, y: float, radius: float, colour: str, *, hollow: bool = False, opacity: float = 1, hover: str = ""
-) -> str:
+def circle(x: float, y: float, radius: float, colour: str, *, hollow: bool = False, hover: str = "") -> str:
     """A dot, or a ring of 1.6 px."""
     style = paint("stroke", colour) + ' stroke-width="1.6" fill="none"' if hollow else paint("fill", colour)
-    style += f' opacity="{px(opacity)}"' if opacity != 1 else ""
     return _closed("circle", f' cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"' + style, hover)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loam_lab.presenting.report import charts, palette, svg
+from loam_lab.presenting.report.listing import Table
 from loam_lab.presenting.report.view import Case, Study
 
 
@@ -27,13 +28,19 @@ class Plate:
 class Figure:
     """One section's plates with their legend.
 
+    name: its place in the page's template, and for files; short: its title in the list of sections
+    below: sentences and tables that report.md has below it; the page has them elsewhere
+    about_runs: it shows how was measured, so it comes after the limits, not among the answers
     captioned: a plate's only panel has its caption too, because the title does not say what it shows
     """
 
     name: str
     title: str
+    short: str
     plates: tuple[Plate, ...]
     legend: tuple[svg.Key, ...] = ()
+    below: tuple[str | Table, ...] = ()
+    about_runs: bool = False
     captioned: bool = False
 
 

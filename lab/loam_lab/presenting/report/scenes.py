@@ -30,7 +30,8 @@ def courses(study: Study, names: Names) -> Figure:
             panels = ((ribbons.caption(study, course), drawing),)
             plates.append(Plate(course.case, name, panels, (remark,) if remark else ()))
     factors = [course.factor.replace("_", " ") for course in found]
-    return Figure("course", f"Against {words.listing(dict.fromkeys(factors))}", tuple(plates), allocator_legend(study))
+    title = f"Against {words.listing(dict.fromkeys(factors))}"
+    return Figure("course", title, "Courses", tuple(plates), allocator_legend(study))
 
 
 def _each(
@@ -66,7 +67,9 @@ def retries(study: Study, names: Names) -> Figure:
         drawing = retry_charts.draw(study, group, name, title)
         return ("", drawing) if drawing else None
 
-    return Figure("retries", "Aborts per commit", _each(study, names, "retries", draw), allocator_legend(study))
+    return Figure(
+        "retries", "Aborts per commit", "Retries", _each(study, names, "retries", draw), allocator_legend(study)
+    )
 
 
 def placement(study: Study, names: Names) -> Figure:
@@ -80,7 +83,7 @@ def placement(study: Study, names: Names) -> Figure:
         # Pictures belong to no group of cells.
         case = Case(title or "Live blocks", "", (), (), same_work=False)
         plates.append(Plate(case, name, panels, tuple(pictures.remark(one) for one in mine)))
-    return Figure("placement", "Where blocks lie", tuple(plates), pictures.legend(found))
+    return Figure("placement", "Where blocks lie", "Placement", tuple(plates), pictures.legend(found))
 
 
 def moves(study: Study, names: Names) -> Figure:
@@ -97,7 +100,7 @@ def moves(study: Study, names: Names) -> Figure:
                     remarks.append(moved_lines.remark(caption, found))
         if panels:
             plates.append(Plate(case, name, tuple(panels), tuple(remarks)))
-    return Figure("moves", "Which lines move between cores", tuple(plates), moved_lines.legend())
+    return Figure("moves", "Which lines move between cores", "Moving lines", tuple(plates), moved_lines.legend())
 
 
 def trade(study: Study, names: Names) -> Figure:
@@ -108,7 +111,9 @@ def trade(study: Study, names: Names) -> Figure:
         unit = rounding.rate_unit(charts.throughput_scale([group]), words.noun(group.metric))
         return (f"{words.metric(group.metric)}, {unit}", drawing) if drawing else None
 
-    return Figure("trade", "Time and memory", _each(study, names, "trade", draw), allocator_legend(study))
+    return Figure(
+        "trade", "Time and memory", "Time and memory", _each(study, names, "trade", draw), allocator_legend(study)
+    )
 
 
 def memory(study: Study, names: Names) -> Figure:
@@ -118,7 +123,7 @@ def memory(study: Study, names: Names) -> Figure:
         drawing = memory_charts.courses(study, group, name, title)
         return (f"memory, {memory_charts.unit(group)}", drawing) if drawing else None
 
-    return Figure("memory", "Memory over time", _each(study, names, "memory", draw), allocator_legend(study))
+    return Figure("memory", "Memory over time", "Memory", _each(study, names, "memory", draw), allocator_legend(study))
 
 
 def order(study: Study, names: Names) -> Figure:
@@ -130,4 +135,5 @@ def order(study: Study, names: Names) -> Figure:
         drawing = order_charts.draw(study, group, found, name, title) if found else None
         return (order_charts.remark(found), drawing) if found and drawing else None
 
-    return Figure("order", "Order and drift", _each(study, names, "order", draw), allocator_legend(study))
+    plates = _each(study, names, "order", draw)
+    return Figure("order", "Order and drift", "Order", plates, allocator_legend(study), about_runs=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator
 
 from loam_lab.model.result import Cell, Part
@@ -83,4 +84,4 @@ def _no_formula(value: object) -> object:
 def _cell(value: float | None) -> str:
     if value is None:
         return ""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else repr(value)

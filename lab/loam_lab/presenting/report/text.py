@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from loam_lab.model import words
-from loam_lab.presenting.report import across, findings, html, ledger, listing, screening, takeaways, warned
+from loam_lab.presenting.report import html, ledger, listing, screening, takeaways, warning_list
 from loam_lab.presenting.report.listing import Table
 from loam_lab.presenting.report.plates import Figure
 from loam_lab.presenting.report.view import Study
@@ -63,22 +63,8 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts.append(f"## {escape(figure.title)}")
         if pictures:
             parts.append(f"![{escape(figure.title)}](figures/{figure.name}.svg)")
-        if figure.name == "machines":
-            parts += [table(given) for answer in across.answers(study) for given in across.tables(answer)]
-            for told_of, tables in across.identical(study):
-                parts += [escape(told_of), *map(table, tables)]
-        for case in study.cases:
-            if figure.name == "throughput":
-                parts += [table(listing.group(study, group)) for group in case.groups]
-            if figure.name == "aborts":
-                parts += [table(t) for group in case.groups if (t := listing.aborts(study, case, group))]
-            if figure.name == "mapping" and (found := listing.contrasts(study, case)):
-                parts.append(table(found))
-            if figure.name == "effect" and (remark := findings.effect_remark(study, case)):
-                parts.append(f"- {escape(case.title)}. {escape(remark)}")
-        if figure.name == "effect":
-            parts += [table(listing.group(study, group)) for group in study.references]
-    warnings, failures = warned.warnings(study), listing.failures(study)
+        parts += [escape(given) if isinstance(given, str) else table(given) for given in figure.below]
+    warnings, failures = warning_list.warnings(study), listing.failures(study)
     if warnings or failures:
         parts.append("## Warnings and failures")
         parts += [table(failures)] if failures else []

@@ -10,7 +10,7 @@ from typing import Any
 
 from loam_lab import __version__
 from loam_lab.base import console
-from loam_lab.presenting.site.described import Command, Option, commands
+from loam_lab.presenting.site.command_tree import Command, Option, commands
 
 # Where each shell looks for the completion of a program, below a prefix such as /usr.
 COMPLETIONS = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loam_lab.base import paths
-from loam_lab.presenting.site.described import commands
+from loam_lab.presenting.site.command_tree import commands
 
 
 def pages(root: Any) -> dict[str, str]:

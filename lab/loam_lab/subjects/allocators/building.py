@@ -11,7 +11,7 @@ from typing import Any
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError, unknown
-from loam_lab.subjects.allocators import making, recipe, registry
+from loam_lab.subjects.allocators import compilation, recipe, registry
 from loam_lab.subjects.allocators.registry import Definition
 
 
@@ -46,7 +46,7 @@ def build(names: Sequence[str], *, again: bool = False, as_json: bool = False) -
         source = known[name].recipe
         assert source is not None
         try:
-            built = making.make(name, source, known[name].source)
+            built = compilation.make(name, source, known[name].source)
             loaded = registry.load(name)
         except LoamError as problem:
             failures.append((name, problem))
@@ -73,7 +73,7 @@ def ensure(names: Sequence[str]) -> None:
     """Build those of the named allocators that come as sources and are not built yet: commands set themselves up.
 
     names: as the user typed them, settings included; what is unknown is left to the registry
-    raises: LoamError as making.make does; under --no-setup nothing is built, and loading names the command
+    raises: LoamError as compilation.make does; under --no-setup nothing is built, and loading names the command
     """
     ensure_own(names)
     known = buildable()
@@ -84,7 +84,7 @@ def ensure(names: Sequence[str]) -> None:
     _announce(todo)
     for definition in todo:
         assert definition.recipe is not None
-        making.make(definition.name, definition.recipe, definition.source)
+        compilation.make(definition.name, definition.recipe, definition.source)
 
 
 def ensure_own(names: Sequence[str], preset: str = "release") -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from loam_lab.base.errors import LoamError
-from loam_lab.subjects.allocators import growth, preflight, preloading, probe, proving, registry
+from loam_lab.subjects.allocators import growth, preflight, preloading, probe, registry, settings_proof
 from loam_lab.subjects.allocators.probe import Proof
 from loam_lab.subjects.allocators.registry import Allocator
 
@@ -145,7 +145,7 @@ def _growth(allocator: Allocator, probe_path: Path) -> tuple[list[Check], Proof,
         checks.append(_thread_cache(int(allocator.settings["tcache"]), int(seen["fastbin_grew_bytes"])))
     checks += [
         Check(f"the allocator itself says {name}={wanted}", said == wanted, "says nothing" if said is None else said)
-        for name, (wanted, said) in proving.told(allocator).items()
+        for name, (wanted, said) in settings_proof.told(allocator).items()
     ]
     return checks, proof, exit_code
 

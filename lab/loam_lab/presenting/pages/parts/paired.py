@@ -109,10 +109,15 @@ def text_of(ratio: Interval | None) -> str:
     return f"{rounding.ratio(ratio.estimate, ratio.low, ratio.high)} {rounding.interval(ratio.estimate, ratio.low, ratio.high)}"
 
 
-def write_page(given: Path | None, page: Path, text_of_result: Callable[[Result], str]) -> int:
+def write_page(
+    given: Path | None,
+    page: Path,
+    text_of_result: Callable[[Result], str],
+    picture_of_result: Callable[[Result], str] | None = None,
+) -> int:
     """Write the page of a result's folder; None: the newest result.
 
-    text_of_result: raises ValueError if the result is of another kind
+    text_of_result: raises ValueError if the result is of another kind; picture_of_result: that the page begins with, if any
     returns: the exit status
     raises: LoamError where there is nothing to write
     """
@@ -122,6 +127,8 @@ def write_page(given: Path | None, page: Path, text_of_result: Callable[[Result]
         text = text_of_result(result)
     except ValueError as problem:
         raise LoamError(str(folder), None, str(problem)) from problem
+    if picture_of_result is not None:
+        page.with_suffix(".svg").write_text(picture_of_result(result))
     return writing.write(page, text)
 
 
@@ -141,12 +148,18 @@ def write_page_of_ours(
     arguments: Sequence[str],
     judged: str,
     text_of_result: Callable[[Result, str], str],
+    picture_of_result: Callable[[Result, str], str] | None = None,
 ) -> int:
     """Write the page of a result in which one name is ours (--ours).
 
-    judged: help of --ours; text_of_result: of a result and our name; raises ValueError if the result is of another kind
+    judged: help of --ours; text_of_result, picture_of_result: as write_page() has them, of a result and our name
     returns: as write_page
     """
     parser.add_argument("--ours", default="loam", help=judged)
     options = parser.parse_args(arguments)
-    return write_page(options.result, options.page, lambda result: text_of_result(result, options.ours))
+    return write_page(
+        options.result,
+        options.page,
+        lambda result: text_of_result(result, options.ours),
+        None if picture_of_result is None else lambda result: picture_of_result(result, options.ours),
+    )

@@ -16,13 +16,15 @@ public final class Options {
               List.of("serial", "parallel", "g1", "zgc", "shenandoah", "epsilon"),
               "the garbage collector; epsilon collects nothing"),
           Parameter.integer(
-              "heap_percent",
-              1000,
-              50,
-              1_000_000,
-              "%",
-              "heap limit, in percent of the data that program and library have live"),
-          Parameter.integer("heap_mib", 0, 0, 1 << 20, "MiB", "heap limit; 0: by heap_percent"),
+                  "heap_percent",
+                  1000,
+                  50,
+                  1_000_000,
+                  "%",
+                  "heap limit, in percent of the data that program and library have live")
+              .called("heap of {/100}\u00a0\u00d7 live data"),
+          Parameter.integer("heap_mib", 0, 0, 1 << 20, "MiB", "heap limit; 0: by heap_percent")
+              .called("heap of {}\u00a0MiB"),
           Parameter.choice(
               "warm_up", List.of("detect", "none"), "detect: until the rate no longer changes"));
 

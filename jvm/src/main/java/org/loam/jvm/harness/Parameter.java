@@ -5,6 +5,9 @@ import java.util.List;
 /**
  * One {@code -p name=value}: an integer within limits, or one of the choices (the first is the
  * default).
+ *
+ * @param label what reports say in place of "name = value": {} is the value, {/100} a hundredth of
+ *     it; may be empty
  */
 public record Parameter(
     String name,
@@ -13,15 +16,20 @@ public record Parameter(
     long fallback,
     List<String> choices,
     String unit,
-    String help) {
+    String help,
+    String label) {
 
   public static Parameter integer(
       String name, long fallback, long min, long max, String unit, String help) {
-    return new Parameter(name, min, max, fallback, List.of(), unit, help);
+    return new Parameter(name, min, max, fallback, List.of(), unit, help, "");
   }
 
   public static Parameter choice(String name, List<String> choices, String help) {
-    return new Parameter(name, 0, 0, 0, choices, "", help);
+    return new Parameter(name, 0, 0, 0, choices, "", help, "");
+  }
+
+  public Parameter called(String label) {
+    return new Parameter(name, min, max, fallback, choices, unit, help, label);
   }
 
   public boolean isChoice() {
@@ -64,6 +72,10 @@ public record Parameter(
     } else {
       json.field("min", min).field("max", max);
     }
-    json.field("default", fallbackValue()).field("unit", unit).field("help", help).end();
+    json.field("default", fallbackValue()).field("unit", unit).field("help", help);
+    if (!label.isEmpty()) {
+      json.field("label", label);
+    }
+    json.end();
   }
 }

@@ -37,10 +37,17 @@ public final class GcBench implements Program {
   public List<Parameter> parameters() {
     return List.of(
         Parameter.integer(
-            "size", 400, 1, 4000, "1", "outer elements, and inner ones of each: size * size nodes"),
+                "size",
+                400,
+                1,
+                4000,
+                "1",
+                "outer elements, and inner ones of each: size * size nodes")
+            .called("size\u00a0{}"),
         Parameter.integer(
             "operations", 20, 1, 1 << 30, "1", "traversals of each thread; one is a transaction"),
-        Parameter.integer("update_percent", 5, 0, 100, "%", "of the nodes: write"),
+        Parameter.integer("update_percent", 5, 0, 100, "%", "of the nodes: write")
+            .called("{}\u00a0% updates"),
         Parameter.integer("dead_percent", 15, 0, 100, "%", "allocate what is dead at once"),
         Parameter.integer("held_percent", 65, 0, 100, "%", "allocate what is dead at commit"),
         Parameter.integer("insert_percent", 5, 0, 100, "%", "insert a node"),

@@ -36,9 +36,10 @@ public final class StmBench7 implements Program {
             .toList();
     return List.of(
         Parameter.choice(
-            "size",
-            Sizes.NAMES,
-            "of the structure: big is the published one, with 100 000 atomic parts"),
+                "size",
+                Sizes.NAMES,
+                "of the structure: big is the published one, with 100 000 atomic parts")
+            .called("size\u00a0{}"),
         Parameter.choice("mix", Assemblies.MIXES, "90, 60 or 10 % of the operations only read"),
         Parameter.choice("long", onOff, "long traversals, which visit all of the structure"),
         Parameter.choice(

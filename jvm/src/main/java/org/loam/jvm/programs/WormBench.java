@@ -27,7 +27,8 @@ public final class WormBench implements Program {
   @Override
   public List<Parameter> parameters() {
     return List.of(
-        Parameter.integer("size", 256, 128, 1024, "1", "of the world: size * size cells"),
+        Parameter.integer("size", 256, 128, 1024, "1", "of the world: size * size cells")
+            .called("size\u00a0{}"),
         Parameter.integer(
             "head", 8, 1, 16, "1", "size of a worm's head, a triangle of head * head cells"),
         Parameter.integer("body", 8, 2, 16, "1", "cells of a worm's body"),

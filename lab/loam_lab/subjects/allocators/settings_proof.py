@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from loam_lab.subjects.allocators import asking, registry
+from loam_lab.subjects.allocators import registry, settings_query
 from loam_lab.subjects.allocators.registry import Allocator
 
 _TIMEOUT_S = 60.0
@@ -50,5 +50,5 @@ def _ask(allocator: Allocator, questions: list[str], *, verbose: bool) -> subpro
     environment |= allocator.environment | {"LD_PRELOAD": ":".join(allocator.libraries)}
     if verbose:
         environment["MIMALLOC_VERBOSE"] = "1"  # mimalloc lists its options at the start
-    command = [sys.executable, "-I", "-S", str(Path(asking.__file__).resolve()), *questions]
+    command = [sys.executable, "-I", "-S", str(Path(settings_query.__file__).resolve()), *questions]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)

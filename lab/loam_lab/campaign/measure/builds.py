@@ -5,7 +5,7 @@ from __future__ import annotations
 from loam_lab.model.study import Study
 from loam_lab.setup import build
 from loam_lab.subjects import machines, workloads
-from loam_lab.subjects.allocators import building, fitting
+from loam_lab.subjects.allocators import building, settings_check
 
 
 def prepare(study: Study, preset: str = "release") -> None:
@@ -18,10 +18,10 @@ def prepare(study: Study, preset: str = "release") -> None:
         _build_preset(study, one)
         building.ensure_own([name for group in study.groups for name in study.allocators_of(group)], one)
     for group in study.groups:
-        combined = fitting.combined(study.allocators_of(group))
+        combined = settings_check.combined(study.allocators_of(group))
         # Also for a simulated machine, whose own library runs only there: the check below runs on this machine.
         building.ensure_own(combined, preset)
-        fitting.check(combined, preset, simulated=machines.are_simulated(group.machines))
+        settings_check.check(combined, preset, simulated=machines.are_simulated(group.machines))
     # The programs that observe a run are the same on every machine.
     purposes = {purpose for group in study.groups for purpose in study.purposes_of(group)}
     build.ensure_built(["probe", "counted-loop", *(one for one in ("profile", "tlb") if one in purposes)], preset)

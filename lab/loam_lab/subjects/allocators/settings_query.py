@@ -1,7 +1,7 @@
 """Run under an allocator, in a process of its own: what does the allocator itself say its settings are?
 
-Started by proving.py as `python asking.py QUESTION...`; prints one line of JSON text or null per question. Standard
-library only, nothing of the lab. A question is "mallctl:NAME:TYPE" (jemalloc), "extension:NAME" (gperftools) or
+Started by settings_proof.py as `python settings_query.py QUESTION...`; prints one line of JSON text or null per question.
+Standard library only, nothing of the lab. A question is "mallctl:NAME:TYPE" (jemalloc), "extension:NAME" (gperftools) or
 "json:NAME" (Loam's: a boolean as 0 or 1).
 """
 

@@ -86,9 +86,9 @@ def reach(study: Study, choice: Choice, preset: str = "release") -> tuple[Study,
     Each host is a machine of its own: what is compared never shares a block with another host's.
     raises: LoamError if no host can be used, or the study is of simulated machines
     """
-    from loam_lab.campaign.fleet import asking
+    from loam_lab.campaign.fleet import survey
     from loam_lab.campaign.fleet.coordinate import Fleet
-    from loam_lab.campaign.measure.preparing import prepare
+    from loam_lab.campaign.measure.builds import prepare
 
     for group in study.groups:
         if other := [name for name in group.machines if name != machines.HOST]:
@@ -98,7 +98,7 @@ def reach(study: Study, choice: Choice, preset: str = "release") -> tuple[Study,
     if shared:  # the nodes run what this machine builds, and are asked for its digests: build it first
         engine.hosts()  # reports a name that does not exist before anything is built
         prepare(study, preset)
-    hosts, notes = asking.ask(engine, study, preset, shared=shared)
+    hosts, notes = survey.ask(engine, study, preset, shared=shared)
     groups = tuple(group.model_copy(update={"machines": tuple(hosts)}) for group in study.groups)
     changed = {"groups": groups, "identical": choice.identical or study.identical}
     return study.model_copy(update=changed), Fleet(engine, hosts), notes
