@@ -1,6 +1,6 @@
 // Small lock-free pieces under the schedule checker (LOAM_SIM_CHECK): each checks itself and ends with status 1 where it is
 // wrong. Run by tests/lab/simulator/test_checker.py and test_exhaustive.py.
-//   orders PIECE right|weak|small
+//   orders PIECE right|weak|small     of a scheme of delegation, PIECE is its name
 //   weak   the same with one memory order that is too weak, or another planted fault: the checker must find it; x86 alone
 //          would not show the orders
 //   small  the same with so few operations that every order can be run (LOAM_SIM_CHECK=exhaustive)
@@ -288,18 +288,7 @@ constexpr std::array kPieces{
     Piece{"spin-lock", "weak", spin_lock<Planted<memory_order_relaxed>, 3, 8>},
     Piece{"cc-synch", "small", scheme<loam::delegation::CcSynch, 2, 1>},
     Piece{"flat-combining", "small", scheme<loam::delegation::FlatCombining, 2, 1>},
-    Piece{"server", "right", scheme<loam::delegation::Server>},
     Piece{"hazards", "right", hazards},
-    Piece{"cc-synch", "right", scheme<loam::delegation::CcSynch>},
-    Piece{"flat-combining", "right", scheme<loam::delegation::FlatCombining>},
-    Piece{"mcs", "right", scheme<loam::delegation::Mcs>},
-    Piece{"dsm-synch", "right", scheme<loam::delegation::DsmSynch>},
-    Piece{"h-synch", "right", scheme<loam::delegation::HSynch>},
-    Piece{"ffwd", "right", scheme<loam::delegation::Ffwd>},
-    Piece{"mp", "right", scheme<loam::delegation::Mp>},
-    Piece{"mp-2", "right", scheme<loam::delegation::Mp2>},
-    Piece{"ticket", "right", scheme<loam::delegation::Ticket>},
-    Piece{"ttas", "right", scheme<loam::delegation::Ttas>},
     Piece{"owned-lock", "right", spin_lock<loam::sync::OwnedLock, 3, 8>},
     Piece{"elided-lock", "right", spin_lock<loam::sync::ElidedLock, 3, 8>},
     Piece{"fallback-lock", "right", spin_lock<loam::tm::hardware::FallbackLock, 3, 8>},
@@ -310,16 +299,26 @@ constexpr std::array kPieces{
     Piece{"remote-frees", "right", remote_frees},
 };
 
+// Those above, and each scheme of delegation as a piece of its own name.
+std::vector<Piece> every_piece() {
+  std::vector<Piece> pieces(kPieces.begin(), kPieces.end());
+  loam::delegation::Schemes::for_each([&]<template <class> class S>() {
+    pieces.push_back({S<loam::delegation::SpinThenSleep>::kDescription.name, "right", scheme<S>});
+  });
+  return pieces;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  const std::vector<Piece> pieces = every_piece();
   if (count == 3)
-    for (const Piece& piece : kPieces)
+    for (const Piece& piece : pieces)
       if (piece.name == words[1] && piece.kind == words[2]) {
         piece.run();
         std::puts("done");
         return 0;
       }
-  for (const Piece& piece : kPieces) std::printf("%s %s\n", piece.name.data(), piece.kind.data());
+  for (const Piece& piece : pieces) std::printf("%s %s\n", piece.name.data(), piece.kind.data());
   return 2;
 }

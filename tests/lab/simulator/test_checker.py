@@ -11,6 +11,8 @@ import subprocess
 import pytest
 from simulating import CHECKED, built, start
 
+from loam_lab.base import paths
+
 PROGRAM = "simulated-orders"
 REPLAYED = os.environ.get("LOAM_CHECK_SEED")
 SEEDS = [int(REPLAYED)] if REPLAYED else list(range(1, 41))
@@ -21,17 +23,6 @@ RIGHT = (
     "message",
     "dekker",
     "spin-lock",
-    "cc-synch",
-    "flat-combining",
-    "server",
-    "mcs",
-    "dsm-synch",
-    "h-synch",
-    "ffwd",
-    "mp",
-    "mp-2",
-    "ticket",
-    "ttas",
     "owned-lock",
     "elided-lock",
     "fallback-lock",
@@ -40,6 +31,11 @@ RIGHT = (
     "epochs",
     "hazards",
     "remote-frees",
+    # Each scheme of delegation is a piece of its own name.
+    *(
+        file.stem.replace("_", "-")
+        for file in sorted((paths.root() / "runtime" / "delegation" / "schemes").glob("*.hpp"))
+    ),
 )
 
 
