@@ -70,9 +70,31 @@ def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
     assert [(one["verdict"], one["reason"]) for one in found[:3]] == [
         ("not asked", "group far did not run"),
         ("not asked", "needs 4 cores (this machine has 2)"),
-        ("undecided", "group far was not measured"),
+        ("not asked", "group far did not run: 1 of its 2 predicates were not asked"),
     ]
     assert found[3]["verdict"] == "reproduced"
+
+
+def test_what_ran_is_told_of_a_claim_that_is_asked_in_part() -> None:
+    """What ran may contradict it; what ran and is open makes it undecided; a spared predicate needs no other run."""
+    group = {"workload": "intset", "sync": ["stm"], "threads": [1, 2], "parameters": {"shift": [5, 4]}}
+    groups = [{**group, "name": name} for name in ("list", "far", "further")]
+    far, further = ({**ABOVE, "of": {**A1, "group": name}} for name in ("far", "further"))
+
+    def of(*together: dict[str, Any], **changed: Any) -> tuple[str, str]:
+        made = claimed.campaign(claimed.study([claim(*together, **changed)], groups=groups), speeds(a=100, b=50))
+        made.cells = [cell for cell in made.cells if cell.group == "list"]
+        found = verdict(made)
+        return found["verdict"], found["reason"]
+
+    assert of(ABOVE, far, further, far) == (
+        "not asked", "groups far, further did not run: 3 of its 4 predicates were not asked",
+    )  # fmt: skip
+    assert of({**ABOVE, "limit": 3}, far)[0] == "contradicted"
+    assert of({**ABOVE, "limit": 2}, far)[0] == "undecided"
+    assert of(ABOVE, ABOVE, far, all_but=1)[0] == "reproduced"
+    assert of(ABOVE, far, further, all_but=1)[0] == "not asked"
+    assert of(ABOVE, {**ABOVE, "limit": 3}, far, all_but=1)[0] == "not asked"
 
 
 def test_one_machine_that_has_it_is_enough() -> None:
@@ -289,9 +311,9 @@ def test_each_tier_is_compared_with_the_next_alone() -> None:
 def test_a_decision_about_what_is_absent_compares_nothing() -> None:
     made = claimed.campaign(claimed.study([]), speeds(a=1, b=1))
     absent = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "hoard"}})
-    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "needs hoard, which is missing here")
+    assert predicates.decide(Evidence(made), [absent]) == [Decision(OPEN, "needs hoard, which is missing here")]
     lost = Predicate.model_validate({"kind": "band", "of": {**A1, "metric": "colour"}, "low": 0, "high": 1})
-    assert predicates.decide(Evidence(made), lost) == Decision(OPEN, "intset of stm has no metric colour")
+    assert predicates.decide(Evidence(made), [lost]) == [Decision(OPEN, "intset of stm has no metric colour")]
 
 
 def test_a_group_that_did_not_run_is_what_is_missing() -> None:
@@ -301,6 +323,6 @@ def test_a_group_that_did_not_run_is_what_is_missing() -> None:
     absent = Predicate.model_validate(
         {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
     )
-    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "group list was not measured")
+    assert predicates.decide(Evidence(made), [absent]) == [Decision(OPEN, "group list was not measured", not_run=("list",))]
     known = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}})
-    assert predicates.decide(Evidence(made), known) == Decision(OPEN, "group list was not measured")
+    assert predicates.decide(Evidence(made), [known]) == [Decision(OPEN, "group list was not measured", not_run=("list",))]

@@ -85,14 +85,24 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
         return UNDECIDED, f"needs {'; '.join(missing)}", []
     if not claim.predicates:
         return UNDECIDED, "its needs are met, but the study states no predicate yet", []
-    decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
+    decisions = predicates.decide(evidence, claim.predicates, claim.all_but)
     failed = [decision for decision in decisions if decision.outcome == predicates.FAILS]
     if len(failed) > claim.all_but:
         return CONTRADICTED, _together(failed), decisions
     still_open = [decision for decision in decisions if decision.outcome == predicates.OPEN]
     if len(failed) + len(still_open) > claim.all_but:
-        return UNDECIDED, _together(still_open), decisions
+        elsewhere = [decision for decision in still_open if decision.not_run]
+        if len(failed) + len(still_open) - len(elsewhere) > claim.all_but:
+            return UNDECIDED, _together(still_open), decisions
+        # What ran agrees with it, and the rest is for another run.
+        return NOT_ASKED, _part(elsewhere, len(claim.predicates)), decisions
     return REPRODUCED, _together([one for one in decisions if one.outcome == predicates.HOLDS]), decisions
+
+
+def _part(elsewhere: Sequence[predicates.Decision], of: int) -> str:
+    groups = list(dict.fromkeys(group for decision in elsewhere for group in decision.not_run))
+    named = f"{'group' if len(groups) == 1 else 'groups'} {', '.join(groups)} did not run"
+    return f"{named}: {len(elsewhere)} of its {of} predicates were not asked"
 
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:
