@@ -182,10 +182,25 @@ def test_an_entry_says_all_that_the_study_says() -> None:
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
-        "self_contradicting": True, "follows_from": [],
+        "self_contradicting": True, "follows_from": [], "machines": ["host"], "allocators": ["a", "b"], "inputs": ["intset"],
     }  # fmt: skip
     assert reason.startswith("table 2; here: reproduced, ops_per_s of a shift=5 1T / b shift=5 1T = ")
     assert [sorted(one) for one in ours] == [["estimate", "high", "low", "unit", "what"]]
+
+
+def test_an_entry_names_what_its_cells_were() -> None:
+    """Machines, allocators, and the workload's own parameters: those of the synchronisation are no input."""
+    made = claimed.campaign(claimed.study([claim(ABOVE)]), speeds(a=100, b=50))
+    (workload,) = claimed.DESCRIPTION.workloads
+    shift = claimed.DESCRIPTION.sync.parameters
+    own = claimed.DESCRIPTION.model_copy(update={"workloads": (workload.model_copy(update={"parameters": shift}),)})
+    made.descriptions = {"stm": own}
+    found = verdict(made)
+    assert (found["machines"], found["allocators"], found["inputs"]) == (["host"], ["a", "b"], ["intset shift=5"])
+    assert evaluate._levels(list("1234")) == "1,2,3,4" and evaluate._levels(list("12345")) == "1..5"
+    trend = {"kind": "ratio_above", "of": A1, "to": {"parameters": {"shift": 4}}}
+    found = verdict(claimed.campaign(claimed.study([claim(trend)]), speeds(a=100, b=50)))
+    assert (found["allocators"], found["inputs"]) == (["a"], ["intset"])
 
 
 def test_a_look_alike_is_named_only_where_something_was_decided() -> None:
@@ -323,6 +338,10 @@ def test_a_group_that_did_not_run_is_what_is_missing() -> None:
     absent = Predicate.model_validate(
         {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
     )
-    assert predicates.decide(Evidence(made), [absent]) == [Decision(OPEN, "group list was not measured", not_run=("list",))]
+    assert predicates.decide(Evidence(made), [absent]) == [
+        Decision(OPEN, "group list was not measured", not_run=("list",))
+    ]
     known = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}})
-    assert predicates.decide(Evidence(made), [known]) == [Decision(OPEN, "group list was not measured", not_run=("list",))]
+    assert predicates.decide(Evidence(made), [known]) == [
+        Decision(OPEN, "group list was not measured", not_run=("list",))
+    ]

@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.judging.claims import figures, predicates
-from loam_lab.judging.claims.values import Evidence, measured
+from loam_lab.judging.claims.values import Evidence, cells_of, measured
 from loam_lab.model import result
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 from loam_lab.subjects import simulated
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
+    from loam_lab.model.cell import Cell
     from loam_lab.model.claim import Claim
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 NOT_ASKED = "not asked"
 REASONS_SHOWN = 2
+# More levels of a parameter than these are told by the first and the last.
+LEVELS_SHOWN = 4
 
 
 def entries(
@@ -60,7 +63,37 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         by_preset=measured in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
         self_contradicting=bool(claim.self_contradicting),
         follows_from=list(claim.follows_from),
+        **_read_by(evidence, claim),
     )
+
+
+def _read_by(evidence: Evidence, claim: Claim) -> dict[str, list[str]]:
+    """Machines, allocators and inputs of the cells that a claim's predicates read."""
+    campaign = evidence.campaign
+    cells: dict[Cell, None] = {}
+    for selection in (one for predicate in claim.predicates for one in predicate.selections()):
+        names = measured(campaign, selection.group)
+        for name in selection.allocator:
+            cells.update(dict.fromkeys(cells_of(campaign, selection, names.get(name, name))))
+    inputs: dict[str, dict[str, dict[str, None]]] = {}
+    for cell in cells:
+        own = {parameter.name for parameter in campaign.workload(cell).parameters}
+        levels = inputs.setdefault(cell.workload, {})
+        for name, level in cell.parameters:
+            if name in own:
+                levels.setdefault(name, {})[str(level)] = None
+    return {
+        "machines": list(dict.fromkeys(cell.machine for cell in cells)),
+        "allocators": list(dict.fromkeys(cell.allocator for cell in cells)),
+        "inputs": [
+            " ".join([workload, *(f"{name}={_levels(list(found))}" for name, found in levels.items())])
+            for workload, levels in inputs.items()
+        ],
+    }  # fmt: skip
+
+
+def _levels(found: Sequence[str]) -> str:
+    return ",".join(found) if len(found) <= LEVELS_SHOWN else f"{found[0]}..{found[-1]}"
 
 
 def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[str, str]:

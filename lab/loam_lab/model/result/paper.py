@@ -22,7 +22,11 @@ class Compared(Interval, frozen=True):
 
 
 class Claim(Part, frozen=True):
-    """A sentence and what became of it. machine: fingerprints of what measured it; follows_from: claims that say it"""
+    """A sentence and what became of it.
+
+    machine: fingerprints of what measured it; follows_from: claims that say it
+    machines, allocators: names of those whose cells its predicates read; inputs: their workloads with the parameters of these
+    """
 
     id: str
     section: str = ""
@@ -39,6 +43,9 @@ class Claim(Part, frozen=True):
     by_preset: bool = False
     self_contradicting: bool = False
     follows_from: list[str] = []
+    machines: list[str] = []
+    allocators: list[str] = []
+    inputs: list[str] = []
 
 
 class Value(Interval, frozen=True):
