@@ -26,8 +26,8 @@ _SAYS = {CANNOT_BE_DECIDED: 1, UNDECIDED: 1, NOT_ASKED: 2}
 class _Facts(msgspec.Struct):
     """What is read of a result: nothing of its cells."""
 
-    study: str
-    created_utc: str
+    study: str = ""
+    created_utc: str = ""
     claims: list[result.Claim] | None = None
     machine: result.Facts = {}
     build: result.Build = result.Build()
