@@ -19,8 +19,13 @@ from loam_lab.model import result
 from loam_lab.model.claim import CANNOT_BE_DECIDED
 from loam_lab.model.store.folder import RESULT
 
-# How much a verdict says: of two, one of the lower number stands, and of these the newest. Others have 0: they decide.
+# Verdicts that do not decide, the lower number first. All others have 0.
 _SAYS = {CANNOT_BE_DECIDED: 1, UNDECIDED: 1, NOT_ASKED: 2}
+
+
+def says(verdict: str) -> int:
+    """How much a verdict says; of two the one with the lower number stands."""
+    return _SAYS.get(verdict, 0)
 
 
 class _Facts(msgspec.Struct):
@@ -104,7 +109,7 @@ def verdicts(of: Iterable[Run], study: str, claim: str, predicate: str) -> list[
         for run in of
         if run.study == study and (found := run.claims.get(claim)) is not None and found.predicate == predicate
     ]
-    return sorted(said, key=lambda one: _SAYS.get(one.claim.verdict, 0))
+    return sorted(said, key=lambda one: says(one.claim.verdict))
 
 
 def told(others: Sequence[Verdict]) -> list[str]:
