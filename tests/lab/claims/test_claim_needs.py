@@ -183,6 +183,7 @@ def test_an_entry_says_all_that_the_study_says() -> None:
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
         "self_contradicting": True, "follows_from": [], "machines": ["host"], "allocators": ["a", "b"], "inputs": ["intset"],
+        "assumed": [], "guessed": {},
     }  # fmt: skip
     assert reason.startswith("table 2; here: reproduced, ops_per_s of a shift=5 1T / b shift=5 1T = ")
     assert [sorted(one) for one in ours] == [["estimate", "high", "low", "unit", "what"]]

@@ -14,7 +14,7 @@ from loam_lab.subjects import simulated
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
     from loam_lab.model.cell import Cell
-    from loam_lab.model.claim import Claim
+    from loam_lab.model.claim import Assumption, Claim
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 NOT_ASKED = "not asked"
@@ -64,11 +64,21 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         self_contradicting=bool(claim.self_contradicting),
         follows_from=list(claim.follows_from),
         **_read_by(evidence, claim),
+        assumed=[_assumed(evidence, claim, one) for one in claim.assumes],
     )
 
 
-def _read_by(evidence: Evidence, claim: Claim) -> dict[str, list[str]]:
-    """Machines, allocators and inputs of the cells that a claim's predicates read."""
+def _assumed(evidence: Evidence, claim: Claim, of: Assumption) -> result.Assumed:
+    """What a claim assumes, with its verdict at each other value."""
+    tried = []
+    for instead in of.instead:
+        verdict, reason, _ = _decide(evidence, claim.at(instead))
+        tried.append(result.Tried(instead.value, verdict, reason))
+    return result.Assumed(of.parameter, of.value, tried)
+
+
+def _read_by(evidence: Evidence, claim: Claim) -> dict[str, Any]:
+    """Machines, allocators and inputs of the cells that a claim's predicates read, and what of the machines is guessed."""
     campaign = evidence.campaign
     cells: dict[Cell, None] = {}
     for selection in (one for predicate in claim.predicates for one in predicate.selections()):
@@ -82,8 +92,11 @@ def _read_by(evidence: Evidence, claim: Claim) -> dict[str, list[str]]:
         for name, level in cell.parameters:
             if name in own:
                 levels.setdefault(name, {})[str(level)] = None
+    machines = list(dict.fromkeys(cell.machine for cell in cells))
+    facts = {name: campaign.manifest["machines"].get(name, {}) for name in machines}
     return {
-        "machines": list(dict.fromkeys(cell.machine for cell in cells)),
+        "machines": machines,
+        "guessed": {name: list(one["assumed"]) for name, one in facts.items() if one.get("assumed")},
         "allocators": list(dict.fromkeys(cell.allocator for cell in cells)),
         "inputs": [
             " ".join([workload, *(f"{name}={_levels(list(found))}" for name, found in levels.items())])

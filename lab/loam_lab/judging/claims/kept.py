@@ -22,7 +22,10 @@ SCHEMA = 1
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """One verdict. predicate: in words, as it was decided; made: when the result was, in UTC; cpu: of the host"""
+    """One verdict. predicate: in words, as it was decided; made: when the result was, in UTC; cpu: of the host
+
+    assumed: what it rests on, in words
+    """
 
     verdict: str
     predicate: str
@@ -31,6 +34,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     allocators: list[str] = []
     inputs: list[str] = []
     by_preset: bool = False
+    assumed: list[str] = []
     made: str = ""
     revision: str = ""
     cpu: str = ""
@@ -103,6 +107,6 @@ def folded(ledger: Ledger, study: Study, found: result.Result) -> Ledger:
         kept[stated.id] = Kept(
             verdict=new.verdict, predicate=new.predicate, reason=new.reason, machines=new.machines, allocators=new.allocators,
             inputs=new.inputs, by_preset=new.by_preset, made=found.created_utc, revision=found.build.revision,
-            cpu=str(found.machine.get("cpu", "")), command=found.command,
+            assumed=[one.told() for one in new.assumed], cpu=str(found.machine.get("cpu", "")), command=found.command,
         )  # fmt: skip
     return Ledger(study=ledger.study, verdicts={one.id: kept[one.id] for one in study.claims if one.id in kept})

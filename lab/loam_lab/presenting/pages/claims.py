@@ -59,6 +59,7 @@ class Row:
     def why(self) -> str:
         """Why it is not reproduced."""
         own = self.kept.reason if self.kept else self.claim.self_contradicting
+        own = "; ".join([own, *(self.kept.assumed if self.kept else ())])
         return "; ".join(part for part in (own, self.claim.note) if part)
 
 
@@ -113,7 +114,9 @@ def page(of: Sequence[Row]) -> str:
             "|" + " --- |" * len(COLUMNS),
         ]
         lines += [f"| {' | '.join(_cells(row))} |" for row in own]
-        open_ = [row for row in own if row.verdict not in ("reproduced", NOT_MEASURED)]
+        open_ = [
+            row for row in own if row.verdict not in ("reproduced", NOT_MEASURED) or (row.kept and row.kept.assumed)
+        ]
         if open_:
             lines += ["", f"### {title}: why", ""]
             lines += [f"- **{row.claim.id}**, {row.verdict}: {escape(row.why)}" for row in open_]

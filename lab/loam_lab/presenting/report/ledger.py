@@ -82,6 +82,8 @@ def claim(item: result.Claim, here: Collection[str], more: Iterable[str] = ()) -
         notes.append("the paper's own numbers contradict it, whatever is measured")
     if item.follows_from:
         notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
+    notes += [one.told() for one in item.assumed]
+    notes += [f"of {name} these are assumed: {', '.join(keys)}" for name, keys in item.guessed.items()]
     if item.note:
         notes.append(item.note)
     notes += more
