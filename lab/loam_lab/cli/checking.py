@@ -9,7 +9,7 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opt
 
 
 def page(context: typer.Context) -> int:
-    """Rebuild a page of docs/performance; without a name, list the pages."""
+    """Rebuild a page of docs/performance, or docs/claims.md; without a name, list the pages."""
     from loam_lab.base import subcommands
 
     return subcommands.run("presenting.pages", "page", context.args)

@@ -274,6 +274,35 @@ class PaperValue(BaseModel):
     value: str
 
 
+class Instead(BaseModel):
+    """Another value of what is assumed, and the cells that have it. value: in words; machine, parameters: of these cells"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    value: str = Field(min_length=1)
+    machine: str = ""
+    parameters: dict[str, Level] = {}
+
+    @model_validator(mode="after")
+    def _elsewhere(self) -> Self:
+        if not self.machine and not self.parameters:
+            raise ValueError("instead names no other cells: give a machine or parameters")
+        return self
+
+
+class Assumption(BaseModel):
+    """What the paper does not say and a verdict rests on: the value that was taken, and what others give.
+
+    parameter, value: in words; instead: other values, at which the claim is decided as well
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parameter: str = Field(min_length=1)
+    value: str = Field(min_length=1)
+    instead: tuple[Instead, ...] = ()
+
+
 class Claim(BaseModel):
     """A sentence of a paper that this study decides.
 
@@ -286,6 +315,7 @@ class Claim(BaseModel):
     self_contradicting: why the paper's own numbers say otherwise; the verdict is that, whatever is measured
     model_lacks: what the claim is about and no simulated machine has: there the claim cannot be decided
     follows_from: claims that say it already, if they all hold; it is shown, and not counted a second time
+    assumes: what the verdict rests on that the paper does not say
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -303,6 +333,7 @@ class Claim(BaseModel):
     self_contradicting: str = ""
     model_lacks: str = ""
     follows_from: tuple[ClaimId, ...] = ()
+    assumes: tuple[Assumption, ...] = ()
 
     @model_validator(mode="after")
     def _decidable(self) -> Self:
@@ -313,6 +344,16 @@ class Claim(BaseModel):
                 f"claim {self.id} holds though all but {self.all_but} of {len(self.predicates)} predicates fail"
             )
         return self
+
+    def at(self, instead: Instead) -> Claim:
+        """The same claim of the cells that have another value of what it assumes."""
+
+        def moved(of: Selection) -> Selection:
+            machine = {"machine": instead.machine} if instead.machine else {}
+            return of.model_copy(update={**machine, "parameters": {**of.parameters, **instead.parameters}})
+
+        changed = tuple(one.model_copy(update={"of": moved(one.of)}) for one in self.predicates)
+        return self.model_copy(update={"predicates": changed})
 
     def words(self) -> str:
         """All predicates in one line."""

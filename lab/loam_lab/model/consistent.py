@@ -47,6 +47,12 @@ def mistakes(study: Study) -> Iterator[Mistake]:
                     f"there is no other claim {other}",
                     _near(other, claims - {claim.id}),
                 )
+        for number, assumption in enumerate(claim.assumes):
+            for which, instead in enumerate(assumption.instead):
+                for predicate in claim.at(instead).predicates:
+                    where = (*place, "assumes", number, "instead", which)
+                    for selection in predicate.selections():
+                        yield from _selection(study, groups, selection, where)
         for number, predicate in enumerate(claim.predicates):
             where = (*place, "predicates", number)
             if predicate.along and predicate.along != "threads":

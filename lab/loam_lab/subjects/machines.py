@@ -173,6 +173,7 @@ def _simulated(one: simulated.Simulated) -> Machine:
         return {
             "cpu": one.title, "cores": cores, "fingerprint": one.digest(), "simulated": True, "machine_file": one.text(),
             "caches": ", ".join(cache.words() for cache in caches),
+            "assumed": list(dict.fromkeys(key.partition(".")[0] for key in one.assumed())),
         }  # fmt: skip
 
     return Machine(

@@ -71,9 +71,31 @@ def test_a_claim_whose_groups_did_not_run_was_not_asked() -> None:
     assert [(one["verdict"], one["reason"]) for one in found[:3]] == [
         ("not asked", "group far did not run"),
         ("not asked", "needs 4 cores (this machine has 2)"),
-        ("undecided", "group far was not measured"),
+        ("not asked", "group far did not run: 1 of its 2 predicates were not asked"),
     ]
     assert found[3]["verdict"] == "reproduced"
+
+
+def test_what_ran_is_told_of_a_claim_that_is_asked_in_part() -> None:
+    """What ran may contradict it; what ran and is open makes it undecided; a spared predicate needs no other run."""
+    group = {"workload": "intset", "sync": ["stm"], "threads": [1, 2], "parameters": {"shift": [5, 4]}}
+    groups = [{**group, "name": name} for name in ("list", "far", "further")]
+    far, further = ({**ABOVE, "of": {**A1, "group": name}} for name in ("far", "further"))
+
+    def of(*together: dict[str, Any], **changed: Any) -> tuple[str, str]:
+        made = claimed.campaign(claimed.study([claim(*together, **changed)], groups=groups), speeds(a=100, b=50))
+        made.cells = [cell for cell in made.cells if cell.group == "list"]
+        found = verdict(made)
+        return found["verdict"], found["reason"]
+
+    assert of(ABOVE, far, further, far) == (
+        "not asked", "groups far, further did not run: 3 of its 4 predicates were not asked",
+    )  # fmt: skip
+    assert of({**ABOVE, "limit": 3}, far)[0] == "contradicted"
+    assert of({**ABOVE, "limit": 2}, far)[0] == "undecided"
+    assert of(ABOVE, ABOVE, far, all_but=1)[0] == "reproduced"
+    assert of(ABOVE, far, further, all_but=1)[0] == "not asked"
+    assert of(ABOVE, {**ABOVE, "limit": 3}, far, all_but=1)[0] == "not asked"
 
 
 def test_one_machine_that_has_it_is_enough() -> None:
@@ -160,10 +182,26 @@ def test_an_entry_says_all_that_the_study_says() -> None:
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
         "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
-        "self_contradicting": True, "follows_from": [],
+        "self_contradicting": True, "follows_from": [], "machines": ["host"], "allocators": ["a", "b"], "inputs": ["intset"],
+        "assumed": [], "guessed": {},
     }  # fmt: skip
     assert reason.startswith("table 2; here: reproduced, ops_per_s of a shift=5 1T / b shift=5 1T = ")
     assert [sorted(one) for one in ours] == [["estimate", "high", "low", "unit", "what"]]
+
+
+def test_an_entry_names_what_its_cells_were() -> None:
+    """Machines, allocators, and the workload's own parameters: those of the synchronisation are no input."""
+    made = claimed.campaign(claimed.study([claim(ABOVE)]), speeds(a=100, b=50))
+    (workload,) = claimed.DESCRIPTION.workloads
+    shift = claimed.DESCRIPTION.sync.parameters
+    own = claimed.DESCRIPTION.model_copy(update={"workloads": (workload.model_copy(update={"parameters": shift}),)})
+    made.descriptions = {"stm": own}
+    found = verdict(made)
+    assert (found["machines"], found["allocators"], found["inputs"]) == (["host"], ["a", "b"], ["intset shift=5"])
+    assert evaluate._levels(list("1234")) == "1,2,3,4" and evaluate._levels(list("12345")) == "1..5"
+    trend = {"kind": "ratio_above", "of": A1, "to": {"parameters": {"shift": 4}}}
+    found = verdict(claimed.campaign(claimed.study([claim(trend)]), speeds(a=100, b=50)))
+    assert (found["allocators"], found["inputs"]) == (["a"], ["intset"])
 
 
 def test_a_look_alike_is_named_only_where_something_was_decided() -> None:
@@ -289,9 +327,9 @@ def test_each_tier_is_compared_with_the_next_alone() -> None:
 def test_a_decision_about_what_is_absent_compares_nothing() -> None:
     made = claimed.campaign(claimed.study([]), speeds(a=1, b=1))
     absent = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "hoard"}})
-    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "needs hoard, which is missing here")
+    assert predicates.decide(Evidence(made), [absent]) == [Decision(OPEN, "needs hoard, which is missing here")]
     lost = Predicate.model_validate({"kind": "band", "of": {**A1, "metric": "colour"}, "low": 0, "high": 1})
-    assert predicates.decide(Evidence(made), lost) == Decision(OPEN, "intset of stm has no metric colour")
+    assert predicates.decide(Evidence(made), [lost]) == [Decision(OPEN, "intset of stm has no metric colour")]
 
 
 def test_a_group_that_did_not_run_is_what_is_missing() -> None:
@@ -301,6 +339,10 @@ def test_a_group_that_did_not_run_is_what_is_missing() -> None:
     absent = Predicate.model_validate(
         {"kind": "ratio_above", "of": {**A1, "allocator": "jemalloc"}, "to": {"allocator": "hoard"}}
     )
-    assert predicates.decide(Evidence(made), absent) == Decision(OPEN, "group list was not measured")
+    assert predicates.decide(Evidence(made), [absent]) == [
+        Decision(OPEN, "group list was not measured", not_run=("list",))
+    ]
     known = Predicate.model_validate({"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}})
-    assert predicates.decide(Evidence(made), known) == Decision(OPEN, "group list was not measured")
+    assert predicates.decide(Evidence(made), [known]) == [
+        Decision(OPEN, "group list was not measured", not_run=("list",))
+    ]

@@ -103,18 +103,21 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: str | None) 
         {"id": "000-01", "section": "1", "sentence": "It [is] so.", "needs": {"cores": 2}, "predicates": [
             {"kind": "band", "of": {"group": "list", "allocator": "a", "threads": 1, "parameters": {"shift": 5}}, "low": 1,
              "high": 2}]},
-        {"id": "000-02", "section": "2", "sentence": "Or so.", "needs": {"workloads": ["yada"]}},
+        {"id": "000-02", "section": "2", "sentence": "Or so.", "needs": {"workloads": ["yada"]}, "follows_from": ["000-01"]},
     ])  # fmt: skip
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(studies, "registry", lambda: {"tiny": tmp_path / "tiny.toml"})
     monkeypatch.setattr(studies, "load", lambda file: study)
     if result is not None:
-        (tmp_path / "results" / "latest").mkdir(parents=True)
-        (tmp_path / "results" / "latest" / "result.json").write_text(result)
+        (tmp_path / "results" / "tiny-1").mkdir(parents=True)
+        (tmp_path / "results" / "tiny-1" / "result.json").write_text(result)
 
 
-CLAIM = {"id": "000-01", "verdict": "undecided", "reason": "needs 2 cores"}
-VERDICTS = {"schema": SCHEMA, "study": "tiny", "cells": [], "claims": [CLAIM]}
+CLAIM = {
+    "id": "000-01", "verdict": "undecided", "reason": "needs 2 cores", "machines": ["host"],
+    "predicate": "band: first metric of a shift=5 1T in [1, 2]",
+}  # fmt: skip
+VERDICTS = {"schema": SCHEMA, "study": "tiny", "cells": [], "claims": [CLAIM], "created_utc": "2026-11-02T10:00:00Z"}
 
 
 def test_the_last_verdicts_are_those_of_the_same_study(
@@ -131,7 +134,27 @@ def test_the_last_verdicts_are_those_of_the_same_study(
     assert listing.show(as_json=False) == 0
     text = capsys.readouterr().out
     assert "claims of study tiny" in text and "It [is] so." in text and "needs workload yada" in text
-    assert "undecided" in text
+    assert "undecided on host, 2026-11-02" in text and "follows from 000-01, and is not counted again" in text
+    assert [one["follows_from"] for one in shown["claims"]] == [[], ["000-01"]]
+    (said,) = first["runs"]
+    assert (said["verdict"], said["machines"], Path(said["folder"]).name) == ("undecided", ["host"], "tiny-1")
+
+
+def test_verdicts_of_several_runs_are_listed_what_stands_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed(tmp_path, monkeypatch, json.dumps(VERDICTS))
+    decided = {**CLAIM, "verdict": "reproduced", "machines": ["sim:far"], "reason": "2 of 2"}
+    (tmp_path / "results/tiny-0").mkdir()
+    older = {**VERDICTS, "claims": [decided], "created_utc": "2026-11-01T10:00:00Z"}
+    (tmp_path / "results/tiny-0/result.json").write_text(json.dumps(older))
+    listing.show(as_json=True)
+    first = json.loads(capsys.readouterr().out)["claims"][0]
+    assert (first["verdict"], first["reason"]) == ("reproduced", "2 of 2")
+    assert [one["verdict"] for one in first["runs"]] == ["reproduced", "undecided"]
+    listing.show(as_json=False)
+    text = capsys.readouterr().out
+    assert text.index("reproduced on sim:far, 2026-11-01") < text.index("undecided on host, 2026-11-02")
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,8 @@ def test_the_listing_of_claims_has_the_last_verdicts(
     assert known == {None}
     folder = tmp_path / "results" / "latest"
     folder.mkdir(parents=True)
-    verdicts = [{"id": "000-08", "verdict": "reproduced", "reason": "because"}]
+    predicate = next(claim["predicate"] for claim in before if claim["id"] == "000-08")
+    verdicts = [{"id": "000-08", "verdict": "reproduced", "reason": "because", "predicate": predicate}]
     content = {"schema": SCHEMA, "study": "stm", "cells": [], "claims": verdicts}
     (folder / "result.json").write_text(json.dumps(content))
     listing.show(as_json=True)

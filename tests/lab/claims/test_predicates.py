@@ -145,6 +145,42 @@ def test_of_many_comparisons_one_refutes_only_beyond_chance(
     assert decided(values(fails), both, blocks=10)["verdict"] == "contradicted"
 
 
+def test_of_many_predicates_one_refutes_only_beyond_chance() -> None:
+    """The interval is for the claim as a whole: its predicates share the chance to be wrong, however they are cut."""
+    above = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
+    other = {**above, "of": {**A1, "threads": 2}}
+    fails = speeds(a=50, b=100)
+    assert decided(fails, above, blocks=6)["verdict"] == "contradicted"
+    assert decided(fails, above, other, blocks=6)["verdict"] == "undecided"
+    assert decided(fails, above, other, blocks=10)["verdict"] == "contradicted"
+    assert decided(speeds(a=100, b=50), above, other, blocks=6)["verdict"] == "reproduced"
+    # What chance has no part in, and what could not be read, takes nothing from the rest.
+    lost = {"kind": "band", "of": {**A1, "metric": "colour"}, "low": 0, "high": 1}
+    assert decided(fails, above, lost, blocks=6)["verdict"] == "contradicted"
+
+
+def test_one_of_several_takes_one_chance_of_its_claim() -> None:
+    below = {"kind": "ratio_below", "of": A1, "to": {"allocator": ["b", "c"]}, "some": True}
+    above = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
+
+    def of(blocks: int, *together: dict[str, Any]) -> str:
+        made = claimed.study([claim(*together)], allocators=["a", "b", "c"])
+        return str(verdict(claimed.campaign(made, speeds(a=100, b=50, c=50), blocks=blocks))["verdict"])
+
+    assert of(6, below) == "contradicted" and of(6, below, above) == "undecided"
+    assert of(7, below, above) == "contradicted", "two chances, not three: seven blocks bound two and not three"
+
+
+def test_where_a_predicate_need_not_hold_the_others_need_more() -> None:
+    """All but one of two: chance has two to choose from."""
+    above = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b"}}
+    other = {**above, "of": {**A1, "threads": 2}}
+    holds = speeds(a=100, b=50)
+    assert decided(holds, above, other, blocks=6)["verdict"] == "reproduced"
+    assert decided(holds, above, other, all_but=1, blocks=6)["verdict"] == "undecided"
+    assert decided(holds, above, other, all_but=1, blocks=7)["verdict"] == "reproduced"
+
+
 def interval(low: float | None, high: float | None) -> Interval:
     return Interval(1.0, low, high, 10)
 
@@ -337,7 +373,8 @@ def test_every_kind_of_comparison_has_a_wider_interval_beside_others(
 
     predicate = {"kind": "band", "of": {**of, "allocator": ["a", "b"]}, "low": 0, "high": 99}
     made = claimed.campaign(claimed.study([]), varied, blocks=12)
-    decision = predicates.decide(Evidence(made), Predicate.model_validate({**predicate, **({"to": to} if to else {})}))
+    asked = Predicate.model_validate({**predicate, **({"to": to} if to else {})})
+    (decision,) = predicates.decide(Evidence(made), [asked])
     assert len(decision.comparisons) == 2
     for one in decision.comparisons:
         own, apart = one.interval, one.apart

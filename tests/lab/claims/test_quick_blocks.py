@@ -1,7 +1,7 @@
 """The quick form of a study has blocks enough to decide its claims.
 
 Six blocks have a signed-rank interval of 95 %, fewer have none.  A claim is contradicted by an interval of a higher confidence
-where it makes several comparisons, which takes a block or two more.
+where its predicates make several comparisons, which takes some blocks more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from loam_lab.model.study import Study
 
 # Their quick forms are long enough to show that a claim holds, and too short to contradict some of those with many comparisons.
 CANNOT_CONTRADICT = {"gc-jvm", "lookalikes", "programs"}
+# "Almost all" of six blocks: where a predicate need not hold, the others need more than their 95 %.
+CANNOT_SHOW = {"programs": {"004-10", "004-11"}}
 
 
 def comparisons(predicate: Predicate) -> int:
@@ -45,11 +47,12 @@ def too_short(study: Study, *, contradicted: bool) -> list[str]:
     groups = {group.name: group for group in quick.groups}
     found = []
     for claim in quick.claims:
+        together = sum(1 if one.some else comparisons(one) for one in claim.predicates if one.of.source == "timing")
         for predicate in claim.predicates:
             if predicate.of.over != "blocks" or predicate.of.source != "timing":
                 continue
             blocks = quick.blocks_of(groups[predicate.of.group])
-            count = comparisons(predicate) if contradicted else 1
+            count = together if contradicted else 1 + claim.all_but
             if not decides(blocks, 1 - (1 - intervals.CONFIDENCE) / count):
                 found.append(f"{claim.id}: {blocks} blocks of {predicate.of.group}, {count} comparisons")
     return found
@@ -58,7 +61,8 @@ def too_short(study: Study, *, contradicted: bool) -> list[str]:
 @pytest.mark.parametrize("name", sorted(studies.registry()))
 def test_a_quick_study_can_decide_each_of_its_claims(name: str) -> None:
     study = studies.load(studies.registry()[name])
-    assert too_short(study, contradicted=False) == []
+    short = {line.partition(":")[0] for line in too_short(study, contradicted=False)}
+    assert short == CANNOT_SHOW.get(name, set())
     assert bool(too_short(study, contradicted=True)) == (name in CANNOT_CONTRADICT)
 
 

@@ -195,7 +195,7 @@ def test_stm_has_every_claim_of_its_paper_and_fits_into_twenty_minutes(monkeypat
     assert seconds < 20 * 60
 
 
-def test_hybrid_decides_its_claim_and_fits_into_ten_minutes() -> None:
+def test_hybrid_decides_its_claim_and_fits_into_eleven_minutes() -> None:
     hybrid = studies.load(studies.registry()["hybrid"])
     simulated, here = hybrid.claims
     assert (simulated.id, simulated.needs.rtm) == ("000-18", False) and (here.id, here.needs.rtm) == ("000-40", True)
@@ -215,7 +215,7 @@ def test_hybrid_decides_its_claim_and_fits_into_ten_minutes() -> None:
         )
         run_s = (1.5 + 0.3 * duration) / 2 if group.machines != ("host",) else duration / 1000 + 0.12
         seconds += own * (cells + 1) * quick.blocks_of(group) * run_s
-    assert seconds < 10 * 60
+    assert seconds < 11 * 60
 
 
 def test_no_message_can_be_a_regular_expression() -> None:

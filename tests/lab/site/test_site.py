@@ -195,6 +195,7 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
             "id": claim.id,
             "sentence": "<b>faster</b>",
             "verdict": verdict,
+            "predicate": claim.words(),
             "reason": "because",
             "paper": [],
             "ours": [],
@@ -207,7 +208,8 @@ def test_the_gallery_tells_what_came_out_and_what_was_never_run(
     assert gallery.run(tmp_path / "results", tmp_path / "page", as_json=True) == 0
     said = json.loads(capsys.readouterr().out)
     by_name = {study["study"]: study for study in said["studies"]}
-    assert by_name[name]["verdicts"] == {"contradicted": 1}
+    others = len({one.id for one in studies.load(studies.registry()[name]).claims if not one.follows_from}) - 1
+    assert by_name[name]["verdicts"] == {"contradicted": 1, "not measured": others}
     assert set(said["never_run"]) == set(studies.registry()) - {name}
     page = (tmp_path / "page/index.html").read_text()
     assert "&lt;b&gt;faster&lt;/b&gt;" in page

@@ -362,9 +362,10 @@ def make_report(result: Result, folder: Path) -> bool:
     result.json alone and can be made again.
     """
     try:
+        from loam_lab.judging.claims import together
         from loam_lab.presenting import report
 
-        report.build(result, folder)
+        report.build(result, folder, others=together.beside(folder, result.study) if result.claims else ())
         return True
     except Exception as problem:
         what = problem.line() if isinstance(problem, LoamError) else f"{type(problem).__name__}: {problem}"

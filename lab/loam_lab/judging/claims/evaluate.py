@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.judging import reasons
 from loam_lab.judging.claims import figures, predicates
-from loam_lab.judging.claims.values import Evidence, measured
+from loam_lab.judging.claims.values import Evidence, cells_of, measured
 from loam_lab.judging.reasons import Unmet
 from loam_lab.model import result
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
@@ -15,11 +15,14 @@ from loam_lab.subjects import simulated
 
 if TYPE_CHECKING:
     from loam_lab.judging.statistics.data import Campaign
-    from loam_lab.model.claim import Claim
+    from loam_lab.model.cell import Cell
+    from loam_lab.model.claim import Assumption, Claim
 
 REPRODUCED, CONTRADICTED, UNDECIDED = "reproduced", "contradicted", "undecided"
 NOT_ASKED = "not asked"
 REASONS_SHOWN = 2
+# More levels of a parameter than these are told by the first and the last.
+LEVELS_SHOWN = 4
 
 
 def entries(
@@ -62,7 +65,50 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         by_preset=measured in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
         self_contradicting=bool(claim.self_contradicting),
         follows_from=list(claim.follows_from),
+        **_read_by(evidence, claim),
+        assumed=[_assumed(evidence, claim, one) for one in claim.assumes],
     )
+
+
+def _assumed(evidence: Evidence, claim: Claim, of: Assumption) -> result.Assumed:
+    """What a claim assumes, with its verdict at each other value."""
+    tried = []
+    for instead in of.instead:
+        verdict, reason, _ = _decide(evidence, claim.at(instead))
+        tried.append(result.Tried(instead.value, verdict, reason))
+    return result.Assumed(of.parameter, of.value, tried)
+
+
+def _read_by(evidence: Evidence, claim: Claim) -> dict[str, Any]:
+    """Machines, allocators and inputs of the cells that a claim's predicates read, and what of the machines is guessed."""
+    campaign = evidence.campaign
+    cells: dict[Cell, None] = {}
+    for selection in (one for predicate in claim.predicates for one in predicate.selections()):
+        names = measured(campaign, selection.group)
+        for name in selection.allocator:
+            cells.update(dict.fromkeys(cells_of(campaign, selection, names.get(name, name))))
+    inputs: dict[str, dict[str, dict[str, None]]] = {}
+    for cell in cells:
+        own = {parameter.name for parameter in campaign.workload(cell).parameters}
+        levels = inputs.setdefault(cell.workload, {})
+        for name, level in cell.parameters:
+            if name in own:
+                levels.setdefault(name, {})[str(level)] = None
+    machines = list(dict.fromkeys(cell.machine for cell in cells))
+    facts = {name: campaign.manifest["machines"].get(name, {}) for name in machines}
+    return {
+        "machines": machines,
+        "guessed": {name: list(one["assumed"]) for name, one in facts.items() if one.get("assumed")},
+        "allocators": list(dict.fromkeys(cell.allocator for cell in cells)),
+        "inputs": [
+            " ".join([workload, *(f"{name}={_levels(list(found))}" for name, found in levels.items())])
+            for workload, levels in inputs.items()
+        ],
+    }  # fmt: skip
+
+
+def _levels(found: Sequence[str]) -> str:
+    return ",".join(found) if len(found) <= LEVELS_SHOWN else f"{found[0]}..{found[-1]}"
 
 
 def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[str, str]:
@@ -87,14 +133,24 @@ def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates
         return UNDECIDED, f"needs {'; '.join(missing)}", []
     if not claim.predicates:
         return UNDECIDED, "its needs are met, but the study states no predicate yet", []
-    decisions = [predicates.decide(evidence, predicate) for predicate in claim.predicates]
+    decisions = predicates.decide(evidence, claim.predicates, claim.all_but)
     failed = [decision for decision in decisions if decision.outcome == predicates.FAILS]
     if len(failed) > claim.all_but:
         return CONTRADICTED, _together(failed), decisions
     still_open = [decision for decision in decisions if decision.outcome == predicates.OPEN]
     if len(failed) + len(still_open) > claim.all_but:
-        return UNDECIDED, _together(still_open), decisions
+        elsewhere = [decision for decision in still_open if decision.not_run]
+        if len(failed) + len(still_open) - len(elsewhere) > claim.all_but:
+            return UNDECIDED, _together(still_open), decisions
+        # What ran agrees with it, and the rest is for another run.
+        return NOT_ASKED, _part(elsewhere, len(claim.predicates)), decisions
     return REPRODUCED, _together([one for one in decisions if one.outcome == predicates.HOLDS]), decisions
+
+
+def _part(elsewhere: Sequence[predicates.Decision], of: int) -> str:
+    groups = list(dict.fromkeys(group for decision in elsewhere for group in decision.not_run))
+    named = f"{'group' if len(groups) == 1 else 'groups'} {', '.join(groups)} did not run"
+    return f"{named}: {len(elsewhere)} of its {of} predicates were not asked"
 
 
 def _together(decisions: Sequence[predicates.Decision]) -> str:

@@ -1,30 +1,32 @@
-"""`loam list claims`: the ledger over all studies, with the verdicts of the newest result where it has them."""
+"""`loam list claims`: the ledger over all studies, with what the runs in the current folder say together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
-from loam_lab.base.errors import LoamError
 from loam_lab.model.claim import SELF_CONTRADICTING
 
 if TYPE_CHECKING:
-    from loam_lab.model import result
+    from loam_lab.judging.claims.together import Verdict
     from loam_lab.model.claim import Claim
 
 SCHEMA = 1
 
 
 def show(*, as_json: bool) -> int:
-    """Print every claim of every study, its needs, how it is decided, and the last verdict."""
+    """Print every claim of every study, its needs, how it is decided, and its verdicts, what stands first."""
     from rich.markup import escape
 
+    from loam_lab.judging.claims import together
     from loam_lab.model import studies
 
     found: list[tuple[str, Claim]] = []
     for name, file in studies.registry().items():
         found += [(name, claim) for claim in studies.load(file).claims]
-    last = {name: _last(name) for name in {study for study, _ in found}}
+    runs = together.runs(paths.results_root())
+    said = {claim.id: together.verdicts(runs, study, claim.id, claim.words()) for study, claim in found}
     if as_json:
         console.print_json({"schema": SCHEMA, "claims": [
             {
@@ -33,9 +35,16 @@ def show(*, as_json: bool) -> int:
                 "paper": [value.model_dump() for value in claim.paper],
                 "printed": claim.printed if isinstance(claim.printed, str) else [one.model_dump() for one in claim.printed],
                 "self_contradicting": claim.self_contradicting, "model_lacks": claim.model_lacks,
-                "verdict": _verdict(claim, known), "reason": known and known.reason,
+                "follows_from": list(claim.follows_from),
+                "verdict": _verdict(claim, said[claim.id]),
+                "reason": said[claim.id][0].claim.reason if said[claim.id] else None,
+                "runs": [
+                    {"verdict": one.claim.verdict, "machines": one.claim.machines, "created_utc": one.run.made,
+                     "folder": str(one.run.folder)}
+                    for one in said[claim.id]
+                ],
             }
-            for study, claim in found for known in (last[study].get(claim.id),)
+            for study, claim in found
         ]})  # fmt: skip
         return 0
     if not found:
@@ -44,33 +53,23 @@ def show(*, as_json: bool) -> int:
     for study in dict.fromkeys(name for name, _ in found):
         rows = []
         for claim in (claim for name, claim in found if name == study):
-            verdict = _verdict(claim, last[study].get(claim.id))
+            verdict = _verdict(claim, said[claim.id])
             needs = "; ".join(claim.needs.words())
             lines = [escape(claim.sentence), f"[aside]{escape(claim.words())}[/aside]"]
             lines += [f"[aside]needs {escape(needs)}[/aside]"] if needs else []
             if claim.self_contradicting:
                 lines.append(f"[aside]the paper against itself: {escape(claim.self_contradicting)}[/aside]")
+            if claim.follows_from:
+                lines.append(f"[aside]follows from {', '.join(claim.follows_from)}, and is not counted again[/aside]")
+            lines += [f"[aside]{escape(one)}[/aside]" for one in together.told(said[claim.id])]
             rows.append([f"[command]{claim.id}[/command]", escape(claim.section), verdict or "-", "\n".join(lines)])
         title = f"claims of study {study}"
-        console.out().print(
-            console.table(["id", "paper", "last verdict", "claim and how it is decided"], rows, title=title)
-        )
+        console.out().print(console.table(["id", "paper", "verdict", "claim and how it is decided"], rows, title=title))
     return 0
 
 
-def _verdict(claim: Claim, known: result.Claim | None) -> str | None:
-    """The last verdict; of a claim that its paper contradicts, that, measured or not."""
+def _verdict(claim: Claim, said: Sequence[Verdict]) -> str | None:
+    """The verdict that stands; of a claim that its paper contradicts, that, measured or not."""
     if claim.self_contradicting:
         return SELF_CONTRADICTING
-    return known.verdict if known else None
-
-
-def _last(study: str) -> dict[str, result.Claim]:
-    """Claims by id of results/latest, where that is a result of the study; else of none."""
-    from loam_lab.model.store.folder import read_result
-
-    try:
-        found = read_result(paths.latest_result())
-    except LoamError:
-        return {}
-    return {claim.id: claim for claim in found.claims or ()} if found.study == study else {}
+    return said[0].claim.verdict if said else None

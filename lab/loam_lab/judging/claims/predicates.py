@@ -1,16 +1,18 @@
 """The six predicates, decided by intervals.
 
-A predicate is made of comparisons (one allocator against another, one level against the next).  It holds if every
-comparison holds with its own 95 % interval.  It fails if one comparison lies wholly on the other side; as any of
-them may do so by chance, that takes an interval of 95 % for all of them together (Bonferroni).  Else it is open.
-A predicate of which one comparison is enough (`some`) is the other way round: one holds at the confidence that all
-need together, or all fail at their own.
+A predicate is made of comparisons (one allocator against another, one level against the next), a claim of predicates.  A
+predicate holds if every comparison holds with its own 95 % interval: that all of them do so by chance is less likely than
+that one does.  It fails if one comparison lies wholly on the other side; as any one of the claim may do so by chance, that
+takes an interval of 95 % for all comparisons of the claim together (Bonferroni).  Else it is open.
+A predicate of which one comparison is enough (`some`) is the other way round: one holds at the confidence that all of its
+comparisons need together, and it fails if all of them do.  Where all but n predicates of a claim have to hold, chance has
+n more to choose from, and each needs the confidence of n + 1.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,7 +34,7 @@ Judge = Callable[["Interval", "Interval"], str]
 class Comparison:
     """One estimate with its interval, and what it says.
 
-    apart: the same at the confidence that several comparisons need together
+    apart: the same at the confidence that all comparisons of the claim need together
     """
 
     what: str
@@ -53,12 +55,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a predicate came to. by_preset: a look-alike stood in for an absent allocator"""
+    """What a predicate came to.
+
+    by_preset: a look-alike stood in for an absent allocator; not_run: the groups that it is open for
+    """
 
     outcome: str
     reason: str
     comparisons: tuple[Comparison, ...] = ()
     by_preset: bool = False
+    not_run: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -90,49 +96,88 @@ class _Measured:
         return read(self.evidence, selection, allocator)
 
 
-def decide(evidence: Evidence, predicate: Predicate) -> Decision:
-    """One predicate against what was measured."""
-    source = _Measured(evidence)
-    ran = {cell.group for cell in evidence.campaign.cells}
-    for selection in predicate.selections():
-        if selection.group not in ran:
-            return Decision(OPEN, f"group {selection.group} was not measured")
-    try:
-        found = comparisons(source, predicate)
-    except Undecided as why:
-        return Decision(OPEN, str(why))
-    absent = source.absent
-    if not found:
-        return Decision(OPEN, f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here")
-    outcome, reason = _some(found) if predicate.some else _all(found)
-    if absent:
-        reason += f"; without {_listed(absent)}"
-    return Decision(outcome, reason, found, bool(source.stand_ins))
-
-
-def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
-    """What a predicate compares, each with the confidence that all of them need together.
-
-    raises: Undecided if a value is missing
-    """
-    makers = {
-        "ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend,
-        "steadier": _steadier,
-    }  # fmt: skip
-    made = list(makers[predicate.kind](source, predicate))
-    confidence = 1 - (1 - intervals.CONFIDENCE) / max(len(made), 1)
-    alone, together = (confidence, intervals.CONFIDENCE) if predicate.some else (intervals.CONFIDENCE, confidence)
-    return tuple(Comparison(c.what, c.at(alone), c.at(together), c.unit, c.judge) for c in made)
+def decide(evidence: Evidence, together: Sequence[Predicate], all_but: int = 0) -> list[Decision]:
+    """The predicates of a claim against what was measured. all_but: how many of them need not hold"""
+    asked = [_ask(evidence, predicate) for predicate in together]
+    ways = sum(one.ways for one in asked)
+    return [one.decided(ways, all_but) for one in asked]
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A comparison before its confidence is known. at: the interval of a confidence"""
+    """A comparison before its confidence is known. at: the interval of a confidence; exact: chance has no part in it"""
 
     what: str
     unit: str
     at: Callable[[float], Interval]
     judge: Judge
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a predicate compares. open: why it has no comparisons; not_run: groups that are not in this campaign"""
+
+    predicate: Predicate
+    made: tuple[_Made, ...] = ()
+    absent: tuple[str, ...] = ()
+    by_preset: bool = False
+    open: str = ""
+    not_run: tuple[str, ...] = ()
+
+    @property
+    def ways(self) -> int:
+        """In how many ways chance may refute it."""
+        sampled = sum(not one.exact for one in self.made)
+        return min(sampled, 1) if self.predicate.some else sampled
+
+    def decided(self, ways: int, all_but: int) -> Decision:
+        """The decision, where chance may refute the claim in so many ways."""
+        if self.open:
+            return Decision(OPEN, self.open, not_run=self.not_run)
+        found = _sure(self.made, self.predicate, ways, all_but)
+        outcome, reason = _some(found) if self.predicate.some else _all(found)
+        if self.absent:
+            reason += f"; without {_listed(self.absent)}"
+        return Decision(outcome, reason, found, self.by_preset)
+
+
+def _ask(evidence: Evidence, predicate: Predicate) -> _Asked:
+    source = _Measured(evidence)
+    ran = {cell.group for cell in evidence.campaign.cells}
+    not_run = tuple(dict.fromkeys(one.group for one in predicate.selections() if one.group not in ran))
+    if not_run:
+        return _Asked(predicate, open=f"group {not_run[0]} was not measured", not_run=not_run)
+    try:
+        made = tuple(_MAKERS[predicate.kind](source, predicate))
+    except Undecided as why:
+        return _Asked(predicate, open=str(why))
+    absent = tuple(source.absent)
+    if not made:
+        return _Asked(
+            predicate, open=f"needs {_listed(absent)}, which {'is' if len(absent) == 1 else 'are'} missing here"
+        )
+    return _Asked(predicate, made, absent, bool(source.stand_ins))
+
+
+def comparisons(source: Source, predicate: Predicate) -> tuple[Comparison, ...]:
+    """What a predicate compares, as if it were a claim's only one.
+
+    raises: Undecided if a value is missing
+    """
+    asked = _Asked(predicate, tuple(_MAKERS[predicate.kind](source, predicate)))
+    return _sure(asked.made, predicate, asked.ways, 0)
+
+
+def _sure(made: Sequence[_Made], predicate: Predicate, ways: int, all_but: int) -> tuple[Comparison, ...]:
+    """The comparisons with the intervals that it takes to hold and to fail."""
+    alone = _confidence((len(made) if predicate.some else 1) * (1 + all_but))
+    apart = _confidence(ways)
+    return tuple(Comparison(c.what, c.at(alone), c.at(apart), c.unit, c.judge) for c in made)
+
+
+def _confidence(chances: int) -> float:
+    return 1 - (1 - intervals.CONFIDENCE) / max(chances, 1)
 
 
 def _ratios(source: Source, predicate: Predicate) -> Iterator[_Made]:
@@ -221,6 +266,11 @@ def _spread(levels: list[Observed]) -> Observed:
     return Observed(f"spread of {levels[0].what} to {levels[-1].what.rpartition(' ')[2]}", values, {}, "1", exact)
 
 
+_MAKERS: Mapping[str, Callable[[Source, Predicate], Iterator[_Made]]] = {
+    "ratio_above": _ratios, "ratio_below": _ratios, "band": _band, "order": _order, "trend": _trend, "steadier": _steadier,
+}  # fmt: skip
+
+
 def _pairs(source: Source, of: Selection, to: Selection, judge: Judge) -> Iterator[_Made]:
     """Each allocator of `of` against each of `to`; where both name the same list, each against itself."""
     for first, second in _both(source, of, to):
@@ -238,7 +288,7 @@ def _both(source: Source, of: Selection, to: Selection) -> Iterator[tuple[str, s
 def _value(observed: Observed, judge: Judge) -> _Made:
     values = list(observed.values.values())
     if observed.exact:
-        return _Made(observed.what, observed.unit, _exactly(values[0]), judge)
+        return _Made(observed.what, observed.unit, _exactly(values[0]), judge, exact=True)
     if observed.counts:
         above, below = zip(*observed.counts.values(), strict=True)
 
@@ -260,7 +310,7 @@ def _ratio(above: Observed, below: Observed, judge: Judge) -> _Made:
     if not shared:
         raise Undecided(NothingShared(what))
     if above.exact and below.exact and below.values[shared[0]] > 0:
-        return _Made(what, "1", _exactly(above.values[shared[0]] / below.values[shared[0]]), judge)
+        return _Made(what, "1", _exactly(above.values[shared[0]] / below.values[shared[0]]), judge, exact=True)
     if all(key in above.counts and key in below.counts for key in shared):
         return _Made(what, "1", _ratio_of_rates(above, below, shared), judge)
     ratio = paired(above.values, below.values)
@@ -369,5 +419,5 @@ def said(comparison: Comparison) -> str:
     return f"{comparison.what} = {i.estimate:.3g}{span}"
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names)

@@ -27,20 +27,20 @@ from loam_lab.model.result.judged import (
     MachinesCase, Pooled, Ranking, Reversal, ScreenedFactor, Screening,
 )  # fmt: skip
 from loam_lab.model.result.paper import (
-    Block, Claim, Compared, Entry, PaperFigure, PaperTable, PaperValue, Placement, Value,
+    Assumed, Block, Claim, Compared, Entry, PaperFigure, PaperTable, PaperValue, Placement, Tried, Value,
 )  # fmt: skip
 from loam_lab.model.result.parts import Better, Ends, Facts, Family, Interval, Level, Parameters, Part
 from loam_lab.model.schema import check
 
 AGAIN = "measure again, or restore the file"
 __all__ = [
-    "AcrossMachines", "Allocator", "BaselineApart", "Best", "Better", "Block", "Build", "Candidate", "Cause",
+    "AcrossMachines", "Allocator", "Assumed", "BaselineApart", "Best", "Better", "Block", "Build", "Candidate", "Cause",
     "Cell", "ChangedLevel", "Choice", "Claim", "Compared", "Contrast", "CounterSource", "Counts", "Differing",
     "Disturbed", "Ends", "Entry", "Factors", "Facts", "FailedCell", "Failure", "Family", "Figure", "Finalist",
     "Flame", "Geomean", "Group", "Headline", "Histogram", "Identical", "Interval", "Level", "MachineRatio",
     "MachinesCase", "Memory", "Metric", "MovedLine", "Moves", "PaperFigure", "PaperTable", "PaperValue",
     "Parameters", "Part", "Placement", "Pooled", "ProcessorRatio", "Ranking", "Ratio", "Recommendation",
-    "Result", "Reversal", "Round", "ScreenedFactor", "Screening", "Search", "Stopping", "Sync", "TimelineRun",
+    "Result", "Reversal", "Round", "ScreenedFactor", "Screening", "Search", "Stopping", "Sync", "TimelineRun", "Tried",
     "Undisturbed", "Value", "Waiting", "Winner", "of_json", "read",
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from loam_lab.model import words
 from loam_lab.model.result.parts import Interval, Level, Part
 
 
@@ -21,8 +22,36 @@ class Compared(Interval, frozen=True):
     unit: str = ""
 
 
+class Tried(Part, frozen=True):
+    """What becomes of a claim with another value of what it assumes."""
+
+    value: str
+    verdict: str = ""
+    reason: str = ""
+
+
+class Assumed(Part, frozen=True):
+    """What a verdict rests on that the paper does not say. value: that was taken; tried: others"""
+
+    parameter: str
+    value: str = ""
+    tried: list[Tried] = []
+
+    def told(self) -> str:
+        """What was assumed, and what becomes of the verdict over the values that were tried, in words."""
+        tried = [f"with {other.value} it is {other.verdict}" for other in self.tried]
+        return (
+            f"assumed: {self.parameter}, {self.value}; {words.listing(tried) if tried else 'no other value was tried'}"
+        )
+
+
 class Claim(Part, frozen=True):
-    """A sentence and what became of it. machine: fingerprints of what measured it; follows_from: claims that say it"""
+    """A sentence and what became of it.
+
+    machine: fingerprints of what measured it; follows_from: claims that say it
+    machines, allocators: names of those whose cells its predicates read; inputs: their workloads with the parameters of these
+    assumed: what the verdict rests on; guessed: of each simulated machine the keys whose values are guesses
+    """
 
     id: str
     section: str = ""
@@ -39,6 +68,11 @@ class Claim(Part, frozen=True):
     by_preset: bool = False
     self_contradicting: bool = False
     follows_from: list[str] = []
+    machines: list[str] = []
+    allocators: list[str] = []
+    inputs: list[str] = []
+    assumed: list[Assumed] = []
+    guessed: dict[str, list[str]] = {}
 
 
 class Value(Interval, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from loam_lab.base.errors import LoamError, unknown
+from loam_lab.judging.claims.together import Run
 from loam_lab.model.result import Result
 from loam_lab.presenting.report import figures, html, raster, tables, text, view
 
@@ -20,10 +21,12 @@ def build(
     *,
     formats: Iterable[str] = FORMATS,
     source: str = "result",
+    others: Iterable[Run] = (),
 ) -> dict[str, Path]:
     """Write the report of a Result.
 
     result: the dictionary of result.json; out: folder, made where it is missing; source: the result's name in errors
+    others: other runs of its study, whose verdicts on claims are told beside its own
     returns: format -> what was written: report.html, results.csv, report.md, and for svg and png the folder figures
     raises: LoamError for a result of another schema, an unknown format, a folder that cannot be written
     """
@@ -31,7 +34,7 @@ def build(
     for name in wanted:
         if name not in (*FORMATS, PNG):
             raise unknown("formats", name, (*FORMATS, PNG), "report format")
-    study = view.read(result, source)
+    study = view.read(result, source, others)
     # CSV needs no figure: it is written without importing the drawing libraries.
     drawn = figures.draw(study) if set(wanted) - {"csv"} else []
     written: dict[str, Path] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loam_lab.base import console, paths
+from loam_lab.judging.claims import together
 from loam_lab.model.store.folder import read_result
 
 
@@ -23,7 +24,9 @@ def report(
     folder = result_folder_or_none if result_folder_or_none is not None else paths.latest_result()
     target = out if out is not None else (folder.parent if folder.is_file() else folder)
     formats = (*FORMATS, PNG) if png else FORMATS
-    written = build(read_result(folder), target, formats=formats, source=str(folder))
+    result = read_result(folder)
+    others = together.beside(folder.parent if folder.is_file() else folder, result.study) if result.claims else ()
+    written = build(result, target, formats=formats, source=str(folder), others=others)
     if json:
         console.print_json({"schema": 1, "report": {name: str(path) for name, path in written.items()}})
     else:

@@ -81,7 +81,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
     claims = ledger.claims(study)
     context: dict[str, Any] = {
         "script": Markup(code), "digest": digest, "heat": heat.build(study), "claims": claims,
-        "tally": ledger.tally(claims) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
+        "tally": ledger.summary(study) if claims else "", "pairs": ledger.pairs(study), "allocator_keys": allocator_legend(study),
         "threats": threats.table(study), "geomeans": listing.geomeans(study), "best": listing.best(study),
         "search": search.tables(study), "screening": screening.tables(study),
         "across": [(answer, across.tables(answer)) for answer in across.answers(study)],

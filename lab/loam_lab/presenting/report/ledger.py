@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from loam_lab.base import console
+from loam_lab.judging.claims import together
 from loam_lab.model import result, words
 from loam_lab.model.claim import CANNOT_BE_DECIDED, SELF_CONTRADICTING
 from loam_lab.presenting.report import paper_figures, rounding, svg
@@ -40,10 +42,33 @@ def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
     here = {str(study.raw.machine.get("fingerprint") or "")}
     here |= {str(one.get("fingerprint") or "") for one in study.raw.machines.values()}
-    return [_claim(item, here) for item in study.raw.claims or ()]
+    return [claim(item, here, told(_said(study.others, study, item))) for item in study.raw.claims or ()]
 
 
-def _claim(item: result.Claim, here: Collection[str]) -> Claim:
+def _said(of: Iterable[together.Run], study: Study, item: result.Claim) -> list[together.Verdict]:
+    return together.verdicts(of, study.raw.study, item.id, item.predicate)
+
+
+def told(others: Sequence[together.Verdict]) -> list[str]:
+    """What other runs said, as notes."""
+    said = together.told(others)
+    return [console.plain(f"in other runs: {'; '.join(said)}")] if said else []
+
+
+def summary(study: Study) -> str:
+    """What became of the claims in this run, and with the study's other runs."""
+    own = tally(claims(study))
+    if not study.others or not study.raw.claims:
+        return own
+    every = together.newest_first([together.of_result(study.raw), *study.others])
+    standing = [_said(every, study, item)[0].claim for item in study.raw.claims]
+    count = len(study.others)
+    found = tally([claim(item, ()) for item in standing])
+    return f"{own} With {count} other run{'' if count == 1 else 's'}: {console.plain(found[:1].lower() + found[1:])}"
+
+
+def claim(item: result.Claim, here: Collection[str], more: Iterable[str] = ()) -> Claim:
+    """A claim of a result. here: fingerprints of machines that need not be named; more: notes to add"""
     verdict = str(item.verdict or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
     where = (item.section, item.figure)
@@ -57,8 +82,11 @@ def _claim(item: result.Claim, here: Collection[str]) -> Claim:
         notes.append("the paper's own numbers contradict it, whatever is measured")
     if item.follows_from:
         notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
+    notes += [one.told() for one in item.assumed]
+    notes += [f"of {name} these are assumed: {', '.join(keys)}" for name, keys in item.guessed.items()]
     if item.note:
         notes.append(item.note)
+    notes += more
     paper = tuple(_pair(one.what, value(one.value)) for one in item.paper)
     ours = tuple(_pair(one.what, _measured(one)) for one in item.ours)
     return Claim(

@@ -21,8 +21,7 @@ class Finding:
 
 def take_home(study: Study) -> list[Finding]:
     """Three to five sentences that answer the study's question."""
-    claims = ledger.claims(study)
-    stated = [Finding("The paper's claims", ledger.tally(claims))] if claims else []
+    stated = [Finding("The paper's claims", ledger.summary(study))] if study.raw.claims else []
     factors = [Finding("Factors", " ".join(told))] if (told := screening.sentences(study)) else []
     found = [
         *_remember(study),

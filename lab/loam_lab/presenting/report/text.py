@@ -54,7 +54,7 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts += ["## Which factor decides", *map(table, screened)]
     if claims := ledger.claims(study):
         parts.append("## The paper's claims")
-        parts.append(escape(ledger.tally(claims)))
+        parts.append(escape(ledger.summary(study)))
         parts.append("\n".join(
             f"- {claim.mark} **{escape(claim.verdict)}** {escape(claim.id)}: {escape(claim.sentence)} {escape(claim.reason)}"
             for claim in claims

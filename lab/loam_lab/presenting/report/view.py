@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from loam_lab.base import console
+from loam_lab.judging.claims.together import Run
 from loam_lab.model import collector, result, schema, words
 from loam_lab.model.result import Cell, Metric, Result
 
@@ -113,7 +114,7 @@ class Study:
     """The whole Result.
 
     raw: the Result it came from, cleaned of control characters; counted: groups of which the study reads places or
-    counts and no speed, which are not among groups
+    counts and no speed, which are not among groups; others: runs of the same study whose verdicts stand beside its own
     """
 
     raw: Result
@@ -123,6 +124,7 @@ class Study:
     cases: tuple[Case, ...]
     references: tuple[Group, ...]
     counted: tuple[Group, ...] = ()
+    others: tuple[Run, ...] = ()
 
     @functools.cached_property
     def causes(self) -> tuple[Cause, ...]:
@@ -171,8 +173,8 @@ def number(value: Any) -> float | None:
     return float(value)
 
 
-def read(given: Result, source: str = "result") -> Study:
-    """A Study from a Result. source: its name for error messages
+def read(given: Result, source: str = "result", others: Iterable[Run] = ()) -> Study:
+    """A Study from a Result. source: its name for error messages; others: other runs of its study
 
     raises: LoamError if it is of another schema version
     """
@@ -188,7 +190,7 @@ def read(given: Result, source: str = "result") -> Study:
     kinds = {item.name: item.kind for item in raw.syncs}
     references = tuple(group for group in groups if _is_reference(group, groups, kinds))
     cases = _cases([group for group in groups if group not in references])
-    return Study(raw, raw.baseline, allocators, groups, cases, references, counted)
+    return Study(raw, raw.baseline, allocators, groups, cases, references, counted, tuple(others))
 
 
 def _shortened(cell: Cell) -> Cell:

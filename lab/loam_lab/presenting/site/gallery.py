@@ -1,6 +1,7 @@
 """`loam gallery`: one page with the ledgers of all studies: what each paper claimed, and what came out.
 
-Made from the results at hand, the newest of each study; a study without one is shown with what to type.
+Made from the results at hand: of each claim the newest verdict that says something, with those of other runs beside it. A study
+without a result is shown with what to type.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
-from loam_lab.model import studies
+from loam_lab.judging.claims import together
+from loam_lab.model import result, studies
 from loam_lab.model.claim import SELF_CONTRADICTING
 from loam_lab.model.claim import Claim as Stated
 from loam_lab.model.result import Result
@@ -51,7 +53,8 @@ def run(results: Path | None, out: Path | None, *, as_json: bool) -> int:
     folder = out or paths.root() / "build/gallery"
     folder.mkdir(parents=True, exist_ok=True)
     newest = _newest(where)
-    entries = [_entry(study, newest.get(study.name), folder) for study in _studies()]
+    runs = together.runs(where)
+    entries = [_entry(study, newest.get(study.name), runs, folder) for study in _studies()]
     write_whole(folder / "index.html", _page(entries))
     never = [entry.name for entry in entries if not entry.measured]
     if as_json:
@@ -93,7 +96,7 @@ def _newest(results: Path) -> dict[str, Path]:
     return {name: folder for name, (_, folder) in found.items()}
 
 
-def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
+def _entry(study: Study, folder: Path | None, runs: Sequence[together.Run], page: Path) -> Entry:
     head = Entry(study.name, study.title, study.question, f"./loam study run {study.name}")
     if folder is None:
         unknown = tuple(map(_unmeasured, study.claims))
@@ -102,12 +105,24 @@ def _entry(study: Study, folder: Path | None, page: Path) -> Entry:
         read = view.read(folders.read_result(folder), str(folder))
     except LoamError as problem:
         return replace(head, problem=problem.line())
-    claims = tuple(ledger.claims(read))
+    claims = tuple(_standing(study, claim, runs) for claim in study.claims)
     report = folder / "report.html"
+    more = sum(run.study == study.name for run in runs) - 1
+    measured = _measured(read.raw) + (f"; and {more} earlier run{'' if more == 1 else 's'}" if more > 0 else "")
     return replace(
-        head, measured=_measured(read.raw), claims=claims, verdicts=_counted(claims),
+        head, measured=measured, claims=claims, verdicts=_counted(claims),
         report=os.path.relpath(report, page) if report.is_file() else "",
     )  # fmt: skip
+
+
+def _standing(study: Study, stated: Stated, runs: Sequence[together.Run]) -> Claim:
+    """A claim with the verdict that stands, where and when it was found, and what other runs said."""
+    said = together.verdicts(runs, study.name, stated.id, stated.words())
+    if not said:
+        return _unmeasured(stated)
+    item: result.Claim = view.clean(said[0].claim)
+    own = console.plain(said[0].words())
+    return ledger.claim(item, item.machine.split(), [own, *ledger.told(said[1:])])
 
 
 def _counted(claims: Sequence[Claim]) -> dict[str, int]:
