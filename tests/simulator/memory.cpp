@@ -7,6 +7,9 @@
 //                           that many threads store to words of their own, so many bytes apart, and read nothing
 //   fetch-add TIMES         eight threads add to one counter
 //   read-shared TIMES       eight threads read one word
+//   allocate BYTES COUNT    one thread allocates so many blocks, frees them, and does both again: of the second time, cycles of
+//                           the allocations and of the frees
+//   free-there BYTES COUNT  one thread allocates so many blocks, another one frees them: cycles of the frees
 // Each prints, of the work alone, cycles and the counts of all its threads: NAME=VALUE ...
 #include "runtime/platform/affinity.hpp"
 #include "runtime/platform/machine.hpp"
@@ -134,6 +137,44 @@ void read_shared(std::uint64_t times) {
   });
 }
 
+// How long the core's clock ran.
+template <class Work>
+unsigned long long cycles_of(Work work) {
+  const std::uint64_t began = loam_simulator_ticks();
+  work();
+  return loam_simulator_ticks() - began;
+}
+
+// Their addresses lie in this array, which is written before; so each call costs a store or a load of a hit as well.
+constexpr std::size_t kBlocksMax = 64;
+void* blocks[kBlocksMax];
+
+void allocate_all(std::size_t bytes, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) blocks[i] = std::malloc(bytes);
+}
+void free_all(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) std::free(blocks[i]);
+}
+
+void allocate(std::size_t bytes, std::size_t count) {
+  allocate_all(bytes, count);
+  free_all(count);
+  const auto malloc = cycles_of([&] { allocate_all(bytes, count); }), free = cycles_of([&] { free_all(count); });
+  std::printf("malloc=%llu free=%llu kind=%d ", malloc, free,
+              std::string_view(loam_simulator_allocation()) == "counted: test 1.0");
+}
+
+[[gnu::noinline]] void free_and_print(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (blocks[i] == nullptr) std::abort();  // the array's lines come here
+  std::printf("free=%llu ", cycles_of([=] { free_all(count); }));
+}
+
+void free_there(std::size_t bytes, std::size_t count) {
+  allocate_all(bytes, count);
+  std::thread(free_and_print, count).join();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -151,6 +192,10 @@ int main(int argc, char** argv) {
     fetch_add(number(2));
   } else if (what == "read-shared") {
     read_shared(number(2));
+  } else if (what == "allocate" && number(3) <= kBlocksMax) {
+    allocate(number(2), number(3));
+  } else if (what == "free-there" && number(3) <= kBlocksMax) {
+    free_there(number(2), number(3));
   } else {
     return 2;
   }

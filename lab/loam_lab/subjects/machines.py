@@ -52,6 +52,7 @@ class Machine:
     slowdown: how many times longer than its own clocks say a run takes, at most
     transactions: of a simulated one, whether its processors have hardware transactions
     simulated: nothing that is measured on it compares with what is measured on a machine that exists
+    description: of a simulated one, its file
     """
 
     name: str
@@ -66,6 +67,7 @@ class Machine:
     slowdown: float = 1.0
     simulated: bool = False
     transactions: bool = False
+    description: simulated.Simulated | None = None
 
     @property
     def words(self) -> str:
@@ -178,7 +180,7 @@ def _simulated(one: simulated.Simulated) -> Machine:
     return Machine(
         simulated.PREFIX + one.name, cores, facts, caches, deterministic=True, preset=one.preset(),
         environment={"LOAM_SIM_MACHINE": one.text()}, seed_variable="LOAM_SIM_SEED", slowdown=SLOWDOWN_PER_CORE * cores,
-        simulated=True, transactions=one.values.get("transactions.policy", "none") != "none",
+        simulated=True, transactions=one.values.get("transactions.policy", "none") != "none", description=one,
     )  # fmt: skip
 
 
