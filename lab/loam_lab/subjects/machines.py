@@ -174,7 +174,7 @@ def _simulated(one: simulated.Simulated) -> Machine:
     def facts() -> dict[str, Any]:
         return {
             "cpu": one.title, "cores": cores, "fingerprint": one.digest(), "simulated": True, "machine_file": one.text(),
-            "caches": ", ".join(cache.words() for cache in caches),
+            "caches": ", ".join(cache.words() for cache in caches), "assumed": ", ".join(one.assumed()),
         }  # fmt: skip
 
     return Machine(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from loam_lab.model import result, words
@@ -40,10 +40,15 @@ def claims(study: Study) -> list[Claim]:
     """The claims of a Result in its order."""
     here = {str(study.raw.machine.get("fingerprint") or "")}
     here |= {str(one.get("fingerprint") or "") for one in study.raw.machines.values()}
-    return [_claim(item, here) for item in study.raw.claims or ()]
+    assumed = {
+        str(one.get("fingerprint") or ""): f"{name} ({one['assumed']})"
+        for name, one in study.raw.machines.items()
+        if one.get("assumed")
+    }
+    return [_claim(item, here, assumed) for item in study.raw.claims or ()]
 
 
-def _claim(item: result.Claim, here: Collection[str]) -> Claim:
+def _claim(item: result.Claim, here: Collection[str], assumed: Mapping[str, str]) -> Claim:
     verdict = str(item.verdict or "undecided")
     mark, word = VERDICTS.get(verdict, ("?", verdict))
     where = (item.section, item.figure)
@@ -51,6 +56,8 @@ def _claim(item: result.Claim, here: Collection[str]) -> Claim:
     # The machines of the whole result stand in their own section.
     if elsewhere := [one for one in item.machine.split() if one not in here]:
         notes.append(f"on {words.listing(elsewhere)}")
+    if guesses := [assumed[one] for one in item.machine.split() if one in assumed]:
+        notes.append(f"rests on assumed numbers of {words.listing(guesses)}")
     if item.by_preset:
         notes.append("an absent allocator was replaced by one of the same design")
     if item.self_contradicting:
