@@ -16,6 +16,7 @@ from typing import Any
 from loam_lab.base.errors import unknown
 from loam_lab.subjects import machine as here
 from loam_lab.subjects import machine_keys, simulated
+from loam_lab.subjects.simulated import Simulated
 
 HOST = "host"
 
@@ -67,7 +68,7 @@ class Machine:
     slowdown: float = 1.0
     simulated: bool = False
     transactions: bool = False
-    description: simulated.Simulated | None = None
+    description: Simulated | None = None
 
     @property
     def words(self) -> str:
