@@ -20,7 +20,9 @@ std::uint64_t loam_simulator_counter(std::size_t index);
 // What a result must say of a simulated run, valid where it is active.
 const char* loam_simulator_machine();
 std::uint64_t loam_simulator_seed();
-const char* loam_simulator_costs();   // of the instructions between accesses: "per access" or "per block"
+const char* loam_simulator_costs();  // of the instructions between accesses: "per access" or "per block"
+// How calls of malloc and free are charged: "instrumented" as all code is, "fixed", or "counted: ALLOCATOR VERSION".
+const char* loam_simulator_allocation();
 int loam_simulator_addresses_vary();  // not 0: the system did not let addresses be fixed
 // Hardware transactions: begin returns ~0 where one has begun, and once more, with the status of x86's RTM, where it
 // aborted; always 0 where the machine has none.

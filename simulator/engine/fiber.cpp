@@ -14,7 +14,7 @@
 #include <sys/auxv.h>
 
 // rdi = where the stack pointer goes, rsi = the one to go on with. The frame: callee-saved registers and the two
-// control words of the floating-point units, which belong to the callee as well.
+// control words of the floating-point units, which belong to the callee as well; most often they are the same.
 asm(R"(
     .text
     .p2align 4
@@ -30,11 +30,17 @@ loam_simulator_switch_stack:
     subq $8, %rsp
     stmxcsr (%rsp)
     fnstcw 4(%rsp)
+    movl (%rsp), %eax
+    movzwl 4(%rsp), %ecx
     movq %rsp, (%rdi)
     movq %rsi, %rsp
-    ldmxcsr (%rsp)
+    cmpl %eax, (%rsp)
+    jne 1f
+    cmpw %cx, 4(%rsp)
+    je 2f
+1:  ldmxcsr (%rsp)
     fldcw 4(%rsp)
-    addq $8, %rsp
+2:  addq $8, %rsp
     popq %r15
     popq %r14
     popq %r13

@@ -24,15 +24,13 @@ void forget(Thread& thread) {
 void Scheduler::start(unsigned cores, std::uint64_t quantum, Thread& main) noexcept {
   cores_ = cores;
   quantum_ = quantum;
-  for (unsigned i = 0; i < kCoresMax; ++i) {
-    all_[i].number = i;
-    keys_[i] = kNever;
-  }
+  earliest_.init(cores);
+  for (unsigned i = 0; i < kCoresMax; ++i) all_[i].number = i;
   Core& core = all_[0];
   core.threads = 1;
   core.running = core.last = &main;
   main.state = ThreadState::running;
-  keys_[0] = 0;
+  earliest_.set(0, 0);
   now.core = &core;
   now.thread = &main;
   now.limit = settings.cycles_max + 1;
@@ -69,14 +67,13 @@ Thread* Scheduler::first_due(const Core& core) noexcept {
 }
 
 void Scheduler::set_key(const Core& core) noexcept {
-  auto& key = keys_[core.number];
+  std::uint64_t time = kNever;
   if (core.running != nullptr) {
-    key = core.clock;
+    time = core.clock;
   } else if (const Thread* first = first_runnable(core)) {
-    key = std::max(core.clock, first->runnable_at);
-  } else {
-    key = kNever;
+    time = std::max(core.clock, first->runnable_at);
   }
+  earliest_.set(core.number, time);
 }
 
 // The core, which runs nobody, takes one of its queue.
@@ -112,18 +109,7 @@ void Scheduler::go() {
   set_key(*now.core);
   if (decide_ != nullptr) return go_as_decided();
   for (;;) {
-    std::uint64_t first = kNever, second = kNever;
-    unsigned chosen = 0;
-    for (unsigned i = 0; i < cores_; ++i) {
-      const std::uint64_t key = keys_[i];
-      if (key < first) {
-        second = first;
-        first = key;
-        chosen = i;
-      } else if (key < second) {
-        second = key;
-      }
-    }
+    const auto [chosen, first, second] = earliest_.find();
     if (first == kNever) fail_deadlocked();
     if (first > settings.cycles_max) fail_stuck(first);
     Core& core = all_[chosen];
@@ -201,8 +187,8 @@ void Scheduler::wake(Thread& thread, std::uint64_t at) {
   set_key(core);
   if (&core == now.core) {
     now.limit = std::min(now.limit, thread.due_at);
-  } else if (keys_[core.number] < now.next) {  // C3, C2
-    now.next = keys_[core.number];
+  } else if (earliest_.at(core.number) < now.next) {  // C3, C2
+    now.next = earliest_.at(core.number);
     now.limit = std::min(now.limit, now.next + quantum_);
   }
 }

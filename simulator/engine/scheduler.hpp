@@ -4,7 +4,7 @@
 //   it lets all cores that are behind run first (access.hpp), so such accesses happen in the order of the clocks.
 //   The schedule depends only on seed and settings: ties go to the lower core, then to the thread that waited longest.
 //
-//   C1 keys[c] is the time of core c's next event: its clock while it runs a thread, else when its queue has one that can
+//   C1 earliest_ has the time of each core's next event: its clock while it runs a thread, else when its queue has one that can
 //      run; ~0 if neither.
 //   C2 limit = min(next + quantum, when the current core's queue has one that is due): where the current thread must ask.
 //   C3 next = the least key of the other cores.
@@ -12,14 +12,13 @@
 
 #include "simulator/engine/thread.hpp"
 #include "simulator/model/core_set.hpp"
+#include "simulator/model/earliest.hpp"
 
 #include <cstdint>
 
 namespace loam::simulator {
 
-inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
-
-struct Core {
+struct alignas(64) Core {
   std::uint64_t clock = 0;
   unsigned number = 0;
   unsigned threads = 0;  // placed on it
@@ -92,7 +91,7 @@ class Scheduler {
   void go_on(Core& core);
 
   Core all_[kCoresMax];
-  std::uint64_t keys_[kCoresMax];  // C1
+  Earliest earliest_;  // C1
   unsigned cores_ = 0;
   std::uint64_t quantum_ = 0;
   std::uint64_t switches_ = 0;

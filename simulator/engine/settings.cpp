@@ -1,5 +1,6 @@
 #include "simulator/engine/settings.hpp"
 
+#include "simulator/engine/call_costs.hpp"
 #include "simulator/engine/fail.hpp"
 
 #include <algorithm>
@@ -43,10 +44,7 @@ void read_settings(const char* const* environment) {
     } else if (name == "LOAM_SIM_CYCLES_MAX") {
       settings.cycles_max = number(name, text);
     } else if (name == "LOAM_SIM_ALLOCATION") {
-      const auto comma = text.find(',');
-      if (comma == std::string_view::npos) fail("{}={}: must be two numbers, for example 60,40", name, text);
-      settings.malloc_cycles = number(name, text.substr(0, comma));
-      settings.free_cycles = number(name, text.substr(comma + 1));
+      call_costs.read(text.data());
     } else if (name == "LOAM_SIM_ENGINE") {
       if (text != "fibers" && text != "threads") fail("{}={}: must be fibers or threads", name, text);
       settings.threads = text == "threads";

@@ -3,7 +3,7 @@
 //   LOAM_SIM_MACHINE     the machine, as key=value lines (simulator/model/machine.hpp)
 //   LOAM_SIM_SEED        schedule, start skew and address offset; default 1
 //   LOAM_SIM_QUANTUM     in place of the machine's engine.quantum_cycles; 0: exact order everywhere
-//   LOAM_SIM_ALLOCATION  cycles of a malloc and of a free whose code is not instrumented: "60,40"
+//   LOAM_SIM_ALLOCATION  what a malloc and a free cost whose code is not instrumented (engine/call_costs.hpp): "60,40"
 //   LOAM_SIM_CYCLES_MAX  simulated cycles after which a program counts as stuck
 //   LOAM_SIM_ENGINE      fibers (default), or threads: a token between operating system threads, to check the fibers
 //   LOAM_SIM_CHECK       random or pct: no costs, but a schedule by the seed, older values and races (engine/checker.hpp);
@@ -27,7 +27,6 @@ struct Settings {
   const char* schedule = nullptr;
   std::uint64_t seed = 1;
   std::optional<std::uint64_t> quantum;
-  std::uint64_t malloc_cycles = 60, free_cycles = 40;
   std::uint64_t cycles_max = std::uint64_t{1} << 42;
   bool threads = false;
   Check check = Check::none;

@@ -23,8 +23,12 @@ struct AtEnd {
   AtEnd* next;
 };
 
-struct Thread {
-  unsigned number = 0;  // 0: the one that runs main()
+// What an exchange of threads needs comes first.
+struct alignas(64) Thread {
+  void* stack_pointer = nullptr;  // of the fiber
+  std::uintptr_t fs_base = 0;
+  Transaction* transaction = nullptr;  // of the hardware, made at its first begin
+  unsigned number = 0;                 // 0: the one that runs main()
   unsigned core = 0;
   ThreadState state = ThreadState::ready;
   bool detached = false;
@@ -44,12 +48,8 @@ struct Thread {
   const char* waits_for = "";
   const void* waits_at = nullptr;
 
-  Transaction* transaction = nullptr;  // of the hardware, made at its first begin
-
   // The fiber.
-  void* stack_pointer = nullptr;
   void* donor_stack = nullptr;  // with LOAM_SIM_ENGINE=threads: where the donor goes on when its thread has ended
-  std::uintptr_t fs_base = 0;
   std::uintptr_t stack_low = 0, stack_high = 0;
 
   // The donor. Words of the futexes between it and the carrier.

@@ -1,11 +1,11 @@
 // malloc, operator new and the like, when instrumented code calls them (the linker's --wrap).
-//   A native allocator, without instrumentation, only decides where blocks lie. Each call costs a fixed number of
-//   cycles, its locks never contend, and its own memory is not in the caches.
+//   A native allocator, without instrumentation, only decides where blocks lie. What a call costs comes from a table
+//   (engine/call_costs.hpp), its locks never contend, and its own memory is not in the caches.
 //   An instrumented allocator is simulated like the program, so nothing is charged here.
 #include "simulator/engine/access.hpp"
 #include "simulator/engine/allocator.hpp"
+#include "simulator/engine/call_costs.hpp"
 #include "simulator/engine/checker.hpp"
-#include "simulator/engine/settings.hpp"
 #include "simulator/engine/transactions.hpp"
 #include "simulator/hooks/exported.hpp"
 
@@ -39,13 +39,13 @@ void give_back(void* block) {
 bool given_later(void* block) {
   if (!allocator_is_native() || !simulated() || !in_transaction()) return false;
   now.thread->transaction->given.push_back({give_back, block});
-  now.core->clock += settings.free_cycles;
+  now.core->clock += call_costs.give(now.thread->number, block);
   return true;
 }
 
 class Call {
  public:
-  explicit Call(std::uint64_t cycles) : native_(allocator_is_native() && simulated()), cycles_(cycles) {
+  Call() : native_(allocator_is_native() && simulated()) {
     if (!native_) return;
     spend(0);  // the others' turn first, if it is due
     ++now.thread->native;
@@ -55,18 +55,29 @@ class Call {
     --now.thread->native;
     now.core->clock += cycles_;
   }
-  // A block that the call gave out; a transaction that aborts gives it back.
-  void* taken(void* block) const {
-    if (checker != nullptr && native_ && block != nullptr) checker->memory().forget(as_number(block), bytes_of(block));
-    if (native_ && block != nullptr && in_transaction()) now.thread->transaction->taken.push_back({give_back, block});
+  // What a block that the call gave out costs. more: cycles beside those of the allocator
+  void* charged(void* block, std::size_t bytes, std::uint64_t more = 0) {
+    if (!native_) return block;
+    cycles_ += call_costs.take(now.thread->number, bytes) + more;
+    if (block != nullptr) call_costs.taken(now.thread->number, block, bytes);
     return block;
+  }
+  // The same; a transaction that aborts gives the block back.
+  void* taken(void* block, std::size_t bytes, std::uint64_t more = 0) {
+    if (!native_ || block == nullptr) return charged(block, bytes, more);
+    if (checker != nullptr) checker->memory().forget(as_number(block), bytes_of(block));
+    if (in_transaction()) now.thread->transaction->taken.push_back({give_back, block});
+    return charged(block, bytes, more);
+  }
+  void given(const void* block) {
+    if (native_) cycles_ += call_costs.give(now.thread->number, block);
   }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
  private:
   const bool native_;
-  const std::uint64_t cycles_;
+  std::uint64_t cycles_ = 0;
 };
 
 }  // namespace
@@ -77,41 +88,41 @@ using loam::simulator::Call;
 using loam::simulator::given_later;
 using loam::simulator::leave_transaction;
 using loam::simulator::of_process;
-using loam::simulator::settings;
 
-#define LOAM_ALLOCATION(name, parameters, arguments, cycles) \
-  LOAM_EXPORTED void* __wrap_##name parameters {             \
-    static void*(*found)parameters = nullptr;                \
-    const Call call(cycles);                                 \
-    return call.taken(of_process(#name, found) arguments);   \
+#define LOAM_TAKES_MORE(name, parameters, arguments, bytes, more)       \
+  LOAM_EXPORTED void* __wrap_##name parameters {                        \
+    static void*(*found)parameters = nullptr;                           \
+    Call call;                                                          \
+    return call.taken(of_process(#name, found) arguments, bytes, more); \
   }
-#define LOAM_TAKES(name, parameters, arguments) LOAM_ALLOCATION(name, parameters, arguments, settings.malloc_cycles)
+#define LOAM_TAKES(name, parameters, arguments) LOAM_TAKES_MORE(name, parameters, arguments, n, 0)
 #define LOAM_GIVES(name, parameters, arguments) \
   LOAM_EXPORTED void __wrap_##name parameters { \
     static void(*found) parameters = nullptr;   \
     if (given_later(p)) return;                 \
-    const Call call(settings.free_cycles);      \
+    Call call;                                  \
+    call.given(p);                              \
     of_process(#name, found) arguments;         \
   }
 
 LOAM_TAKES(malloc, (std::size_t n), (n))
 // A zeroed block is written, 16 bytes a cycle.
-LOAM_ALLOCATION(calloc, (std::size_t n, std::size_t m), (n, m), settings.malloc_cycles + n * m / 16)
+LOAM_TAKES_MORE(calloc, (std::size_t n, std::size_t m), (n, m), n* m, n* m / 16)
 LOAM_TAKES(aligned_alloc, (std::size_t a, std::size_t n), (a, n))
 LOAM_TAKES(memalign, (std::size_t a, std::size_t n), (a, n))
 LOAM_EXPORTED int __wrap_posix_memalign(void** p, std::size_t a, std::size_t n) {
   static int (*found)(void**, std::size_t, std::size_t) = nullptr;
-  const Call call(settings.malloc_cycles);
+  Call call;
   const int failure = of_process("posix_memalign", found)(p, a, n);
-  if (failure == 0) call.taken(*p);
+  call.taken(failure == 0 ? *p : nullptr, n);
   return failure;
 }
-// What it moves a rollback could not move back: a transaction aborts first.
+// What it moves a rollback could not move back: a transaction aborts first. It is charged as a malloc.
 LOAM_EXPORTED void* __wrap_realloc(void* p, std::size_t n) {
   static void* (*found)(void*, std::size_t) = nullptr;
   if (allocator_is_native()) leave_transaction();
-  const Call call(settings.malloc_cycles);
-  return of_process("realloc", found)(p, n);
+  Call call;
+  return call.charged(of_process("realloc", found)(p, n), n);
 }
 LOAM_GIVES(free, (void* p), (p))
 

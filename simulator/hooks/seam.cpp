@@ -1,6 +1,8 @@
 #include "runtime/platform/simulator_calls.hpp"
 
 #include "simulator/engine/access.hpp"
+#include "simulator/engine/allocator.hpp"
+#include "simulator/engine/call_costs.hpp"
 #include "simulator/engine/checker.hpp"
 #include "simulator/engine/counters.hpp"
 #include "simulator/engine/settings.hpp"
@@ -36,4 +38,7 @@ LOAM_EXPORTED std::uint64_t loam_simulator_counter(std::size_t index) {
 LOAM_EXPORTED const char* loam_simulator_machine() { return the_machine().name; }
 LOAM_EXPORTED std::uint64_t loam_simulator_seed() { return settings.seed; }
 LOAM_EXPORTED const char* loam_simulator_costs() { return counts_blocks() ? "per block" : "per access"; }
+LOAM_EXPORTED const char* loam_simulator_allocation() {
+  return allocator_is_native() ? call_costs.kind() : "instrumented";
+}
 LOAM_EXPORTED int loam_simulator_addresses_vary() { return addresses_vary(); }

@@ -28,6 +28,9 @@ class CoreSet {
     rest.remove(core);
     return !rest.empty();
   }
+  constexpr bool meets(const CoreSet& other) const noexcept {
+    return ((words_[0] & other.words_[0]) | (words_[1] & other.words_[1])) != 0;
+  }
   constexpr CoreSet& operator|=(const CoreSet& other) noexcept {
     words_[0] |= other.words_[0];
     words_[1] |= other.words_[1];

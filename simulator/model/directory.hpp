@@ -11,30 +11,33 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace loam::simulator {
 
-// What is remembered of a line that a core lost to another one, or that a transaction waits on.
-struct History {
-  History* next = nullptr;
-  std::uint64_t line = 0;
+// What is remembered of a line that a core lost to another one, or that a transaction waits on. What each transfer needs comes
+// first.
+struct alignas(64) History {
   std::uint64_t busy_until = 0;   // its transfers happen one after the other
   std::uint64_t last_change = 0;  // when it last changed hands
-  bool changed_hands = false;
   std::uint64_t first_now = 0, last_now = 0;
-  std::uint64_t transfers = 0, true_sharing = 0, false_sharing = 0, aborts = 0, false_conflicts = 0;
-  CoreSet takers;
-  CoreSet tx_readers;  // whose transaction read it, although their first-level cache has dropped it
-  LineReport::Site sites[LineReport::kSites];
-  // The order of writes and losses, to tell true from false sharing: a byte that was written after a core lost the line
-  // was written by another one. 0: never.
-  std::uint32_t order = 0;
-  std::uint32_t byte_order[64] = {};
-  // Whose late write (wrote_late) gave the byte its order, counted from 1; 0: a write that everybody but its core learns of.
-  std::uint8_t late_writer[64] = {};
+  std::uint64_t transfers = 0;
   // By core: from which order on others write what it does not have; 0: it did not lose the line, or has it again.
   std::uint32_t* lost = nullptr;
   static constexpr std::uint32_t kAborted = ~std::uint32_t{0};  // its own transaction had written it, and aborted
+  std::uint64_t line = 0;
+  // The order of writes and losses, to tell true from false sharing: a byte that was written after a core lost the line
+  // was written by another one. 0: never.
+  std::uint32_t order = 0;
+  bool changed_hands = false;
+  CoreSet tx_readers;  // whose transaction read it, although their first-level cache has dropped it
+  CoreSet takers;
+  std::uint64_t true_sharing = 0, false_sharing = 0, aborts = 0, false_conflicts = 0;
+  LineReport::Site sites[LineReport::kSites];
+  std::uint32_t byte_order[64] = {};
+  // Whose late write (wrote_late) gave the byte its order, counted from 1; 0: a write that everybody but its core learns of.
+  std::uint8_t late_writer[64] = {};
+  History* next = nullptr;
 
   void wrote(std::uint64_t bytes) noexcept {
     if (bytes == 0) return;
@@ -56,11 +59,23 @@ struct History {
     }
   }
   void lose(unsigned core) noexcept { lost[core] = order + 1; }
+  // Times this, eight bytes that are 0 or 1 are eight bits in the highest byte, the lowest of them first.
+  static constexpr std::uint64_t kGather = 0x0102'0408'1020'4080;
   // The bytes that other cores have written since this one lost the line.
   std::uint64_t written_since_loss(unsigned core) const noexcept {
+    const std::uint32_t since = lost[core];
+    const auto own = static_cast<std::uint8_t>(core + 1);
+    std::uint8_t written[64];
+    for (unsigned byte = 0; byte < 64; ++byte) {
+      const bool later = byte_order[byte] >= since, foreign = late_writer[byte] != own;
+      written[byte] = static_cast<std::uint8_t>(later & foreign);
+    }
     std::uint64_t bytes = 0;
-    for (unsigned byte = 0; byte < 64; ++byte)
-      bytes |= std::uint64_t{byte_order[byte] >= lost[core] && late_writer[byte] != core + 1} << byte;
+    for (unsigned word = 0; word < 8; ++word) {
+      std::uint64_t eight;
+      std::memcpy(&eight, written + 8 * word, sizeof eight);
+      bytes |= (eight * kGather >> 56) << 8 * word;
+    }
     return bytes;
   }
 
@@ -111,14 +126,19 @@ class Directory {
     cores_ = machine.cores;
     page_lines_ = machine.page_bytes / machine.line_bytes;
     top_ = arena.zeros<Block**>(std::size_t{1} << kTopBits);
+    recent_ = arena.zeros<Recent>(kRecent);
   }
 
   // What is known of a line; nullptr: nobody used its neighbourhood.
   const Line* find(std::uint64_t line) const noexcept {
-    Block* const* const middle = top_[top_index(line)];
-    if (middle == nullptr) return nullptr;
-    const Block* const block = middle[middle_index(line)];
-    return block == nullptr ? nullptr : &block->lines[line % kBlockLines];
+    const std::uint64_t number = line / kBlockLines;
+    Recent& recent = recent_[number % kRecent];
+    if (recent.number != number + 1) {
+      Block* const* const middle = top_[top_index(line)];
+      if (middle == nullptr || middle[middle_index(line)] == nullptr) return nullptr;
+      recent = {number + 1, middle[middle_index(line)]};
+    }
+    return &recent.block->lines[line % kBlockLines];
   }
 
   // The line; the first use of its page says which node it belongs to.
@@ -150,6 +170,13 @@ class Directory {
     unsigned home = 0;
   };
 
+  // Blocks that were asked for lately, each at the place of its number: one step instead of two through tables of megabytes.
+  static constexpr std::uint64_t kRecent = 1024;
+  struct Recent {
+    std::uint64_t number;  // + 1; 0: none
+    Block* block;
+  };
+
   static std::uint64_t top_index(std::uint64_t line) noexcept {
     return (line / kBlockLines >> kMiddleBits) & ((std::uint64_t{1} << kTopBits) - 1);
   }
@@ -158,6 +185,13 @@ class Directory {
   }
 
   Block& block_of(std::uint64_t line, unsigned node) noexcept {
+    const std::uint64_t number = line / kBlockLines;
+    Recent& recent = recent_[number % kRecent];
+    if (recent.number != number + 1) recent = {number + 1, &block_of_slow(line, node)};
+    return *recent.block;
+  }
+
+  Block& block_of_slow(std::uint64_t line, unsigned node) noexcept {
     Block**& middle = top_[top_index(line)];
     if (middle == nullptr) [[unlikely]]
       middle = arena_->zeros<Block*>(std::size_t{1} << kMiddleBits);
@@ -175,6 +209,7 @@ class Directory {
   unsigned cores_ = 0;
   std::uint32_t page_lines_ = 0;
   Block*** top_ = nullptr;
+  Recent* recent_ = nullptr;
   History* histories_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 
 #include "simulator/model/arena.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -16,7 +17,7 @@ inline constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 enum class LineState : std::uint8_t { invalid, shared, exclusive, modified };
 
 // One line in a first-level cache. Masks have a bit for each byte of the line.
-struct Copy {
+struct alignas(64) Copy {
   std::uint64_t written = 0;     // since the directory was last told, without those of the running transaction
   std::uint64_t others = 0;      // what others wrote while it was away: a use of one decides for true sharing
   std::uint64_t tx_read = 0;     // by the running transaction
@@ -27,7 +28,7 @@ struct Copy {
 
   bool in_transaction() const noexcept { return (tx_read | tx_written) != 0; }
 };
-static_assert(sizeof(Copy) <= 64, "a hit touches one cache line of the host beside the tags");
+static_assert(sizeof(Copy) == 64, "a hit touches one cache line of the host beside the tags");
 
 class FirstLevel {
  public:
@@ -36,11 +37,13 @@ class FirstLevel {
   void init(Arena& arena, std::uint64_t sets, std::uint32_t ways) noexcept {
     sets_ = sets;
     ways_ = ways;
-    lines_ = arena.array<std::uint64_t>(sets * ways);
-    for (std::uint64_t i = 0; i < sets * ways; ++i) lines_[i] = kNoLine;
+    // One more: find() may look at the way behind a set.
+    lines_ = arena.array<std::uint64_t>(sets * ways + 1);
+    for (std::uint64_t i = 0; i <= sets * ways; ++i) lines_[i] = kNoLine;
     stamps_ = arena.zeros<std::uint64_t>(sets * ways);
     copies_ = arena.array<Copy>(sets * ways);
-    latest_ = arena.zeros<std::uint8_t>(sets);
+    latest_ = arena.array<std::uint8_t>(sets);
+    std::fill(latest_, latest_ + sets, static_cast<std::uint8_t>(ways));
   }
 
   // The index of a line's copy, kNone where it has none.
@@ -68,7 +71,7 @@ class FirstLevel {
   void use(int at, std::uint64_t line) noexcept {
     const std::uint64_t set = line & (sets_ - 1);
     const auto way = static_cast<std::uint8_t>(static_cast<std::uint64_t>(at) - set * ways_);
-    if (latest_[set] == way && stamps_[at] != 0) return;
+    if (latest_[set] == way) return;
     stamps_[at] = ++stamp_;
     latest_[set] = way;
   }
@@ -78,7 +81,10 @@ class FirstLevel {
     use(at, line);
   }
 
+  // A way that has a line loses it.
   void drop(int at) noexcept {
+    const std::uint64_t set = lines_[at] & (sets_ - 1);
+    if (set * ways_ + latest_[set] == static_cast<std::uint64_t>(at)) latest_[set] = static_cast<std::uint8_t>(ways_);
     lines_[at] = kNoLine;
     copies_[at] = Copy{};
     stamps_[at] = 0;
@@ -96,7 +102,7 @@ class FirstLevel {
   std::uint64_t* lines_ = nullptr;
   std::uint64_t* stamps_ = nullptr;
   Copy* copies_ = nullptr;
-  std::uint8_t* latest_ = nullptr;  // of each set, the way that was used last
+  std::uint8_t* latest_ = nullptr;  // of each set, the way that was used last; ways_: its line is gone
 };
 
 }  // namespace loam::simulator

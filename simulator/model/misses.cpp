@@ -129,10 +129,11 @@ bool State::evict(unsigned core, int at, std::uint64_t now) noexcept {
 // Another core's copy goes, because this request writes the line.
 void State::invalidate(const Request& request, Line& entry, unsigned victim) noexcept {
   FirstLevel& l1 = cores[victim].l1;
-  const Copy& copy = l1.copy(l1.find(request.line));
+  const int at = l1.find(request.line);
+  const Copy& copy = l1.copy(at);
   if (copy.in_transaction()) conflict(request, victim, copy.tx_read | copy.tx_written);
   History& history = directory.history(entry, request.line);
-  if (entry.sharers.contains(victim)) remove(victim, l1.find(request.line), entry);
+  if (entry.sharers.contains(victim)) remove(victim, at, entry);
   history.lose(victim);
   ++cores[victim].counts.invalidations;
 }
@@ -221,6 +222,23 @@ std::uint64_t State::from_owner(const Request& request, Line& entry) noexcept {
   return queue + machine.transfer_cycles[far];
 }
 
+// The level of the nearest outer cache that has the line, beside those of the core's own group and node; kLevels: none has.
+unsigned State::nearest_outside(unsigned core, const Line& entry) const noexcept {
+  const unsigned node = node_of(core);
+  for (unsigned far = 1; far < kLevels; ++far)
+    if (entry.groups.meets(groups_at[node][far]) || (entry.nodes & nodes_at[node][far]) != 0) return far;
+  return kLevels;
+}
+
+// Whether memory lacks what is in one of these caches. With many sharers it takes long to ask them all.
+bool State::changed_outside(std::uint64_t line, const Line& entry) const noexcept {
+  bool changed = false;
+  entry.groups.for_each([&](unsigned group) { changed |= l2[group].changed(line); });
+  for (unsigned node = 0; entry.nodes >> node != 0; ++node)
+    if ((entry.nodes >> node & 1) != 0) changed |= l3[node].changed(line);
+  return changed;
+}
+
 // From an outer cache or from memory, whatever is nearest.
 std::uint64_t State::from_outer(const Request& request, Line& entry) noexcept {
   const unsigned core = request.core(), group = group_of(core), node = node_of(core);
@@ -236,18 +254,11 @@ std::uint64_t State::from_outer(const Request& request, Line& entry) noexcept {
     return machine.l3.cycles;
   }
   // In another group or node: it must come from there if memory does not have it, and may if that is nearer.
-  unsigned nearest = kLevels;
-  bool changed = false;
-  const auto holder = [&](unsigned first_core, const OuterCache& cache) {
-    nearest = std::min(nearest, level(core, first_core));
-    changed |= cache.changed(request.line);
-  };
-  entry.groups.for_each([&](unsigned other) { holder(first_core_of_group(other), l2[other]); });
-  for (unsigned other = 0; entry.nodes >> other != 0; ++other)
-    if ((entry.nodes >> other & 1) != 0) holder(other * machine.cores_per_node(), l3[other]);
+  const unsigned nearest = nearest_outside(core, entry);
+  if (nearest == kLevels) return from_memory(request);
   const unsigned distance =
       machine.memory_uniform != 0 ? 0 : machine.distance[node][directory.home(request.line, node)];
-  if (nearest == kLevels || (!changed && machine.transfer_cycles[nearest] > machine.memory_cycles[distance]))
+  if (machine.transfer_cycles[nearest] > machine.memory_cycles[distance] && !changed_outside(request.line, entry))
     return from_memory(request);
   ++counts.transfers[nearest];
   return machine.transfer_cycles[nearest];

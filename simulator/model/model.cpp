@@ -30,6 +30,7 @@ State::State(const Machine& description) noexcept
     groups_of_cores[core] = static_cast<std::uint8_t>(machine.group_of(core));
     nodes_of_cores[core] = static_cast<std::uint8_t>(machine.node_of(core));
     cores[core].l1.init(arena, sets(machine.l1), machine.l1.ways);
+    cores[core].stores.init(arena);
     cores[core].tlb.init(arena, machine.tlb);
     cores[core].tlb2.init(arena, machine.tlb2);
   }
@@ -54,6 +55,12 @@ State::State(const Machine& description) noexcept
                                                                                      : kTransactionLinesMax);
     tx.lines = arena.zeros<std::uint64_t>(tx.room);
   }
+  for (unsigned node = 0; node < machine.nodes; ++node) {
+    for (unsigned group = 0; group < machine.groups(); ++group)
+      groups_at[node][1 + machine.distance[node][node_of(first_core_of_group(group))]].add(group);
+    for (unsigned other = 0; other < machine.nodes; ++other)
+      nodes_at[node][1 + machine.distance[node][other]] |= static_cast<std::uint16_t>(1u << other);
+  }
   on_chip_cycles = l3 != nullptr ? machine.l3.cycles : l2 != nullptr ? machine.l2.cycles : machine.memory_cycles[0];
 }
 
@@ -67,7 +74,8 @@ std::uint64_t State::translate(Core& core, std::uint64_t page) noexcept {
 }
 
 // What an access to one line costs. It may end the own transaction (outcome.self_abort): then it did not happen.
-std::uint64_t State::access_line(const Access& access, std::uint64_t line, std::uint64_t mask,
+// at: its copy in the first-level cache
+std::uint64_t State::access_line(const Access& access, std::uint64_t line, int at, std::uint64_t mask,
                                  std::uint64_t now) noexcept {
   Core& core = cores[access.core];
   const bool writes = access.kind != Access::Kind::read, atomic = access.kind == Access::Kind::atomic;
@@ -87,7 +95,6 @@ std::uint64_t State::access_line(const Access& access, std::uint64_t line, std::
   }
   const bool buffered = core.tx.active && lazy();
   const Request request{access, line, mask, now + extra, writes && !buffered};
-  const int at = core.l1.find(line);
   std::uint64_t cycles = machine.l1.cycles;
   if (core.stores.holds(request.now) && !core.tx.active && merge(request, at, cycles)) [[unlikely]] {
     cycles += extra;
@@ -135,7 +142,7 @@ Outcome State::access_lines(const Access& access) noexcept {
   std::uint64_t from = access.address & offset_mask, left = access.bytes, now = access.now;
   for (std::uint64_t at = access.address >> line_shift; left != 0 && !outcome.self_abort; ++at, from = 0) {
     const std::uint64_t here = std::min<std::uint64_t>(left, machine.line_bytes - from);
-    now += access_line(access, at, bytes_mask(from, here), now);
+    now += access_line(access, at, cores[access.core].l1.find(at), bytes_mask(from, here), now);
     left -= here;
   }
   outcome.cycles = now - access.now;
@@ -149,30 +156,34 @@ Outcome State::access_lines(const Access& access) noexcept {
     return;
   }
   outcome = {};
-  if (const std::uint64_t wait = waits_first(access, access.address >> line_shift); wait != 0) [[unlikely]] {
+  const std::uint64_t line = access.address >> line_shift;
+  const int at = cores[access.core].l1.find(line);
+  if (const std::uint64_t wait = waits_first(access, line, at); wait != 0) [[unlikely]] {
     result = {};
     result.cycles = wait;
     result.again = true;
     return;
   }
-  outcome.cycles = access_line(access, access.address >> line_shift, bytes_mask(offset, access.bytes), access.now);
+  outcome.cycles = access_line(access, line, at, bytes_mask(offset, access.bytes), access.now);
   result = outcome;
 }
 
 // The fast path: one line that the core has as the access needs it, in a page whose translation is at hand, outside of
-// transactions. returns false, and has changed nothing, if it is not such an access
+// transactions. returns "slow", and has changed nothing, if it is not such an access; "hot", kUnlessHot alone, if is_hot()
+// would say so and the line is here: then nobody needs to ask the directory
 template <bool kUnlessHot>
-bool State::hit(const Access& access, Outcome& result) noexcept {
+State::Tried State::hit(const Access& access, Outcome& result) noexcept {
+  if (access.kind == Access::Kind::atomic) return kUnlessHot ? Tried::hot : Tried::slow;
   const std::uint64_t offset = access.address & offset_mask, line = access.address >> line_shift;
   Core& core = cores[access.core];
   const int at = core.l1.find(line);
-  if (at == FirstLevel::kNone || offset + access.bytes > offset_mask + 1 || core.tx.active) return false;
+  if (at == FirstLevel::kNone || offset + access.bytes > offset_mask + 1) return Tried::slow;
   Copy& copy = core.l1.copy(at);
-  if (copy.open || access.kind == Access::Kind::atomic || core.stores.holds(access.now)) return false;
-  if (kUnlessHot && copy.hot_until > access.now) return false;
   const bool writes = access.kind == Access::Kind::write;
-  if (writes && copy.state < LineState::exclusive) return false;
-  if (!core.knows(access.address >> page_shift)) return false;
+  if (kUnlessHot && (copy.hot_until > access.now || (writes && copy.state == LineState::shared))) return Tried::hot;
+  if (core.tx.active || copy.open || core.stores.holds(access.now)) return Tried::slow;
+  if (writes && copy.state < LineState::exclusive) return Tried::slow;
+  if (!core.knows(access.address >> page_shift)) return Tried::slow;
   core.l1.use(at, line);
   if (writes) {
     copy.state = LineState::modified;
@@ -184,15 +195,13 @@ bool State::hit(const Access& access, Outcome& result) noexcept {
   result.cycles = hit_cycles;
   result.victims.clear();
   result.self_abort = result.again = false;
-  return true;
+  return Tried::done;
 }
 
-bool State::hot_line(const Access& access, std::uint64_t line) const noexcept {
-  const Core& core = cores[access.core];
+bool State::hot_line(const Access& access, std::uint64_t line, int at) const noexcept {
   const bool writes = access.kind != Access::Kind::read;
-  const int at = core.l1.find(line);
   if (at != FirstLevel::kNone) {
-    const Copy& copy = core.l1.copy(at);
+    const Copy& copy = cores[access.core].l1.copy(at);
     return copy.hot_until > access.now || (writes && copy.state == LineState::shared);
   }
   const Line* const entry = directory.find(line);
@@ -220,19 +229,20 @@ bool Model::is_hot(const Access& access) const {
   const std::uint64_t first = access.address >> state_.line_shift;
   const std::uint64_t last = (access.address + (access.bytes == 0 ? 0 : access.bytes - 1)) >> state_.line_shift;
   for (std::uint64_t line = first; line <= last; ++line)
-    if (state_.hot_line(access, line)) return true;
+    if (state_.hot_line(access, line, state_.cores[access.core].l1.find(line))) return true;
   return false;
 }
 
 Outcome Model::access(const Access& access) {
   Outcome outcome;
-  if (!state_.hit<false>(access, outcome)) state_.access_slow(access, outcome);
+  if (state_.hit<false>(access, outcome) != State::Tried::done) state_.access_slow(access, outcome);
   return outcome;
 }
 
 bool Model::access_unless_hot(const Access& access, Outcome& outcome) {
-  if (state_.hit<true>(access, outcome)) return true;
-  if (is_hot(access)) return false;
+  const State::Tried tried = state_.hit<true>(access, outcome);
+  if (tried == State::Tried::done) return true;
+  if (tried == State::Tried::hot || is_hot(access)) return false;
   state_.access_slow(access, outcome);
   return true;
 }

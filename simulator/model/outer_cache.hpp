@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace loam::simulator {
 
@@ -44,16 +45,18 @@ class OuterCache {
   // Puts a line in, or uses it if it is there. returns what had to leave
   Evicted put(std::uint64_t line, bool changed) noexcept {
     std::uint64_t* const row = row_of(line);
-    const std::uint32_t at = find(row, line);
-    const std::uint64_t mark = changed ? kChanged : 0;
-    if (at != ways_) {
-      to_front(row, at, row[at] | mark);
-      return {};
+    const std::uint64_t tag = tag_of(line);
+    // In one pass: each line that is passed moves one place back.
+    std::uint64_t moving = tag | (changed ? kChanged : 0);
+    for (std::uint32_t at = 0; at < ways_; ++at) {
+      std::swap(moving, row[at]);
+      if ((moving & ~kChanged) == tag) {
+        row[0] |= moving & kChanged;
+        return {};
+      }
     }
-    const std::uint64_t old = row[ways_ - 1];
-    to_front(row, ways_ - 1, tag_of(line) | mark);
-    if (old == 0) return {};
-    return {(old >> 1) - 1, (old & kChanged) != 0};
+    if (moving == 0) return {};
+    return {(moving >> 1) - 1, (moving & kChanged) != 0};
   }
 
   // Takes a line out. returns whether memory does not have it

@@ -28,13 +28,15 @@ struct Transaction {
   std::uint64_t* lines = nullptr;  // each line that it used, once
 };
 
+// What a hit looks at comes first.
 struct alignas(64) Core {
   FirstLevel l1;
   std::uint64_t last_page = kNoLine;
-  Transaction tx;
-  Tlb tlb, tlb2;
-  Counts counts;
   StoreBuffer stores;
+  Transaction tx;
+  Tlb tlb;
+  Counts counts;
+  Tlb tlb2;
   Abort last_abort;
 
   // Whether this page's translation costs nothing, and leaves the buffer as it is.
@@ -77,16 +79,18 @@ struct State {
   Moves moves;
 
   // Accesses (model.cpp).
-  std::uint64_t access_line(const Access& access, std::uint64_t line, std::uint64_t mask, std::uint64_t now) noexcept;
+  std::uint64_t access_line(const Access& access, std::uint64_t line, int at, std::uint64_t mask,
+                            std::uint64_t now) noexcept;
+  enum class Tried : std::uint8_t { done, slow, hot };
   template <bool kUnlessHot>
-  bool hit(const Access& access, Outcome& result) noexcept;
+  Tried hit(const Access& access, Outcome& result) noexcept;
   void access_slow(const Access& access, Outcome& result) noexcept;
   Outcome access_lines(const Access& access) noexcept;
   std::uint64_t translate(Core& core, std::uint64_t page) noexcept;
-  bool hot_line(const Access& access, std::uint64_t line) const noexcept;
+  bool hot_line(const Access& access, std::uint64_t line, int at) const noexcept;
 
   // Writes that wait (stores.cpp).
-  std::uint64_t waits_first(const Access& access, std::uint64_t line) noexcept;
+  std::uint64_t waits_first(const Access& access, std::uint64_t line, int at) noexcept;
   bool merge(const Request& request, int at, std::uint64_t& cycles) noexcept;
   std::uint64_t buffer(const Request& request, std::uint64_t taken) noexcept;
 
@@ -98,6 +102,8 @@ struct State {
   std::uint64_t fetch(const Request& request, Line& entry) noexcept;
   std::uint64_t from_owner(const Request& request, Line& entry) noexcept;
   std::uint64_t from_outer(const Request& request, Line& entry) noexcept;
+  unsigned nearest_outside(unsigned core, const Line& entry) const noexcept;
+  bool changed_outside(std::uint64_t line, const Line& entry) const noexcept;
   std::uint64_t from_memory(const Request& request) noexcept;
   std::uint64_t take_from_others(const Request& request, Line& entry) noexcept;
   void moved(const Request& request, History& history, unsigned from) noexcept;
@@ -135,6 +141,9 @@ struct State {
   }
   std::uintptr_t address_of(std::uint64_t line) const noexcept { return line << line_shift; }
   bool lazy() const noexcept { return machine.transactions == Transactions::committer_wins; }
+  // By node and level: the groups, and the nodes, of cores that are so far from it.
+  CoreSet groups_at[kNodesMax][kLevels];
+  std::uint16_t nodes_at[kNodesMax][kLevels] = {};
   unsigned first_core_of_group(unsigned group) const noexcept { return group * machine.l2.shared_by; }
 };
 

@@ -18,6 +18,8 @@ class StoreBuffer {
  public:
   static constexpr std::uint32_t kEntriesMax = 64;
 
+  void init(Arena& arena) noexcept { entries_ = arena.zeros<Entry>(kEntriesMax); }
+
   // What waits for one line that comes from another core.
   struct Pending {
     std::uint32_t count = 0;    // writes
@@ -106,7 +108,7 @@ class StoreBuffer {
   std::uint64_t held_until_ = 0;
   std::uint64_t last_ = 0;
   std::uint32_t first_ = 0, count_ = 0;
-  Entry entries_[kEntriesMax] = {};
+  Entry* entries_ = nullptr;  // what each hit looks at is in one cache line of the host
 };
 
 }  // namespace loam::simulator

@@ -13,7 +13,7 @@ namespace loam::simulator {
 
 // How long the core must wait before the access may be tried; 0: it may be now. Only lines of several cores make it wait
 // here: what it does later happens at its later time, in order with the other cores. An atomic waits for the whole buffer.
-std::uint64_t State::waits_first(const Access& access, std::uint64_t line) noexcept {
+std::uint64_t State::waits_first(const Access& access, std::uint64_t line, int at) noexcept {
   Core& core = cores[access.core];
   if (access.kind == Access::Kind::read || machine.store_buffer == 0 || core.tx.active) return 0;
   const bool holds = core.stores.holds(access.now);
@@ -23,14 +23,13 @@ std::uint64_t State::waits_first(const Access& access, std::uint64_t line) noexc
     return cycles;
   };
   if (access.kind == Access::Kind::atomic) return holds ? waited(core.stores.drain(access.now)) : 0;
-  const int at = core.l1.find(line);
   const bool owned = at != FirstLevel::kNone && core.l1.copy(at).state >= LineState::exclusive;
   if (holds) {
     const StoreBuffer::Pending pending = core.stores.pending(line, access.now);
     if (pending.count != 0 && (pending.count >= pending.most || !(owned || pending.last_to_come)))
       return waited(pending.arrives - access.now);
   }
-  if (owned ? !core.stores.held_up(access.now) : !holds && !hot_line(access, line)) return 0;
+  if (owned ? !core.stores.held_up(access.now) : !holds && !hot_line(access, line, at)) return 0;
   return waited(core.stores.wait(access.now, machine.store_buffer));
 }
 

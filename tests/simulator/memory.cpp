@@ -5,8 +5,13 @@
 //   counters STRIDE TIMES   eight threads add to counters of their own, so many bytes apart
 //   stores CORES STRIDE TIMES
 //                           that many threads store to words of their own, so many bytes apart, and read nothing
-//   fetch-add TIMES         eight threads add to one counter
+//   fetch-add TIMES [CORES] eight threads, or so many, add to one counter
 //   read-shared TIMES       eight threads read one word
+//   mixed TIMES CORES       so many threads: each reads and writes words that all share, in an order of its own, and adds to one
+//                           counter now and then
+//   allocate BYTES COUNT    one thread allocates so many blocks, frees them, and does both again: of the second time, cycles of
+//                           the allocations and of the frees
+//   free-there BYTES COUNT  one thread allocates so many blocks, another one frees them: cycles of the frees
 // Each prints, of the work alone, cycles and the counts of all its threads: NAME=VALUE ...
 #include "runtime/platform/affinity.hpp"
 #include "runtime/platform/machine.hpp"
@@ -118,12 +123,31 @@ void stores(unsigned cores, std::size_t stride, std::uint64_t times) {
   });
 }
 
-void fetch_add(std::uint64_t times) {
+void fetch_add(std::uint64_t times, unsigned cores) {
   alignas(kLineBytes) static std::atomic<std::uint64_t> counter{0};
-  on_cores(8, [&](unsigned) {
+  on_cores(cores, [&](unsigned) {
     for (std::uint64_t i = 0; i < times; ++i) counter.fetch_add(1, std::memory_order_relaxed);
   });
-  if (counter != 8 * times) std::abort();
+  if (counter != cores * times) std::abort();
+}
+
+void mixed(std::uint64_t times, unsigned cores) {
+  constexpr std::size_t kWords = 8192;
+  alignas(4096) static std::atomic<std::uint64_t> words[kWords];
+  alignas(kLineBytes) static std::atomic<std::uint64_t> counter{0};
+  on_cores(cores, [&](unsigned own) {
+    std::uint64_t random = 88172645463325252u + own * 7919;
+    for (std::uint64_t i = 0; i < times; ++i) {
+      random ^= random << 13;
+      random ^= random >> 7;
+      random ^= random << 17;
+      auto& word = words[random % kWords];
+      // relaxed: only the accesses count, not what they read.
+      const std::uint64_t value = word.load(std::memory_order_relaxed);
+      if (random >> 32 & 1) word.store(value + 1, std::memory_order_relaxed);
+      if ((random >> 33 & 15) == 0) counter.fetch_add(1, std::memory_order_relaxed);
+    }
+  });
 }
 
 void read_shared(std::uint64_t times) {
@@ -132,6 +156,44 @@ void read_shared(std::uint64_t times) {
     for (std::uint64_t i = 0; i < times; ++i)
       if (word.load(std::memory_order_relaxed) != 0) std::abort();
   });
+}
+
+// How long the core's clock ran.
+template <class Work>
+unsigned long long cycles_of(Work work) {
+  const std::uint64_t began = loam_simulator_ticks();
+  work();
+  return loam_simulator_ticks() - began;
+}
+
+// Their addresses lie in this array, which is written before; so each call costs a store or a load of a hit as well.
+constexpr std::size_t kBlocksMax = 64;
+void* blocks[kBlocksMax];
+
+void allocate_all(std::size_t bytes, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) blocks[i] = std::malloc(bytes);
+}
+void free_all(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) std::free(blocks[i]);
+}
+
+void allocate(std::size_t bytes, std::size_t count) {
+  allocate_all(bytes, count);
+  free_all(count);
+  const auto malloc = cycles_of([&] { allocate_all(bytes, count); }), free = cycles_of([&] { free_all(count); });
+  std::printf("malloc=%llu free=%llu kind=%d ", malloc, free,
+              std::string_view(loam_simulator_allocation()) == "counted: test 1.0");
+}
+
+[[gnu::noinline]] void free_and_print(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (blocks[i] == nullptr) std::abort();  // the array's lines come here
+  std::printf("free=%llu ", cycles_of([=] { free_all(count); }));
+}
+
+void free_there(std::size_t bytes, std::size_t count) {
+  allocate_all(bytes, count);
+  std::thread(free_and_print, count).join();
 }
 
 }  // namespace
@@ -148,9 +210,15 @@ int main(int argc, char** argv) {
   } else if (what == "stores") {
     stores(static_cast<unsigned>(number(2)), number(3), number(4));
   } else if (what == "fetch-add") {
-    fetch_add(number(2));
+    fetch_add(number(2), number(3) == 0 ? 8 : static_cast<unsigned>(number(3)));
+  } else if (what == "mixed") {
+    mixed(number(2), static_cast<unsigned>(number(3)));
   } else if (what == "read-shared") {
     read_shared(number(2));
+  } else if (what == "allocate" && number(3) <= kBlocksMax) {
+    allocate(number(2), number(3));
+  } else if (what == "free-there" && number(3) <= kBlocksMax) {
+    free_there(number(2), number(3));
   } else {
     return 2;
   }

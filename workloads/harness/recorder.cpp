@@ -52,6 +52,7 @@ void Recorder::begin(const std::optional<TmRecords>& tm) {
         .field("machine", std::string_view(loam_simulator_machine()))
         .field("seed", loam_simulator_seed())
         .field("costs", std::string_view(loam_simulator_costs()))
+        .field("allocation", std::string_view(loam_simulator_allocation()))
         .field("addresses_vary", loam_simulator_addresses_vary() != 0)
         .end();
 #endif

@@ -52,6 +52,28 @@ def build(
     return building.build(names or [], again=again, as_json=as_json)
 
 
+@allocators.command("costs")
+def costs(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            autocompletion=completing.allocator,
+            help="Allocators, with settings as in glibc:tcache=0.",
+        ),
+    ],
+    as_json: AsJson = False,
+) -> int:
+    """Count what an allocator's calls execute: by this table simulated machines charge them."""
+    from loam_lab.campaign.counters import call_costs
+    from loam_lab.setup import debian
+    from loam_lab.subjects import named
+
+    named.check(allocators=names)
+    debian.ensure("measure")
+    return call_costs.write(names, as_json=as_json)
+
+
 @allocators.command("verify")
 def verify(
     name: Annotated[

@@ -16,6 +16,7 @@ from typing import Any
 from loam_lab.base.errors import unknown
 from loam_lab.subjects import machine as here
 from loam_lab.subjects import machine_keys, simulated
+from loam_lab.subjects.simulated import Simulated
 
 HOST = "host"
 
@@ -52,6 +53,7 @@ class Machine:
     slowdown: how many times longer than its own clocks say a run takes, at most
     transactions: of a simulated one, whether its processors have hardware transactions
     simulated: nothing that is measured on it compares with what is measured on a machine that exists
+    description: of a simulated one, its file
     """
 
     name: str
@@ -66,6 +68,7 @@ class Machine:
     slowdown: float = 1.0
     simulated: bool = False
     transactions: bool = False
+    description: Simulated | None = None
 
     @property
     def words(self) -> str:
@@ -172,14 +175,13 @@ def _simulated(one: simulated.Simulated) -> Machine:
     def facts() -> dict[str, Any]:
         return {
             "cpu": one.title, "cores": cores, "fingerprint": one.digest(), "simulated": True, "machine_file": one.text(),
-            "caches": ", ".join(cache.words() for cache in caches),
-            "assumed": list(dict.fromkeys(key.partition(".")[0] for key in one.assumed())),
+            "caches": ", ".join(cache.words() for cache in caches), "assumed": one.assumed_parts(),
         }  # fmt: skip
 
     return Machine(
         simulated.PREFIX + one.name, cores, facts, caches, deterministic=True, preset=one.preset(),
         environment={"LOAM_SIM_MACHINE": one.text()}, seed_variable="LOAM_SIM_SEED", slowdown=SLOWDOWN_PER_CORE * cores,
-        simulated=True, transactions=one.values.get("transactions.policy", "none") != "none",
+        simulated=True, transactions=one.values.get("transactions.policy", "none") != "none", description=one,
     )  # fmt: skip
 
 

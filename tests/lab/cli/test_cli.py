@@ -22,7 +22,8 @@ from loam_lab.cli import listing, main, options
 COMMANDS = [
     "tour", "bench", "run", "study list", "study run", "top", "explain", "report", "cite", "pack", "compare", "list",
     "doctor", "tune", "trace record", "trace replay", "trace check",
-    "allocators add", "allocators remove", "allocators build", "allocators verify", "setup", "test",
+    "allocators add", "allocators remove", "allocators build", "allocators costs",
+    "allocators verify", "setup", "test",
     "gallery", "exec", "site", "manual", "agent describe", "agent run",
 ]  # fmt: skip
 

@@ -228,6 +228,21 @@ def test_limits_are_those_of_the_result(result: dict[str, Any]) -> None:
     result["cells"][0]["memory"]["fit"] = True
 
 
+def test_what_a_simulated_machine_assumes_stands_beside_the_verdicts_that_rest_on_it(result: dict[str, Any]) -> None:
+    made = {**result, "machines": {
+        "host": {"fingerprint": "f0"}, "sim:one": {"fingerprint": "f1", "assumed": ["atomic", "memory.cycles"]},
+        "sim:two": {"fingerprint": "f2", "assumed": []},
+    }}  # fmt: skip
+    claim = {"id": "C", "sentence": "s", "verdict": "reproduced"}
+    made["claims"] = [claim, {**claim, "guessed": {"sim:one": ["atomic", "memory.cycles"]}}]
+    study = view.read(typed(made))
+    notes = [one.notes for one in ledger.claims(study)]
+    assert notes == [(), ("rests on assumed numbers of sim:one (atomic, memory.cycles)",)]
+    rows = {row[0]: row[1] for row in threats.table(study).rows}
+    assert rows["Assumed numbers of sim:one"] == "atomic, memory.cycles"
+    assert "Assumed numbers of sim:two" not in rows
+
+
 def test_memory_and_counters(result: dict[str, Any], tables: Tables) -> None:
     rows = tables.one("Memory: threadtest, 16\u00a0B blocks")
     for row, cell in zip(rows[1:], result["cells"][:6], strict=True):

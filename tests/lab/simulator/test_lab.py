@@ -15,6 +15,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.model.store import journal
 from loam_lab.setup import build
 from loam_lab.subjects import machines, workloads
+from loam_lab.subjects.allocators import costs, registry
 
 # The first test builds what the command needs.
 pytestmark = pytest.mark.timeout(900)
@@ -63,6 +64,11 @@ def test_the_result_says_that_it_was_simulated(first: tuple[dict[str, Any], list
     for begin in begins:
         assert begin["simulated"]["machine"] == "xeon-e5405"
         assert begin["simulated"]["costs"] == "per access"
+    how = {line["identity"]["allocator"]["name"]: record["simulated"]["allocation"] for line in lines
+           for record in line["records"] if record["kind"] == "begin"}  # fmt: skip
+    assert how["loam"] == "instrumented"
+    table = costs.find(registry.load("glibc"))
+    assert how["glibc"] == (f"counted: glibc {table.version}" if table else "fixed")
     assert {line["identity"]["machine"]["name"] for line in lines} == {MACHINE}
 
 

@@ -83,8 +83,16 @@ def requested(
     folder: an empty one, for valgrind's files
     returns: how it ended, and the instructions of each stretch by the name that the program gave it
     """
+    done, stretches = requested_events(argv, folder, environment, timeout_s, ("--instr-atstart=no",))
+    return done, {name: events["Ir"] for name, events in stretches.items()}
+
+
+def requested_events(
+    argv: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float, options: Iterable[str]
+) -> tuple[subprocess.CompletedProcess[str], dict[str, dict[str, int]]]:
+    """The same, with all events of each stretch. options: of callgrind"""
     done = subprocess.run(
-        ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder / 'out'}", *argv],
+        ["valgrind", "--tool=callgrind", *options, f"--callgrind-out-file={folder / 'out'}", *argv],
         capture_output=True, text=True, check=False, timeout=timeout_s, env=dict(environment),
     )  # fmt: skip
     totals = {}
@@ -92,7 +100,7 @@ def requested(
         text = file.read_text()
         name, (counted, _) = REQUESTED.search(text), parse(text)
         if name and counted:
-            totals[name[1]] = counted["Ir"]
+            totals[name[1]] = counted
     return done, totals
 
 

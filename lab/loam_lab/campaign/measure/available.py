@@ -60,8 +60,8 @@ def _standing(
 ) -> tuple[str, ...]:
     """The names that are there, and look-alikes in the place of those that are not.
 
-    Not on simulated machines: what is built like another allocator is simulated there call by call, and a real one takes a
-    fixed time.
+    Not on simulated machines: what is built like another allocator is simulated there access by access, and calls of a
+    real one cost what a table says.
     """
     simulated = group is not None and all(machines.find(name, "machines").simulated for name in group.machines)
     there = (name if name not in missing or simulated else stand_ins.get(name, name) for name in names)

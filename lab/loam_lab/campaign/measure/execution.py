@@ -20,7 +20,7 @@ from loam_lab.judging.statistics import warmup
 from loam_lab.model.cell import Cell, PlannedRun, digest, identity
 from loam_lab.model.schema import SCHEMA
 from loam_lab.model.study import Study
-from loam_lab.subjects.allocators import preloading
+from loam_lab.subjects.allocators import costs, preloading
 from loam_lab.subjects.subject import Unchanged, digest_of
 
 if TYPE_CHECKING:
@@ -91,14 +91,19 @@ class Execution:
     def identity(self, run: PlannedRun) -> dict[str, Any]:
         """What can change the run's numbers, see model/cell.py."""
         executable = self._plan.executable(run.cell)
-        allocator = self.allocator(run.cell)
+        allocator, machine = self.allocator(run.cell), self.machines[run.cell.machine]
         return identity(
             run,
             parameters=self.launcher(run.cell).parameters(run.cell),
             files=self._contents(executable.workload(run.cell.workload).files),
-            allocator={"name": allocator.name, "settings": allocator.settings, "sha256": allocator.sha256},
+            allocator={
+                "name": allocator.name,
+                "settings": allocator.settings,
+                "sha256": allocator.sha256,
+                **costs.environment(allocator, machine.description),
+            },
             build_id=executable.build_id,
-            machine=self.machines[run.cell.machine].identity(),
+            machine=machine.identity(),
             preset=executable.description.build.preset,
         )
 
@@ -132,6 +137,7 @@ class Execution:
         environment = launcher.environment(served)
         # The second copy of the baseline shows what another schedule makes of the same.
         environment.update(machine.environment_of(run.seed + run.copy))
+        environment.update(costs.environment(allocator, machine.description))
         # The size of the environment moves the stack; all runs of a block get the same, blocks differ.
         environment["LOAM_PADDING"] = "x" * run.padding
         if launcher.speaks_records:

@@ -15,7 +15,7 @@ from loam_lab.campaign.moves import STATISTICS
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
 from loam_lab.model.records import parse
 from loam_lab.subjects import machines, workloads
-from loam_lab.subjects.allocators import preloading
+from loam_lab.subjects.allocators import costs, preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
@@ -140,6 +140,7 @@ def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
         environment = {
             **launcher.environment(using.environment(chosen, proof_file)),
             **machine.environment_of(asked.seed),
+            **costs.environment(chosen, machine.description),
         }
         statistics_file = Path(folder) / "statistics"
         if machine.simulated:

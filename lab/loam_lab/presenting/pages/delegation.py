@@ -75,8 +75,8 @@ def page(result: Result) -> str:
         "faster. **Bold**: the fastest of a column.", "",
         f"Runs were interleaved in {result.blocks} paired blocks. {machine['cpu']}, {machine['cores']} cores, kernel",
         f"{machine['kernel']}, {result.created_utc[:10]}. A server keeps one core for itself: with as many threads as cores",
-        "its rates describe the scheduler. A title that ends in `sim:NAME` is of a simulated machine: its allocators take a",
-        "fixed time for each call, so that its tables compare schemes.", "",
+        "its rates describe the scheduler. A title that ends in `sim:NAME` is of a simulated machine: a call of its",
+        "allocators costs a fixed time or what a table says, so that its tables compare schemes.", "",
     ]  # fmt: skip
     for name, queue in queues.items():
         lines += _machine(queue, result.baseline, "" if name == HOST else f", {name}")

@@ -78,8 +78,8 @@ def page(result: Result) -> str:
     ]  # fmt: skip
     if any(name != HOST for name in tables):
         lines += [
-            "A title that ends in `sim:NAME` is of a simulated machine: its allocators take a fixed time for each call, so that",
-            "its tables show placement alone.", "",
+            "A title that ends in `sim:NAME` is of a simulated machine: a call of its allocators costs a fixed time or what a",
+            "table says, without contention, so that its tables show placement.", "",
         ]  # fmt: skip
     for text in tables.values():
         lines += text

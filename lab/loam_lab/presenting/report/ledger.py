@@ -83,7 +83,7 @@ def claim(item: result.Claim, here: Collection[str], more: Iterable[str] = ()) -
     if item.follows_from:
         notes.append(f"follows from {words.listing(item.follows_from)}, and is not counted again")
     notes += [one.told() for one in item.assumed]
-    notes += [f"of {name} these are assumed: {', '.join(keys)}" for name, keys in item.guessed.items()]
+    notes += [f"rests on assumed numbers of {name} ({', '.join(keys)})" for name, keys in item.guessed.items()]
     if item.note:
         notes.append(item.note)
     notes += more

@@ -14,7 +14,7 @@ def table(study: Study) -> listing.Table:
     """Every limit that applies to this result; those that were looked for and not found are said too."""
     rows = [
         *_excluded(study), *_disturbed(study), *_waiting(study), *_families(study), *_stopping(study), *_memory(study),
-        *_counters(study), *_threads(study), *_proofs(study), *_noise(study),
+        *_counters(study), *_threads(study), *_assumed(study), *_proofs(study), *_noise(study),
     ]  # fmt: skip
     columns = (listing.Column("Threat"), listing.Column("Here"), listing.Column("Consequence"))
     return listing.Table("Threat by threat", columns, tuple(rows))
@@ -128,6 +128,16 @@ def _threads(study: Study) -> list[tuple[str, str, str]]:
         f"{words.listing(map(str, sorted(counts)))} threads on {cores[name]:.0f} cores" for name, counts in over.items()
     )
     return [("More threads than cores", here, "those cells show scheduling too and decide nothing")]
+
+
+def _assumed(study: Study) -> list[tuple[str, str, str]]:
+    """Of simulated machines: what their files do not take from a source."""
+    told = "verdicts on these machines rest on these guesses; orders are safer than sizes"
+    return [
+        (f"Assumed numbers of {name}", ", ".join(facts["assumed"]), told)
+        for name, facts in study.raw.machines.items()
+        if facts.get("assumed")
+    ]
 
 
 def _proofs(study: Study) -> list[tuple[str, str, str]]:
