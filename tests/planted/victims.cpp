@@ -1,0 +1,93 @@
+// victims: threads that share cache lines in a known way, or do not, so that `loam explain` can be checked against the truth.
+//   usage: victims CASE TIMES [THREADS] [PERCENT]
+//   CASE      false_blocks, apart, true, same_block, static, lock, private, mixed
+//   TIMES     steps of each thread; THREADS: 2 unless named; PERCENT: of the steps that share, of `mixed`
+//   Blocks    of 8 bytes, one after the other: what lies in one line is the allocator's doing.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct Counter {
+  volatile long n;
+};
+
+[[gnu::noinline]] Counter* make_counter() {
+  auto* made = static_cast<Counter*>(std::malloc(sizeof(Counter)));
+  made->n = 0;
+  return made;
+}
+
+[[gnu::noinline]] void bump(Counter* counter, long times) {
+  for (long i = 0; i < times; ++i) counter->n = counter->n + 1;
+}
+
+[[gnu::noinline]] long private_work(long times) {
+  std::vector<long> own(1 << 12);
+  long sum = 0;
+  for (long i = 0; i < times; ++i) {
+    own[static_cast<unsigned long>(i) * 2654435761U % own.size()] += i;
+    sum += own[static_cast<unsigned long>(i) % own.size()];
+  }
+  return sum;
+}
+
+std::atomic<long> one;
+std::mutex mutex;
+std::map<long, long> guarded;
+volatile long neighbours[2];
+Counter* whole;  // one block with a counter for each thread
+
+void step(const char* what, Counter* const* counters, long thread, long times, long percent) {
+  const auto is = [what](const char* name) { return std::strcmp(what, name) == 0; };
+  volatile long sum = 0;
+  if (is("false_blocks")) {
+    bump(counters[thread], times);
+  } else if (is("apart")) {
+    bump(counters[thread * 16], times);
+  } else if (is("true")) {
+    for (long i = 0; i < times; ++i) one.fetch_add(1, std::memory_order_relaxed);
+  } else if (is("same_block")) {
+    for (long i = 0; i < times; ++i) whole[thread].n = whole[thread].n + 1;
+  } else if (is("lock")) {
+    for (long i = 0; i < times; ++i) {
+      const std::lock_guard<std::mutex> held(mutex);
+      guarded[(i * 7 + thread) % 1000] = i;
+    }
+  } else if (is("static")) {
+    for (long i = 0; i < times; ++i) neighbours[thread % 2] = neighbours[thread % 2] + 1;
+  } else if (is("private")) {
+    sum = sum + private_work(times);
+  } else if (is("mixed")) {
+    for (int round = 0; round < 200; ++round) {
+      sum = sum + private_work(times / 200 * (100 - percent) / 100);
+      bump(counters[thread], times / 200 * percent / 100);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: victims CASE TIMES [THREADS] [PERCENT]\n");
+    return 2;
+  }
+  const long times = std::atol(argv[2]), threads = argc > 3 ? std::atol(argv[3]) : 2,
+             percent = argc > 4 ? std::atol(argv[4]) : 10;
+  std::vector<Counter*> counters;
+  for (long i = 0; i < threads * 16; ++i) counters.push_back(make_counter());
+  whole = new Counter[static_cast<unsigned char>(threads)]();
+  std::vector<std::thread> running;
+  for (long i = 0; i < threads; ++i)
+    running.emplace_back([&, i] { step(argv[1], counters.data(), i, times, percent); });
+  for (std::thread& thread : running) thread.join();
+  for (Counter* counter : counters) std::free(counter);
+  delete[] whole;
+}
