@@ -29,7 +29,7 @@ constinit Blocks blocks;
 constinit Sites sites;
 constinit Log log;
 std::atomic<std::uint64_t> created{0};
-std::atomic<bool> watching{false};
+std::atomic<bool> watching{false}, made{false};
 Monitor* monitor;
 alignas(Monitor) char monitor_place[sizeof(Monitor)];
 char path[4000];
@@ -56,6 +56,7 @@ void in_child() noexcept {
   const Inside unseen;
   if (!log.open(path)) return;
   monitor = new (monitor_place) Monitor(pace, blocks, sites, log, created);
+  made.store(true, std::memory_order_release);  // sharing.A
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -64,8 +65,8 @@ void in_child() noexcept {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t made;
-  create(&made, &attributes, watch, nullptr);
+  pthread_t thread;
+  create(&thread, &attributes, watch, nullptr);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
 }
@@ -144,4 +145,11 @@ LOAM_EXPORT int pthread_create(pthread_t* into, const pthread_attr_t* attributes
   // The first thread is there: now there is something to watch.
   if (status == 0 && li::path[0] != '\0' && !li::watching.exchange(true, std::memory_order_relaxed)) li::start();
   return status;
+}
+
+// How many watches there were ('w'), and how many of them caught a thread ('c'): for programs that run until then.
+LOAM_EXPORT unsigned long loam_sharing_count(char what) {
+  // acquire: pairs with the release in start() (sharing.A): the monitor is made.
+  if (!li::made.load(std::memory_order_acquire)) return 0;
+  return what == 'c' ? li::monitor->catches() : li::monitor->watches();
 }

@@ -1,8 +1,11 @@
 // victims: threads that share cache lines in a known way, or do not, so that `loam explain` can be checked against the truth.
 //   usage: victims CASE TIMES [THREADS] [PERCENT]
 //   CASE      false_blocks, apart, true, same_block, static, lock, private, mixed
-//   TIMES     steps of each thread; THREADS: 2 unless named; PERCENT: of the steps that share, of `mixed`
+//   TIMES     steps of each thread; or 30w, 9c: until the sampler (lab/interposer/sharing.cpp) has made 30 watches, or 9 of its
+//             watches have caught a thread, so that a test waits for what it needs, however busy the machine is; THREADS: 2 unless named; PERCENT: of the steps that share, of `mixed`
 //   Blocks    of 8 bytes, one after the other: what lies in one line is the allocator's doing.
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -65,10 +68,41 @@ void step(const char* what, Counter* const* counters, long thread, long times, l
   } else if (is("private")) {
     sum = sum + private_work(times);
   } else if (is("mixed")) {
-    for (int round = 0; round < 200; ++round) {
-      sum = sum + private_work(times / 200 * (100 - percent) / 100);
-      bump(counters[thread], times / 200 * percent / 100);
-    }
+    sum = sum + private_work(times * (100 - percent) / 100);
+    bump(counters[thread], times * percent / 100);
+  }
+}
+
+constexpr long kRounds = 200, kRoundSteps = 100'000;
+
+// How long the threads go on. count: of the sampler, of what `unit` says
+struct Goal {
+  long times;
+  char unit;
+  unsigned long (*count)(char);
+
+  bool reached(long rounds) const {
+    return unit == '\0' ? rounds >= kRounds : count(unit) >= static_cast<unsigned long>(times);
+  }
+};
+
+Goal goal_of(const char* text) {
+  char* unit = nullptr;
+  Goal goal{std::strtol(text, &unit, 10), *unit, nullptr};
+  if (goal.unit == '\0') return goal;
+  goal.count = reinterpret_cast<unsigned long (*)(char)>(dlsym(RTLD_DEFAULT, "loam_sharing_count"));
+  if (goal.count == nullptr) std::fprintf(stderr, "victims: %s is for runs under the sampler\n", text), std::exit(2);
+  return goal;
+}
+
+// A thread that has reached the goal goes on until all have: as long as the program runs, so do all of its threads.
+std::atomic<long> finished;
+
+void work(const char* what, Counter* const* counters, long thread, const Goal& goal, long percent, long threads) {
+  bool reached = false;
+  for (long round = 0; finished.load(std::memory_order_relaxed) < threads; ++round) {
+    if (!reached && goal.reached(round)) reached = true, finished.fetch_add(1, std::memory_order_relaxed);
+    step(what, counters, thread, goal.unit == '\0' ? goal.times / kRounds : kRoundSteps, percent);
   }
 }
 
@@ -79,14 +113,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: victims CASE TIMES [THREADS] [PERCENT]\n");
     return 2;
   }
-  const long times = std::atol(argv[2]), threads = argc > 3 ? std::atol(argv[3]) : 2,
-             percent = argc > 4 ? std::atol(argv[4]) : 10;
+  const Goal goal = goal_of(argv[2]);
+  const long threads = argc > 3 ? std::atol(argv[3]) : 2, percent = argc > 4 ? std::atol(argv[4]) : 10;
   std::vector<Counter*> counters;
   for (long i = 0; i < threads * 16; ++i) counters.push_back(make_counter());
   whole = new Counter[static_cast<unsigned char>(threads)]();
   std::vector<std::thread> running;
   for (long i = 0; i < threads; ++i)
-    running.emplace_back([&, i] { step(argv[1], counters.data(), i, times, percent); });
+    running.emplace_back([&, i] { work(argv[1], counters.data(), i, goal, percent, threads); });
   for (std::thread& thread : running) thread.join();
   for (Counter* counter : counters) std::free(counter);
   delete[] whole;

@@ -61,6 +61,10 @@ class Monitor {
     }
   }
 
+  // relaxed, both: figures; nothing is ordered by them.
+  std::uint64_t watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
+  std::uint64_t catches() const noexcept { return catches_.load(std::memory_order_relaxed); }
+
   // In a forked child, which has none of the threads.
   void forget() noexcept {
     for (std::size_t at = 0; at < count_; ++at) {
@@ -234,6 +238,8 @@ class Monitor {
       for (std::size_t n = 0; n < words.count && at != sampled.of; ++n)
         caught |= tell_trap(threads_[at], n, words.word[n]);
     if (caught) tell_block(access.address);
+    watches_.fetch_add(1, std::memory_order_relaxed);
+    catches_.fetch_add(caught ? 1 : 0, std::memory_order_relaxed);
   }
 
   // All other threads together.
@@ -334,6 +340,7 @@ class Monitor {
   std::uint64_t said_[Sites::kStacks / 64 + 1] = {};
   std::uint64_t looked_ns_ = 0, mapped_ns_ = 0, seen_created_ = 0, random_ = 1, told_ = 0;
   int own_ = 0;
+  std::atomic<std::uint64_t> watches_{0}, catches_{0};
 };
 
 }  // namespace loam::interposer::sharing
