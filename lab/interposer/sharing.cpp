@@ -47,9 +47,11 @@ void* watch(void*) noexcept {
 // A forked child has none of the threads; its first one starts a monitor of its own.
 void in_child() noexcept {
   Lock::forget();
-  if (monitor != nullptr) monitor->forget();
+  if (made.load(std::memory_order_relaxed)) monitor->forget();
   log.forget();
-  watching.store(false, std::memory_order_relaxed);  // relaxed: no other thread lives in the child
+  // relaxed, both: no other thread lives in the child.
+  watching.store(false, std::memory_order_relaxed);
+  made.store(false, std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] void start() noexcept {

@@ -19,11 +19,6 @@ class Maps {
  public:
   static constexpr std::size_t kRanges = 8192;
 
-  // Makes sure that the log has the mapping of an address; looks again at most so often as may_look allows.
-  void need(std::uintptr_t address, Log& log, bool may_look) noexcept {
-    if (!known(address) && may_look) read(log);
-  }
-
   bool known(std::uintptr_t address) const noexcept {
     for (std::size_t at = 0; at < count_; ++at)
       if (address - ranges_[at].start < ranges_[at].bytes) return true;

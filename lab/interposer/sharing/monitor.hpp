@@ -10,10 +10,7 @@
 //   Cost     one sample per thread and period of its time; per watch, one window at most in which accesses to the line trap.
 #pragma once
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,13 +18,13 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
+#include <cstdio>
 
 #include "access.hpp"
 #include "blocks.hpp"
-#include "events.hpp"
 #include "log.hpp"
 #include "maps.hpp"
+#include "threads.hpp"
 
 namespace loam::interposer::sharing {
 
@@ -40,7 +37,6 @@ struct Pace {
 
 class Monitor {
  public:
-  static constexpr std::size_t kThreads = 256;
   static constexpr std::uint64_t kLookNs = 100'000'000;  // between looks for new threads, and at the mappings
 
   Monitor(Pace pace, Blocks& blocks, Sites& sites, Log& log, const std::atomic<std::uint64_t>& created) noexcept
@@ -49,7 +45,7 @@ class Monitor {
   // Until the process ends.
   [[noreturn]] void run() noexcept {
     own_ = gettid();
-    random_ = 0x9E3779B97F4A7C15 ^ static_cast<std::uint64_t>(own_) << 17 ^ now_ns();
+    random_ = Random(now_ns() << 20 ^ static_cast<std::uint64_t>(own_));
     log_.say("begin %d %d %llu %llu\n", getpid(), getppid(), ull(pace_.period_ns), ull(pace_.window_ns));
     maps_.read(log_);
     for (;;) {
@@ -65,31 +61,25 @@ class Monitor {
   std::uint64_t watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
   std::uint64_t catches() const noexcept { return catches_.load(std::memory_order_relaxed); }
 
-  // In a forked child, which has none of the threads.
-  void forget() noexcept {
-    for (std::size_t at = 0; at < count_; ++at) {
-      threads_[at].clock.forget();
-      for (Watchpoint& one : threads_[at].registers) one.event.forget();
-    }
-    count_ = 0;
-    // Children of the same process must not all use what it has forgotten.
-    looked_ns_ = mapped_ns_ = seen_created_ = 0;
-    told_ = 0;
-    for (std::uint64_t& word : said_) word = 0;
-  }
+  // In a forked child.
+  void forget() noexcept { threads_.forget(); }
 
  private:
-  struct Watched {
-    int thread = 0;
-    Event clock;
-    Watchpoint registers[kDebugRegisters];
-    std::size_t usable = kDebugRegisters;  // fewer where the program, or a debugger, has some itself
-    bool seen = false;
-  };
-
   struct Sampled {
     std::size_t of = 0;
     Sample sample;
+  };
+
+  // Words of a line that are watched, the sampled one first.
+  struct Words {
+    std::uintptr_t word[kDebugRegisters];
+    std::size_t count;
+  };
+
+  struct Trap {
+    int thread;
+    std::uint64_t ip, sp;
+    std::uintptr_t word;
   };
 
   static unsigned long long ull(std::uint64_t value) noexcept { return value; }
@@ -100,12 +90,9 @@ class Monitor {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
   }
 
-  std::uint64_t chance(std::uint64_t below) noexcept {
-    random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
-    return random_ % below;
+  static timespec time_of(std::uint64_t ns) noexcept {
+    return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   }
-
-  // ---- threads
 
   void look_for_threads() noexcept {
     const std::uint64_t now = now_ns();
@@ -113,97 +100,69 @@ class Monitor {
     const std::uint64_t created = created_.load(std::memory_order_relaxed);
     if (created == seen_created_ && now - looked_ns_ < kLookNs) return;
     seen_created_ = created, looked_ns_ = now;
-    for (std::size_t at = 0; at < count_; ++at) threads_[at].seen = false;
-    each_task([this](int thread) {
-      for (std::size_t at = 0; at < count_; ++at)
-        if (threads_[at].thread == thread) return static_cast<void>(threads_[at].seen = true);
-      if (thread != own_) add(thread);
-    });
-    for (std::size_t at = count_; at-- > 0;)
-      if (!threads_[at].seen) remove(at);
+    threads_.look(own_, pace_.period_ns, random_, log_);
   }
-
-  // Reads the folder itself: a stream of it would have to be allocated.
-  template <typename Visit>
-  static void each_task(Visit visit) noexcept {
-    struct Entry {
-      std::uint64_t inode, next;
-      std::uint16_t bytes;
-      std::uint8_t type;
-      char name[1];
-    };
-    const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return;
-    alignas(Entry) char text[4096];
-    for (long n; (n = syscall(SYS_getdents64, folder, text, sizeof text)) > 0;)
-      for (long at = 0; at < n;) {
-        const auto* entry = reinterpret_cast<const Entry*>(text + at);
-        if (const int thread = std::atoi(entry->name); thread > 0) visit(thread);
-        at += entry->bytes;
-      }
-    close(folder);
-  }
-
-  void add(int thread) noexcept {
-    if (count_ == kThreads) return;
-    Watched& made = threads_[count_];
-    made = Watched{};
-    made.thread = thread, made.seen = true;
-    if (open_clock(made.clock, thread, pace_.period_ns)) {
-      ++count_;
-      log_.say("thread %d\n", thread);
-    } else if (errno != ESRCH) {
-      refused("clock", errno);
-    }
-  }
-
-  void remove(std::size_t at) noexcept {
-    threads_[at].clock.close();
-    for (Watchpoint& one : threads_[at].registers) one.event.close();
-    threads_[at] = threads_[--count_];
-  }
-
-  void refused(const char* what, int why) noexcept {
-    if (++told_ <= 16) log_.say("refused %s %d\n", what, why);
-  }
-
-  // ---- samples
 
   // Waits for a sample; of several one by chance.
   bool wait(Sampled& into) noexcept {
-    pollfd files[kThreads];
-    for (std::size_t at = 0; at < count_; ++at) files[at] = {threads_[at].clock.file(), POLLIN, 0};
-    const timespec limit{0, 20'000'000};
-    if (ppoll(files, count_, &limit, nullptr) <= 0) return false;
+    for (std::size_t at = 0; at < threads_.watched(); ++at) files_[at] = {threads_[at].clock.file(), POLLIN, 0};
+    const timespec limit = time_of(20'000'000);
+    if (ppoll(files_, threads_.watched(), &limit, nullptr) <= 0) return false;
     std::uint64_t samples = 0;
-    for (std::size_t at = count_; at-- > 0;) {
-      if (files[at].revents == 0) continue;
-      Sample sample;
-      if (threads_[at].clock.take(sample) != 0 && chance(++samples) == 0) into.of = at, into.sample = sample;
-      if ((files[at].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) continue;
-      // The thread has ended.  The last one takes its place, and the sample with it.
+    for (std::size_t at = threads_.watched(); at-- > 0;) {
+      if (files_[at].revents == 0) continue;
+      bool one = false;
+      Sample last;
+      threads_[at].ring.take([&](const Sample& sample) {
+        if (sample.address == 0) last = sample, one = true;  // a trap that came after its watch is nobody's
+      });
+      if (one && random_.below(++samples) == 0) into.of = at, into.sample = last;
+      if ((files_[at].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0) continue;
+      // The thread has ended: its sample goes with it.  The last one takes its place.
       if (samples != 0 && into.of == at) samples = 0;
-      if (samples != 0 && into.of == count_ - 1) into.of = at;
-      remove(at);
+      if (samples != 0 && into.of == threads_.watched() - 1) into.of = at;
+      threads_.remove(at);
     }
     return samples != 0;
   }
 
-  // ---- a watch
+  void watch(const Sampled& sampled) noexcept {
+    const int thread = threads_[sampled.of].thread;
+    const Registers& registers = sampled.sample.registers;
+    const Access access = registers.ip() == sampled.sample.ip ? decoder_.find(registers) : Access{};
+    if (access.bytes == 0) return log_.say("unread %d %llx\n", thread, ull(sampled.sample.ip));
+    const Words words = choose(access.address, usable(sampled.of));
+    std::size_t others = 0;
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != sampled.of && arm_all(threads_[at], words, access.writes)) ++others;
+    const std::uint64_t before = ran_ns(sampled.of);
+    traps_ = 0;
+    await_trap(sampled.of);
+    const std::uint64_t ran = ran_ns(sampled.of) - before;
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != sampled.of)
+        for (Event& one : threads_[at].registers) disarm(one);
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != sampled.of) take_traps(at);
+    tell(thread, access, registers, words, others, ran);
+  }
 
-  struct Words {
-    std::uintptr_t word[kDebugRegisters];
-    std::size_t count;
-  };
+  // The fewest debug registers that any other thread has for us.
+  std::size_t usable(std::size_t except) noexcept {
+    std::size_t fewest = kDebugRegisters;
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != except && threads_[at].usable != 0 && threads_[at].usable < fewest) fewest = threads_[at].usable;
+    return fewest;
+  }
 
   // The word of an address, and others of its line by chance, so that each has the same.
-  Words choose(std::uintptr_t address, std::size_t usable) noexcept {
+  Words choose(std::uintptr_t address, std::size_t count) noexcept {
     const std::uintptr_t line = address & ~std::uintptr_t{kLineBytes - 1}, own = address % kLineBytes / kWordBytes;
     Words chosen{{line + own * kWordBytes}, 1};
     std::uintptr_t others[kLineWords - 1];
     for (std::uintptr_t n = 0; n < kLineWords - 1; ++n) others[n] = (own + 1 + n) % kLineWords;
-    for (std::size_t n = 0; chosen.count < usable; ++n) {
-      const std::size_t pick = n + chance(kLineWords - 1 - n);
+    for (std::size_t n = 0; chosen.count < count; ++n) {
+      const std::size_t pick = n + random_.below(kLineWords - 1 - n);
       const std::uintptr_t other = others[pick];
       others[pick] = others[n];
       chosen.word[chosen.count++] = line + other * kWordBytes;
@@ -211,83 +170,70 @@ class Monitor {
     return chosen;
   }
 
-  void watch(const Sampled& sampled) noexcept {
-    const int thread = threads_[sampled.of].thread;
-    const Registers& registers = sampled.sample.registers;
-    const Access access = registers.ip() == sampled.sample.ip ? decoder_.find(registers) : Access{};
-    need(sampled.sample.ip);
-    if (access.bytes == 0) return log_.say("unread %d %llx\n", thread, ull(sampled.sample.ip));
-    std::size_t usable = kDebugRegisters, others = 0;
-    for (std::size_t at = 0; at < count_; ++at)
-      if (at != sampled.of && threads_[at].usable < usable) usable = threads_[at].usable;
-    const Words words = choose(access.address, usable);
-    for (std::size_t at = 0; at < count_ && usable != 0; ++at)
-      if (at != sampled.of && arm(threads_[at], words, access.writes)) ++others;
-    const std::uint64_t before = ran_ns(sampled.of);
-    await_trap(sampled.of, words.count);
-    const std::uint64_t ran = ran_ns(sampled.of) - before;
-    for (std::size_t at = 0; at < count_; ++at)
-      if (at != sampled.of)
-        for (std::size_t n = 0; n < words.count; ++n) threads_[at].registers[n].disarm();
-    unsigned mask = 0;
-    for (std::size_t n = 0; n < words.count; ++n) mask |= 1U << words.word[n] % kLineBytes / kWordBytes;
-    log_.say("watch %d %llx %llx %llx %zu %c %x %zu %llu\n", thread, ull(access.ip), ull(registers.sp()),
-             ull(access.address), access.bytes, access.writes ? 'w' : 'r', mask, others, ull(ran));
-    bool caught = false;
-    for (std::size_t at = 0; at < count_; ++at)
-      for (std::size_t n = 0; n < words.count && at != sampled.of; ++n)
-        caught |= tell_trap(threads_[at], n, words.word[n]);
-    if (caught) tell_block(access.address);
-    watches_.fetch_add(1, std::memory_order_relaxed);
-    catches_.fetch_add(caught ? 1 : 0, std::memory_order_relaxed);
-  }
-
-  // All other threads together.
-  std::uint64_t ran_ns(std::size_t except) noexcept {
-    std::uint64_t sum = 0;
-    for (std::size_t at = 0; at < count_; ++at)
-      if (at != except) sum += threads_[at].clock.count();
-    return sum;
-  }
-
   // Whether at least the word itself is watched in a thread.
-  bool arm(Watched& one, const Words& words, bool reads) noexcept {
+  bool arm_all(Watched& one, const Words& words, bool reads) noexcept {
+    if (one.usable == 0) return false;
     for (std::size_t n = 0; n < words.count; ++n) {
-      Watchpoint& watchpoint = one.registers[n];
-      if (watchpoint.event.is_open()) drop(watchpoint.event);
-      if (watchpoint.arm(one.thread, words.word[n], reads)) continue;
+      if (arm(one.registers[n], one.clock, one.thread, words.word[n], reads)) continue;
       if (errno == ESRCH) return false;
       one.usable = n;  // from the next watch on
-      if (n == 0) refused("watchpoint", errno);
+      if (n == 0) threads_.refused("watchpoint", errno, log_);
       return n != 0;
     }
     return true;
   }
 
-  static void drop(Event& event) noexcept {
-    Sample nothing;
-    event.take(nothing);
+  // All other threads together.
+  std::uint64_t ran_ns(std::size_t except) noexcept {
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != except) sum += threads_[at].clock.count();
+    return sum;
   }
 
   // Until the first trap, or the end of the window.
-  void await_trap(std::size_t except, std::size_t words) noexcept {
+  void await_trap(std::size_t except) noexcept {
     std::size_t n = 0;
-    for (std::size_t at = 0; at < count_; ++at)
-      for (std::size_t word = 0; word < words && at != except; ++word)
-        if (threads_[at].registers[word].event.is_open())
-          trapping_[n++] = {threads_[at].registers[word].event.file(), POLLIN, 0};
-    const timespec limit{static_cast<time_t>(pace_.window_ns / 1'000'000'000),
-                         static_cast<long>(pace_.window_ns % 1'000'000'000)};
-    ppoll(trapping_, n, &limit, nullptr);
+    for (std::size_t at = 0; at < threads_.watched(); ++at)
+      if (at != except) of_file_[n] = at, files_[n++] = {threads_[at].clock.file(), POLLIN, 0};
+    const std::uint64_t end = now_ns() + pace_.window_ns;
+    for (std::uint64_t now = now_ns(); now < end && traps_ == 0; now = now_ns()) {
+      const timespec left = time_of(end - now);
+      if (ppoll(files_, n, &left, nullptr) <= 0) return;
+      for (std::size_t file = 0; file < n; ++file) {
+        if ((files_[file].revents & POLLIN) != 0) take_traps(of_file_[file]);
+        if ((files_[file].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) files_[file].fd = -1;  // it has ended
+      }
+    }
   }
 
-  bool tell_trap(Watched& one, std::size_t number, std::uintptr_t word) noexcept {
-    Sample trap;
-    if (!one.registers[number].event.is_open() || one.registers[number].event.take(trap) == 0) return false;
-    need(trap.ip);
-    log_.say("caught %d %llx %llx %llx\n", one.thread, ull(trap.ip), ull(trap.registers.sp()), ull(word));
-    tell_block(word);
-    return true;
+  // The first of each thread and word.
+  void take_traps(std::size_t at) noexcept {
+    Watched& one = threads_[at];
+    one.ring.take([&](const Sample& sample) {
+      if (sample.address == 0 || traps_ == kTraps) return;
+      for (std::size_t n = 0; n < traps_; ++n)
+        if (trap_[n].thread == one.thread && trap_[n].word == sample.address) return;
+      trap_[traps_++] = {one.thread, sample.ip, sample.registers.sp(), sample.address};
+    });
+  }
+
+  void tell(int thread, const Access& access, const Registers& registers, const Words& words, std::size_t others,
+            std::uint64_t ran) noexcept {
+    unsigned mask = 0;
+    for (std::size_t n = 0; n < words.count; ++n) mask |= 1U << words.word[n] % kLineBytes / kWordBytes;
+    log_.say("watch %d %llx %llx %llx %zu %c %x %zu %zu %llu\n", thread, ull(access.ip), ull(registers.sp()),
+             ull(access.address), access.bytes, access.writes ? 'w' : 'r', mask, others,
+             threads_.all() - (threads_.all() != 0 ? 1 : 0), ull(ran));
+    for (std::size_t n = 0; n < traps_; ++n) {
+      const Trap& trap = trap_[n];
+      need(trap.ip);
+      log_.say("caught %d %llx %llx %llx\n", trap.thread, ull(trap.ip), ull(trap.sp), ull(trap.word));
+      tell_block(trap.word);
+    }
+    if (traps_ != 0) need(access.ip), tell_block(access.address);
+    watches_.fetch_add(1, std::memory_order_relaxed);
+    catches_.fetch_add(traps_ != 0 ? 1 : 0, std::memory_order_relaxed);
   }
 
   void tell_block(std::uintptr_t address) noexcept {
@@ -317,15 +263,18 @@ class Monitor {
   void need(std::uintptr_t address) noexcept {
     if (maps_.known(address)) return;
     const std::uint64_t now = now_ns();
-    maps_.need(address, log_, now - mapped_ns_ >= kLookNs);
-    if (now - mapped_ns_ >= kLookNs) mapped_ns_ = now;
+    if (now - mapped_ns_ < kLookNs) return;
+    mapped_ns_ = now;
+    maps_.read(log_);
   }
 
   // Nothing more can be written: the program goes on alone.
   [[noreturn]] void stop() noexcept {
-    while (count_ != 0) remove(count_ - 1);
+    while (threads_.watched() != 0) threads_.remove(threads_.watched() - 1);
     for (;;) pause();
   }
+
+  static constexpr std::size_t kTraps = 64;
 
   const Pace pace_;
   Blocks& blocks_;
@@ -334,11 +283,14 @@ class Monitor {
   const std::atomic<std::uint64_t>& created_;
   Decoder decoder_;
   Maps maps_;
-  Watched threads_[kThreads];
-  std::size_t count_ = 0;
-  pollfd trapping_[kThreads * kDebugRegisters];
+  Threads threads_;
+  Random random_{1};
+  pollfd files_[Threads::kMost];
+  std::size_t of_file_[Threads::kMost];
+  Trap trap_[kTraps];
+  std::size_t traps_ = 0;
   std::uint64_t said_[Sites::kStacks / 64 + 1] = {};
-  std::uint64_t looked_ns_ = 0, mapped_ns_ = 0, seen_created_ = 0, random_ = 1, told_ = 0;
+  std::uint64_t looked_ns_ = 0, mapped_ns_ = 0, seen_created_ = 0;
   int own_ = 0;
   std::atomic<std::uint64_t> watches_{0}, catches_{0};
 };

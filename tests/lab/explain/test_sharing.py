@@ -75,6 +75,11 @@ def test_a_catch_of_another_word_stands_for_the_words_that_were_not_watched() ->
     assert found(process(*both)).any.share == pytest.approx(0.2 / (1 - math.comb(5, 3) / math.comb(7, 3)))
 
 
+def test_two_threads_that_meet_use_one_other_word_each() -> None:
+    lines = [watch(), caught(LINE + 16), watch(LINE + 16, words=0x0F), caught(LINE), *[watch()] * 8]
+    assert found(process(*lines)).any.share == pytest.approx(0.2 * 7 / 3)
+
+
 def test_the_word_itself_is_always_watched() -> None:
     assert found(process(watch(), caught(LINE), watch())).any.share == pytest.approx(0.5)
 

@@ -28,12 +28,12 @@ def process(*lines: str) -> Process:
     return watches.read(file(lines))
 
 
-def watch(address: int = LINE, *, how: str = "w", words: int = 0x0F, ran: int = 200000) -> str:
-    return f"watch 1 {CODE:x} {STACKS[1]:x} {address:x} 8 {how} {words:x} 1 {ran}"
+def watch(address: int = LINE, *, how: str = "w", words: int = 0x0F, others: int = 1, all_others: int = 1, ran: int = 200000) -> str:
+    return f"watch 1 {CODE:x} {STACKS[1]:x} {address:x} 8 {how} {words:x} {others} {all_others} {ran}"
 
 
-def caught(word: int, ip: int = CODE + 4) -> str:
-    return f"caught 2 {ip:x} {STACKS[2]:x} {word:x}"
+def caught(word: int, ip: int = CODE + 4, thread: int = 2) -> str:
+    return f"caught {thread} {ip:x} {STACKS[2]:x} {word:x}"
 
 
 def block(address: int, start: int, size: int, stack: int = 5) -> str:

@@ -44,10 +44,11 @@ def share(hits: Sequence[Hit], samples: int) -> Share:
     """The share of time of all hits together; each watch is in it at most once."""
     if samples == 0:
         return Share(0.0, 0.0, 1.0, 0, 0)
+    # Which other words others use is asked of each word apart: two threads that meet see each other's.
     used: dict[int, set[int]] = {}
     for hit in hits:
-        used.setdefault(hit.watch.line, set()).update(hit.words - {_own(hit.watch)})
-    scales = [_scale(hit, len(used[hit.watch.line])) for hit in hits]
+        used.setdefault(hit.watch.word, set()).update(hit.words - {_own(hit.watch)})
+    scales = [_scale(hit, len(used[hit.watch.word])) for hit in hits]
     estimate, low, high = binomial.share(len(hits), samples)
     mean = math.fsum(scales) / len(scales) if scales else _scale_most()
     return Share(min(1.0, estimate * mean), min(1.0, low * mean), min(1.0, high * mean), len(hits), samples)

@@ -42,7 +42,8 @@ class Watch:
 
     ip, sp, address, bytes, writes: the access of the sampled thread
     words: numbers of the words of the line that were watched, the access's own among them
-    others: threads in which they were watched; ran_ns: how long these ran meanwhile, together
+    others: threads in which they were watched, of `all_others` that there were
+    ran_ns: how long these ran meanwhile, together
     """
 
     thread: int
@@ -53,6 +54,7 @@ class Watch:
     writes: bool
     words: frozenset[int]
     others: int
+    all_others: int
     ran_ns: int
     caught: tuple[Caught, ...]
     block: Block | None
@@ -149,7 +151,7 @@ class _Reading:
 
     def _finish(self) -> None:
         if self._watch:
-            thread, ip, sp, address, size, how, mask, others, ran = self._watch
+            thread, ip, sp, address, size, how, mask, others, all_others, ran = self._watch
             bits = int(mask, 16)
             caught = tuple(
                 Caught(int(one[0]), int(one[1], 16), int(one[2], 16), word := int(one[3], 16), self._blocks.get(word))
@@ -157,7 +159,7 @@ class _Reading:
             )
             self._process.watches.append(Watch(
                 int(thread), int(ip, 16), int(sp, 16), int(address, 16), int(size), how == "w",
-                frozenset(number for number in range(LINE_WORDS) if bits >> number & 1), int(others), int(ran), caught,
+                frozenset(number for number in range(LINE_WORDS) if bits >> number & 1), int(others), int(all_others), int(ran), caught,
                 self._blocks.get(int(address, 16)),
             ))  # fmt: skip
         self._watch, self._caught, self._blocks = (), [], {}
