@@ -1,6 +1,6 @@
 // victims: threads that share cache lines in a known way, or do not, so that `loam explain` can be checked against the truth.
 //   usage: victims CASE TIMES [THREADS] [PERCENT]
-//   CASE      false_blocks, apart, true, same_block, static, lock, private, mixed
+//   CASE      false_blocks, two_places, apart, true, same_block, static, lock, private, mixed
 //   TIMES     steps of each thread; or 30w, 9c: until the sampler (lab/interposer/sharing.cpp) has made 30 watches, or 9 of its
 //             watches have caught a thread, so that a test waits for what it needs, however busy the machine is; THREADS: 2 unless named; PERCENT: of the steps that share, of `mixed`
 //   Blocks    of 8 bytes, one after the other: what lies in one line is the allocator's doing.
@@ -27,6 +27,18 @@ struct Counter {
   return made;
 }
 
+// By operator new, at two places.
+[[gnu::noinline]] Counter* make_left() {
+  auto* made = new Counter;
+  made->n = 0;
+  return made;
+}
+[[gnu::noinline]] Counter* make_right() {
+  auto* made = new Counter;
+  made->n = 1;
+  return made;
+}
+
 [[gnu::noinline]] void bump(Counter* counter, long times) {
   for (long i = 0; i < times; ++i) counter->n = counter->n + 1;
 }
@@ -50,7 +62,7 @@ Counter* whole;  // one block with a counter for each thread
 void step(const char* what, Counter* const* counters, long thread, long times, long percent) {
   const auto is = [what](const char* name) { return std::strcmp(what, name) == 0; };
   volatile long sum = 0;
-  if (is("false_blocks")) {
+  if (is("false_blocks") || is("two_places")) {
     bump(counters[thread], times);
   } else if (is("apart")) {
     bump(counters[thread * 16], times);
@@ -116,12 +128,14 @@ int main(int argc, char** argv) {
   const Goal goal = goal_of(argv[2]);
   const long threads = argc > 3 ? std::atol(argv[3]) : 2, percent = argc > 4 ? std::atol(argv[4]) : 10;
   std::vector<Counter*> counters;
-  for (long i = 0; i < threads * 16; ++i) counters.push_back(make_counter());
+  const bool by_new = std::strcmp(argv[1], "two_places") == 0;
+  for (long i = 0; i < threads * 16; ++i)
+    counters.push_back(!by_new ? make_counter() : i % 2 == 0 ? make_left() : make_right());
   whole = new Counter[static_cast<unsigned char>(threads)]();
   std::vector<std::thread> running;
   for (long i = 0; i < threads; ++i)
     running.emplace_back([&, i] { work(argv[1], counters.data(), i, goal, percent, threads); });
   for (std::thread& thread : running) thread.join();
-  for (Counter* counter : counters) std::free(counter);
+  for (Counter* counter : counters) by_new ? delete counter : std::free(counter);
   delete[] whole;
 }

@@ -197,6 +197,8 @@ class Decoder {
       const ZydisDecodedOperand& o = one.operands[i];
       if (o.type != ZYDIS_OPERAND_TYPE_MEMORY || o.mem.type != ZYDIS_MEMOP_TYPE_MEM) continue;
       if (o.mem.segment == ZYDIS_REGISTER_FS || o.mem.segment == ZYDIS_REGISTER_GS) continue;
+      // What a call, a return, a push has there is nobody's data.
+      if (o.visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && o.mem.base == ZYDIS_REGISTER_RSP) continue;
       std::uintptr_t address = o.mem.disp.has_displacement ? static_cast<std::uintptr_t>(o.mem.disp.value) : 0;
       if (o.mem.base == ZYDIS_REGISTER_RIP)
         address += at + one.is.length;

@@ -55,8 +55,8 @@ class Blocks {
       const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: a sample
       if (known == 0) continue;
       const std::uint64_t bytes = known & kBytesMask;
-      // Behind its end: padding, which belongs to nobody, or a long block's, of which the word has no length.
-      if (bytes < kBytesMask && address - at >= bytes) break;
+      // Behind its end: padding, which belongs to nobody; of a block that is longer than the word can say, the table knows.
+      if (bytes == kBytesMask || address - at >= bytes) break;
       return block_of(at, bytes, known);
     }
     for (const Long& one : long_) {

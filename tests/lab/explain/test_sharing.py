@@ -85,10 +85,29 @@ def test_the_word_itself_is_always_watched() -> None:
 
 
 def test_a_thread_with_fewer_debug_registers_has_its_own_chance() -> None:
-    assert found(process(watch(words=0x3), caught(LINE + 8), watch(words=0x3))).any.share == 1.0
-    assert estimate.chance(1, 1) == pytest.approx(1 / 7)
-    assert estimate.chance(0, 1) == 1.0
-    assert estimate.chance(3, 5) == 1.0
+    lines = [watch(words=0x3), caught(LINE + 8), *[watch(words=0x3)] * 19]
+    assert found(process(*lines)).any.share == pytest.approx(7 / 20)
+
+
+def test_of_many_threads_those_that_were_not_watched_are_reckoned_with() -> None:
+    lines = [watch(others=31, all_others=124), caught(LINE), *[watch(others=31, all_others=124)] * 19]
+    assert found(process(*lines)).any.share == pytest.approx(4 / 20)
+    # A word that all threads use is caught in whichever are watched.
+    all_of_them = [line for n in range(20) for line in (watch(others=31, all_others=124), caught(LINE, thread=2 + n))]
+    assert found(process(*all_of_them)).any.share == pytest.approx(1.0, abs=0.01)
+
+
+def test_where_no_other_word_was_watched_nothing_is_ruled_out() -> None:
+    assert found(process(*[watch(words=0x1)] * 1000)).any.high == 1.0
+    assert found(process(*[watch(others=31, all_others=310)] * 1000)).any.high == pytest.approx(0.0858, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("watched", "used", "of", "chance"),
+    [(3, 1, 7, 3 / 7), (3, 2, 7, 5 / 7), (3, 5, 7, 1), (0, 1, 7, 0), (1, 1, 1, 1), (0, 1, 0, 0)],
+)
+def test_the_chance_to_watch_one_that_is_used(watched: int, used: int, of: int, chance: float) -> None:
+    assert estimate.chance(watched, used, of) == pytest.approx(chance)
 
 
 def test_samples_without_an_operand_are_time_too() -> None:

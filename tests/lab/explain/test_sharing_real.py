@@ -78,6 +78,13 @@ def test_two_blocks_in_one_line_are_named_by_where_they_were_made(victims: str) 
     )
 
 
+def test_blocks_of_operator_new_are_told_apart_by_who_asked(victims: str) -> None:
+    # jemalloc has operators of its own: on the way to them one function of the sampler's library calls another.
+    pair = first(explained(victims, "two_places", "12c"))
+    assert pair["cause"] == "other_block"
+    assert {one["made"]["function"] for one in pair["blocks"]} == {"make_left", "make_right"}
+
+
 def test_blocks_that_lie_apart_share_nothing(victims: str) -> None:
     found = explained(victims, "apart", "40w", window_us=20_000)
     assert not [pair for pair in found["blocks"] if pair["named"]], found

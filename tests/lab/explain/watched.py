@@ -28,7 +28,9 @@ def process(*lines: str) -> Process:
     return watches.read(file(lines))
 
 
-def watch(address: int = LINE, *, how: str = "w", words: int = 0x0F, others: int = 1, all_others: int = 1, ran: int = 200000) -> str:
+def watch(
+    address: int = LINE, *, how: str = "w", words: int = 0x0F, others: int = 1, all_others: int = 1, ran: int = 200000
+) -> str:
     return f"watch 1 {CODE:x} {STACKS[1]:x} {address:x} 8 {how} {words:x} {others} {all_others} {ran}"
 
 

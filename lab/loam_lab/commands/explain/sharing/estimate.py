@@ -2,7 +2,7 @@
 
 A sample is taken each time that a thread has run for a fixed time, so watches are taken in proportion to time, and
 caught / samples is a share of it. The word itself is always watched; of the seven other words of its line some, chosen by
-chance each time. So a catch of another word stands for more than itself.
+chance each time; of very many threads some, chosen by chance, too. So a catch may stand for more than itself.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from loam_lab.commands.explain.sharing.watches import LINE_WORDS, Watch
+from loam_lab.commands.explain.sharing.watches import LINE_BYTES, LINE_WORDS, WORD_BYTES, Watch
 from loam_lab.judging.statistics import binomial
 
-OTHERS = LINE_WORDS - 1
+OTHER_WORDS = LINE_WORDS - 1
 
 
 @dataclass(frozen=True)
@@ -34,46 +34,75 @@ class Share:
 
 @dataclass(frozen=True)
 class Hit:
-    """A watch that caught something. words: numbers of the caught words of its line"""
+    """A watch that caught something. words: numbers of the caught words of its line; threads: that were caught"""
 
     watch: Watch
     words: frozenset[int]
+    threads: frozenset[int]
+
+    @property
+    def others(self) -> frozenset[int]:
+        """The caught words but for the access's own."""
+        return self.words - {number(self.watch.address)}
 
 
-def share(hits: Sequence[Hit], samples: int) -> Share:
+@dataclass(frozen=True)
+class Basis:
+    """What shares are of. scale: for how many watches one stands at most: one word, one thread"""
+
+    samples: int
+    scale: float
+
+    @classmethod
+    def of(cls, watches: Sequence[Watch], samples: int) -> Basis:
+        """From all watches of a run and the number of its samples."""
+        seen = [_words(watch, 1) * _threads(watch, 1) for watch in watches]
+        mean = math.fsum(seen) / len(seen) if seen else 0.0
+        return cls(samples, 1 / mean if mean > 0 else math.inf)
+
+
+def share(hits: Sequence[Hit], basis: Basis) -> Share:
     """The share of time of all hits together; each watch is in it at most once."""
-    if samples == 0:
+    if basis.samples == 0:
         return Share(0.0, 0.0, 1.0, 0, 0)
-    # Which other words others use is asked of each word apart: two threads that meet see each other's.
-    used: dict[int, set[int]] = {}
+    # Which other words, and threads, use a line is asked of each word apart: two threads that meet see each other's.
+    words: dict[int, set[int]] = {}
+    threads: dict[int, set[int]] = {}
     for hit in hits:
-        used.setdefault(hit.watch.word, set()).update(hit.words - {_own(hit.watch)})
-    scales = [_scale(hit, len(used[hit.watch.word])) for hit in hits]
-    estimate, low, high = binomial.share(len(hits), samples)
-    mean = math.fsum(scales) / len(scales) if scales else _scale_most()
-    return Share(min(1.0, estimate * mean), min(1.0, low * mean), min(1.0, high * mean), len(hits), samples)
+        words.setdefault(hit.watch.word, set()).update(hit.others)
+        threads.setdefault(hit.watch.word, set()).update(hit.threads)
+    scales = [_scale(hit, len(words[hit.watch.word]), len(threads[hit.watch.word])) for hit in hits]
+    estimate, low, high = binomial.share(len(hits), basis.samples)
+    mean = math.fsum(scales) / len(scales) if scales else basis.scale
+    return Share(min(1.0, estimate * mean) if hits else 0.0, min(1.0, low * mean) if hits else 0.0,
+                 min(1.0, high * mean), len(hits), basis.samples)  # fmt: skip
 
 
-def _own(watch: Watch) -> int:
-    return watch.word % (LINE_WORDS * 8) // 8
+def number(address: int) -> int:
+    """Which word of its cache line an address lies in."""
+    return address % LINE_BYTES // WORD_BYTES
 
 
-def _scale(hit: Hit, used: int) -> float:
-    """For how many watches a hit stands. used: how many other words of the line other threads were seen to use"""
-    if _own(hit.watch) in hit.words:
-        return 1.0
-    return 1 / chance(len(hit.watch.words) - 1, max(1, used))
+def _scale(hit: Hit, words: int, threads: int) -> float:
+    """For how many watches a hit stands. words, threads: how many others were seen to use the line"""
+    own = number(hit.watch.address) in hit.words
+    seen = (1.0 if own else _words(hit.watch, max(1, words))) * _threads(hit.watch, max(1, threads))
+    return 1 / seen if seen > 0 else 1.0
 
 
-def _scale_most() -> float:
-    return 1 / chance(3, 1)
+def _words(watch: Watch, used: int) -> float:
+    return chance(len(watch.words) - 1, used, OTHER_WORDS)
 
 
-def chance(watched: int, used: int) -> float:
-    """The chance that of `watched` other words at least one is among the `used` ones."""
-    if watched <= 0:
-        return 1.0
-    return 1 - math.comb(OTHERS - used, watched) / math.comb(OTHERS, watched)
+def _threads(watch: Watch, used: int) -> float:
+    return chance(watch.others, used, max(watch.others, watch.all_others))
+
+
+def chance(watched: int, used: int, of: int) -> float:
+    """The chance that of `watched` things, chosen from `of`, at least one is among the `used` ones."""
+    if watched <= 0 or of <= 0:
+        return 0.0
+    return 1 - math.comb(max(0, of - used), watched) / math.comb(of, watched)
 
 
 def beside(watches: Iterable[Watch]) -> float:

@@ -10,9 +10,9 @@ from loam_lab.commands.explain import grouping
 from loam_lab.commands.explain.evidence import Conflict
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
 from loam_lab.commands.explain.sharing import estimate, kinds
-from loam_lab.commands.explain.sharing.estimate import Hit, Share
+from loam_lab.commands.explain.sharing.estimate import Basis, Hit, Share, number
 from loam_lab.commands.explain.sharing.names import Names
-from loam_lab.commands.explain.sharing.watches import LINE_BYTES, WORD_BYTES, Caught, Process, Watch
+from loam_lab.commands.explain.sharing.watches import Caught, Process, Watch
 
 Key = TypeVar("Key", bound=Hashable)
 # So many watches must have caught a pair before it is named: one or two may be an operand that was read wrongly.
@@ -65,14 +65,16 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
     samples = sum(process.samples for process in processes)
     watches = [watch for process in processes for watch in process.watches]
 
-    def grouped(key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Found]:
-        return _grouped(catches, key, samples)
+    basis = Basis.of(watches, samples)
 
-    together = _grouped(catches, lambda _: "any", samples)
+    def grouped(key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Found]:
+        return _grouped(catches, key, basis)
+
+    together = grouped(lambda _: "any")
     return Findings(
         samples=samples,
         watched=len(watches),
-        any=together[0].share if together else estimate.share([], samples),
+        any=together[0].share if together else estimate.share([], basis),
         beside=estimate.beside(watches),
         kinds=grouped(lambda one: one.conflict.cause),
         blocks=grouped(lambda one: grouping.block_pair(one.conflict, names.places)),
@@ -82,7 +84,7 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
 
 
 def _grouped(
-    catches: Sequence[_Catch], key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]], samples: int
+    catches: Sequence[_Catch], key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]], basis: Basis
 ) -> list[Found]:
     members: dict[BlockPair | LinePair | str | tuple[int, int], dict[int, tuple[Watch, list[Caught]]]] = {}
     for one in catches:
@@ -90,19 +92,18 @@ def _grouped(
         of_watch[1].append(one.caught)
     found = []
     for group, watches in members.items():
-        hits = [Hit(watch, frozenset(_number(one.word) for one in caught)) for watch, caught in watches.values()]
-        found.append(Found(group, estimate.share(hits, samples), _words(hits)))
+        hits = [
+            Hit(watch, frozenset(number(one.word) for one in caught), frozenset(one.thread for one in caught))
+            for watch, caught in watches.values()
+        ]
+        found.append(Found(group, estimate.share(hits, basis), _words(hits)))
     return sorted(found, key=lambda one: -one.share.share)
-
-
-def _number(address: int) -> int:
-    return address % LINE_BYTES // WORD_BYTES
 
 
 def _words(hits: Sequence[Hit]) -> dict[int, dict[str, int]]:
     used: dict[int, dict[str, int]] = {}
     for hit in hits:
-        for number, who in [(_number(hit.watch.address), "own"), *((word, "other") for word in hit.words)]:
-            counts = used.setdefault(number, {"own": 0, "other": 0})
+        for word, who in [(number(hit.watch.address), "own"), *((word, "other") for word in hit.words)]:
+            counts = used.setdefault(word, {"own": 0, "other": 0})
             counts[who] += 1
     return dict(sorted(used.items()))

@@ -159,8 +159,8 @@ class _Reading:
             )
             self._process.watches.append(Watch(
                 int(thread), int(ip, 16), int(sp, 16), int(address, 16), int(size), how == "w",
-                frozenset(number for number in range(LINE_WORDS) if bits >> number & 1), int(others), int(all_others), int(ran), caught,
-                self._blocks.get(int(address, 16)),
+                frozenset(number for number in range(LINE_WORDS) if bits >> number & 1), int(others), int(all_others),
+                int(ran), caught, self._blocks.get(int(address, 16)),
             ))  # fmt: skip
         self._watch, self._caught, self._blocks = (), [], {}
 
