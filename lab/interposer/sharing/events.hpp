@@ -28,10 +28,14 @@ inline constexpr std::uint64_t kSampledRegisters =
     ~(std::uint64_t{1} << PERF_REG_X86_DS | std::uint64_t{1} << PERF_REG_X86_ES | std::uint64_t{1} << PERF_REG_X86_FS |
       std::uint64_t{1} << PERF_REG_X86_GS);
 
-// address: of the word that trapped; 0: the clock's
+inline constexpr std::size_t kStackWords = 64;
+
+// address: of the word that trapped; 0: the clock's.  stack: words from the stack pointer on, as many as there were
 struct Sample {
   std::uint64_t ip = 0, address = 0;
   Registers registers{};
+  std::size_t words = 0;
+  std::uint64_t stack[kStackWords];
 };
 
 // One event of one thread.
@@ -40,8 +44,9 @@ class Event {
   // All events have samples of one form, so that those of a thread can share a ring.
   static void complete(perf_event_attr& attributes) noexcept {
     attributes.size = sizeof attributes;
-    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER;
+    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attributes.sample_regs_user = kSampledRegisters;
+    attributes.sample_stack_user = kStackWords * sizeof(std::uint64_t);
     attributes.exclude_kernel = attributes.exclude_hv = 1;
     attributes.wakeup_events = 1;
   }
@@ -75,18 +80,18 @@ class Event {
   int file_ = -1;
 };
 
-// The samples of a thread.  One page: the kernel lets a user lock but few, and they are taken at once.
+// The samples of a thread.  Few pages: the kernel lets a user lock but some, and they are taken at once.
 class Ring {
  public:
   bool map(const Event& event) noexcept {
-    void* made = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, event.file(), 0);
+    void* made = mmap(nullptr, (1 + kPages) * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, event.file(), 0);
     if (made == MAP_FAILED) return false;
     ring_ = static_cast<perf_event_mmap_page*>(made);
     return true;
   }
 
   void unmap() noexcept {
-    if (ring_ != nullptr) munmap(ring_, 2 * kPage);
+    if (ring_ != nullptr) munmap(ring_, (1 + kPages) * kPage);
     ring_ = nullptr;
   }
 
@@ -113,7 +118,7 @@ class Ring {
  private:
   void copy(std::uint64_t from, void* into, std::size_t bytes) const noexcept {
     const char* data = reinterpret_cast<const char*>(ring_) + kPage;
-    for (std::size_t at = 0; at < bytes; ++at) static_cast<char*>(into)[at] = data[(from + at) % kPage];
+    for (std::size_t at = 0; at < bytes; ++at) static_cast<char*>(into)[at] = data[(from + at) % (kPages * kPage)];
   }
 
   bool read(std::uint64_t at, Sample& into) const noexcept {
@@ -122,9 +127,16 @@ class Ring {
     if (kind != PERF_SAMPLE_REGS_ABI_64) return false;
     for (std::size_t number = 0; number < kRegisters; ++number)
       if ((kSampledRegisters >> number & 1) != 0) copy(at, &into.registers.value[number], 8), at += 8;
+    // Room for the words, then how many of its bytes were filled.
+    std::uint64_t room = 0, filled = 0;
+    copy(at, &room, sizeof room), at += sizeof room;
+    if (room == 0 || room > sizeof into.stack) return true;
+    copy(at, into.stack, room), copy(at + room, &filled, sizeof filled);
+    into.words = filled / sizeof(std::uint64_t);
     return true;
   }
 
+  static constexpr std::size_t kPages = 2;
   perf_event_mmap_page* ring_ = nullptr;
 };
 

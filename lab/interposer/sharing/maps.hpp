@@ -25,6 +25,12 @@ class Maps {
     return false;
   }
 
+  bool is_code(std::uintptr_t address) const noexcept {
+    for (std::size_t at = 0; at < count_; ++at)
+      if (address - ranges_[at].start < ranges_[at].bytes) return ranges_[at].code;
+    return false;
+  }
+
   void read(Log& log) noexcept {
     const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
@@ -51,6 +57,7 @@ class Maps {
  private:
   struct Range {
     std::uintptr_t start, bytes;
+    bool code;
   };
 
   void take(const char* line, char* end, Log& log) noexcept {
@@ -60,7 +67,7 @@ class Maps {
     if (*rest != '-') return;
     const std::uintptr_t stop = std::strtoull(rest + 1, &rest, 16);
     if (rest[0] == ' ' && rest[1] == '-') return;  // a guard page, or reserved addresses
-    if (count_ < kRanges) ranges_[count_++] = {start, stop - start};
+    if (count_ < kRanges) ranges_[count_++] = {start, stop - start, rest[0] == ' ' && rest[3] == 'x'};
     log.say("map %s\n", line);
   }
 

@@ -22,6 +22,7 @@
 
 #include "access.hpp"
 #include "blocks.hpp"
+#include "callers.hpp"
 #include "log.hpp"
 #include "maps.hpp"
 #include "threads.hpp"
@@ -78,8 +79,7 @@ class Monitor {
 
   struct Trap {
     int thread;
-    std::uint64_t ip, sp;
-    std::uintptr_t word;
+    Sample sample;
   };
 
   static unsigned long long ull(std::uint64_t value) noexcept { return value; }
@@ -144,7 +144,7 @@ class Monitor {
         for (Event& one : threads_[at].registers) disarm(one);
     for (std::size_t at = 0; at < threads_.watched(); ++at)
       if (at != sampled.of) take_traps(at);
-    tell(thread, access, registers, words, others, ran);
+    tell(thread, access, sampled.sample, words, others, ran);
   }
 
   // The fewest debug registers that any other thread has for us.
@@ -213,27 +213,40 @@ class Monitor {
     one.ring.take([&](const Sample& sample) {
       if (sample.address == 0 || traps_ == kTraps) return;
       for (std::size_t n = 0; n < traps_; ++n)
-        if (trap_[n].thread == one.thread && trap_[n].word == sample.address) return;
-      trap_[traps_++] = {one.thread, sample.ip, sample.registers.sp(), sample.address};
+        if (trap_[n].thread == one.thread && trap_[n].sample.address == sample.address) return;
+      trap_[traps_++] = {one.thread, sample};
     });
   }
 
-  void tell(int thread, const Access& access, const Registers& registers, const Words& words, std::size_t others,
+  void tell(int thread, const Access& access, const Sample& sample, const Words& words, std::size_t others,
             std::uint64_t ran) noexcept {
     unsigned mask = 0;
     for (std::size_t n = 0; n < words.count; ++n) mask |= 1U << words.word[n] % kLineBytes / kWordBytes;
-    log_.say("watch %d %llx %llx %llx %zu %c %x %zu %zu %llu\n", thread, ull(access.ip), ull(registers.sp()),
+    log_.say("watch %d %llx %llx %llx %zu %c %x %zu %zu %llu\n", thread, ull(access.ip), ull(sample.registers.sp()),
              ull(access.address), access.bytes, access.writes ? 'w' : 'r', mask, others,
              threads_.all() - (threads_.all() != 0 ? 1 : 0), ull(ran));
     for (std::size_t n = 0; n < traps_; ++n) {
-      const Trap& trap = trap_[n];
+      const Sample& trap = trap_[n].sample;
       need(trap.ip);
-      log_.say("caught %d %llx %llx %llx\n", trap.thread, ull(trap.ip), ull(trap.sp), ull(trap.word));
-      tell_block(trap.word);
+      log_.say("caught %d %llx %llx %llx\n", trap_[n].thread, ull(trap.ip), ull(trap.registers.sp()),
+               ull(trap.address));
+      tell_callers(trap.ip, trap);
+      tell_block(trap.address);
     }
-    if (traps_ != 0) need(access.ip), tell_block(access.address);
+    if (traps_ != 0) need(access.ip), tell_callers(access.ip, sample), tell_block(access.address);
     watches_.fetch_add(1, std::memory_order_relaxed);
     catches_.fetch_add(traps_ != 0 ? 1 : 0, std::memory_order_relaxed);
+  }
+
+  void tell_callers(std::uintptr_t ip, const Sample& sample) noexcept {
+    const Callers callers(sample.stack, sample.words, maps_);
+    if (callers.count == 0) return;
+    char text[Log::kLineMax];
+    int n = std::snprintf(text, sizeof text, "callers %llx", ull(ip));
+    for (std::size_t at = 0; at < callers.count; ++at)
+      n += std::snprintf(text + n, sizeof text - static_cast<std::size_t>(n), " %llx", ull(callers.address[at]));
+    text[n++] = '\n';
+    log_.add(text, static_cast<std::size_t>(n));
   }
 
   void tell_block(std::uintptr_t address) noexcept {

@@ -12,6 +12,7 @@ from loam_lab.commands.explain.grouping import BlockPair
 from loam_lab.commands.explain.sharing import commands, estimate, findings, names, told, watches
 from loam_lab.commands.explain.sharing.findings import Findings
 from loam_lab.commands.explain.sharing.watches import Process
+from loam_lab.subjects.symbols import Frame
 
 
 def found(*processes: Process) -> Findings:
@@ -161,3 +162,20 @@ def test_what_makes_a_result_rough_is_said() -> None:
     assert told.words(found(process()), 200) == [
         "No sample was taken: the program ended too soon, or its threads did not run."
     ]
+
+
+def test_a_wait_in_the_c_library_is_named_by_its_caller() -> None:
+    inner = Frame("pthread_mutex_lock", "libc.so.6", 0)
+    header, own = Frame("lock", "/usr/include/c++/12/mutex", 100), Frame("step", "victims.cpp", 40)
+    assert names.best([inner], [header, own]) == Frame("step, in pthread_mutex_lock", "victims.cpp", 40)
+    assert names.best([header, own], []) == own
+    assert names.best([inner], [Frame("??", "libstdc++.so.6", 0)]) == inner
+    assert names.best([Frame("??", "libc.so.6", 0)], [header, own]) == own
+    assert names.best([], []) is None
+
+
+def test_callers_belong_to_their_instruction() -> None:
+    read = process(watch(), caught(LINE), f"callers {CODE + 4:x} 11 12", f"callers {CODE:x} 13", watch(), caught(LINE))
+    first, second = read.watches
+    assert (first.callers, first.caught[0].callers) == ((0x13,), (0x11, 0x12))
+    assert (second.callers, second.caught[0].callers) == ((), ())

@@ -100,6 +100,13 @@ def test_static_variables_are_named(victims: str, case: str, cause: str, name: s
     assert name in pair["words"]
 
 
+def test_a_lock_is_named_by_who_takes_it(victims: str) -> None:
+    found = explained(victims, "lock", "30c")
+    waits = [line for line in found["lines"] if "pthread_mutex" in line["sampled"]["function"]]
+    assert waits, found["lines"]
+    assert {line["sampled"]["file"] for line in waits} == {VICTIMS}
+
+
 def test_two_words_of_one_block_are_told_from_two_blocks(victims: str) -> None:
     pair = first(explained(victims, "same_block", "12c"))
     assert pair["cause"] == "same_block"

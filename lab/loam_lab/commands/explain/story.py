@@ -152,7 +152,13 @@ def _kind(kind: Kind | None) -> str:
     if kind.name:
         return kind.name
     size = f"{kind.bytes}-byte block" if kind.bytes else "block"
-    return f"a {size} made at {kind.made.text}" if kind.made.frame else f"a {size}"
+    named = f"{_article(kind.bytes)} {size}"
+    return f"{named} made at {kind.made.text}" if kind.made.frame else named
+
+
+def _article(number: int) -> str:
+    """What stands before a number that is spoken: an 8-byte block."""
+    return "an" if str(number).startswith("8") or number in (11, 18) else "a"
 
 
 def both(pair: BlockPair) -> str:

@@ -6,7 +6,7 @@ from loam_lab.commands.explain.evidence import Block, Conflict, Party
 from loam_lab.commands.explain.sharing import watches
 from loam_lab.commands.explain.sharing.names import Names
 from loam_lab.commands.explain.sharing.watches import Caught, Process, Watch
-from loam_lab.subjects import variables
+from loam_lab.subjects import symtab
 
 LINE_SHIFT = watches.LINE_BYTES.bit_length() - 1
 # Each kind with its meaning, those that say the most first.
@@ -31,10 +31,10 @@ def conflict(at: int, process: Process, watch: Watch, caught: Caught, names: Nam
         theirs = mine = mine or theirs
     return Conflict(
         cause=_kind(watch, caught, mine, theirs), met="", weight=1, record=watch.line, shift=LINE_SHIFT,
-        mine=Party(watch.address, names.code.get((at, watch.ip + 1), 0), watch.thread, mine),
+        mine=Party(watch.address, names.of_code(at, watch.ip + 1, watch.callers), watch.thread, mine),
         theirs=Party(
             watch.address if caught.word == watch.word else caught.word,
-            names.code.get((at, caught.ip), 0), caught.thread, theirs,
+            names.of_code(at, caught.ip, caught.callers), caught.thread, theirs,
         ),
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ def _holder(at: int, process: Process, address: int, block: watches.Block | None
     found = process.loaded.in_file(address)
     if found is not None:
         file, there = found
-        variable = variables.at(file, there)
+        variable = symtab.variable(file, there)
         if variable is None:
             return Block(address, 0, 0, 0, 0, f"static data of {file.rpartition('/')[2]}")
         size = f"{variable.bytes}-byte " if variable.bytes else ""

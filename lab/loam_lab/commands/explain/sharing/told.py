@@ -22,7 +22,7 @@ def words(found: Findings, window_us: float) -> list[str]:
         said += _advice(named[0])
         said.append(
             f"That is the share of the threads' time in which a thread used a cache line that another thread used within "
-            f"{window_us:g} microseconds: waiting for the line is part of it, and so is the work on it."
+            f"{window_us / 1000:g} ms: waiting for the line is part of it, and so is the work on it."
         )
     return [*said, *_cautions(found)]
 

@@ -27,13 +27,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Caught:
-    """Another thread's use of a watched word. ip: of the instruction after it; sp: that thread's stack pointer"""
+    """Another thread's use of a watched word.
+
+    ip: of the instruction after it; sp: that thread's stack pointer; callers: of the function, most likely, innermost first
+    """
 
     thread: int
     ip: int
     sp: int
     word: int
     block: Block | None
+    callers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Watch:
     ip, sp, address, bytes, writes: the access of the sampled thread
     words: numbers of the words of the line that were watched, the access's own among them
     others: threads in which they were watched, of `all_others` that there were
-    ran_ns: how long these ran meanwhile, together
+    ran_ns: how long these ran meanwhile, together; callers: as of what was caught
     """
 
     thread: int
@@ -58,6 +62,7 @@ class Watch:
     ran_ns: int
     caught: tuple[Caught, ...]
     block: Block | None
+    callers: tuple[int, ...] = ()
 
     @property
     def line(self) -> int:
@@ -119,6 +124,7 @@ class _Reading:
         self._watch: Sequence[str] = ()
         self._caught: list[Sequence[str]] = []
         self._blocks: dict[int, Block] = {}
+        self._callers: dict[int, tuple[int, ...]] = {}
 
     def take(self, line: str) -> None:
         kind, _, rest = line.partition(" ")
@@ -135,6 +141,8 @@ class _Reading:
         elif kind == "block":
             start, size, thread, stack = int(words[1], 16), int(words[2]), int(words[3]), int(words[4])
             self._blocks[int(words[0], 16)] = Block(start, size, thread, stack)
+        elif kind == "callers":
+            self._callers[int(words[0], 16)] = tuple(int(word, 16) for word in words[1:])
         elif kind == "stack":
             process.stacks[int(words[0])] = tuple(int(word, 16) for word in words[1:])
         elif kind == "unread":
@@ -151,18 +159,25 @@ class _Reading:
 
     def _finish(self) -> None:
         if self._watch:
-            thread, ip, sp, address, size, how, mask, others, all_others, ran = self._watch
+            thread, place, sp, address, size, how, mask, others, all_others, ran = self._watch
             bits = int(mask, 16)
             caught = tuple(
-                Caught(int(one[0]), int(one[1], 16), int(one[2], 16), word := int(one[3], 16), self._blocks.get(word))
+                Caught(
+                    int(one[0]),
+                    ip := int(one[1], 16),
+                    int(one[2], 16),
+                    word := int(one[3], 16),
+                    self._blocks.get(word),
+                    self._callers.get(ip, ()),
+                )
                 for one in self._caught
             )
             self._process.watches.append(Watch(
-                int(thread), int(ip, 16), int(sp, 16), int(address, 16), int(size), how == "w",
+                int(thread), int(place, 16), int(sp, 16), int(address, 16), int(size), how == "w",
                 frozenset(number for number in range(LINE_WORDS) if bits >> number & 1), int(others), int(all_others),
-                int(ran), caught, self._blocks.get(int(address, 16)),
+                int(ran), caught, self._blocks.get(int(address, 16)), self._callers.get(int(place, 16), ()),
             ))  # fmt: skip
-        self._watch, self._caught, self._blocks = (), [], {}
+        self._watch, self._caught, self._blocks, self._callers = (), [], {}, {}
 
     def done(self, *, lost: int, ended: bool) -> Process:
         self._finish()
