@@ -38,8 +38,7 @@ set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} bump=loam-bump CACHE INTERNAL "")
 # In front of an allocator: what a program asks of it is counted, or written into a trace; and who asks it again.
 # -nodefaultlibs: no C++ library, which would bring operators of its own into the measured process.
 # A mode is a file; profile-sample is profile.cpp without the part that looks at every block.
-foreach(mode profile profile-sample record stacks)
-  string(REPLACE "-sample" "" source ${mode})
+function(loam_interposer mode source)
   add_library(loam-${mode} SHARED "${CMAKE_SOURCE_DIR}/lab/interposer/${source}.cpp")
   target_compile_options(loam-${mode} PRIVATE
     -Wall -Wextra -Werror -O3 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free
@@ -48,8 +47,20 @@ foreach(mode profile profile-sample record stacks)
   # gcc_s walks stacks, m has the logarithm of sampling; neither is linked where it is not used.
   target_link_libraries(loam-${mode} PRIVATE -Wl,--as-needed c m gcc_s gcc)
   set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} ${mode}=loam-${mode} CACHE INTERNAL "")
+endfunction()
+foreach(mode profile profile-sample record stacks)
+  string(REPLACE "-sample" "" source ${mode})
+  loam_interposer(${mode} ${source})
 endforeach()
 target_compile_definitions(loam-profile-sample PRIVATE LOAM_SAMPLED)
+# Which cache lines threads share. It decodes instructions of x86-64, by Zydis, which is installed when it is first asked for.
+find_library(LOAM_ZYDIS Zydis)
+find_path(LOAM_ZYDIS_HEADER Zydis/Zydis.h)
+if(LOAM_ZYDIS AND LOAM_ZYDIS_HEADER AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  loam_interposer(sharing sharing)
+  target_include_directories(loam-sharing SYSTEM PRIVATE "${LOAM_ZYDIS_HEADER}")
+  target_link_libraries(loam-sharing PRIVATE "${LOAM_ZYDIS}")
+endif()
 add_executable(loam-replay "${CMAKE_SOURCE_DIR}/lab/interposer/replay.cpp")
 target_compile_options(loam-replay PRIVATE -Wall -Wextra -Werror -O2 -fno-builtin-malloc -fno-builtin-free)
 target_link_libraries(loam-replay PRIVATE Threads::Threads)

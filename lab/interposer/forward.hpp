@@ -1,5 +1,5 @@
 // The functions by which a program gets and frees memory, each handed on to the allocator behind this library.
-//   A mode (profile.cpp, record.cpp, stacks.cpp) includes this file once and defines the hooks: allocated() after a block was
+//   A mode (profile.cpp, record.cpp, sharing.cpp, stacks.cpp) includes this file once and defines the hooks: allocated() after a block was
 //   made, freeing() before one goes, and gone_quickly(), its short form for most blocks.  Calls that the allocator makes
 //   from inside its own functions are handed on unseen.
 //   Cost     beside the hooks some ten instructions a call: tests/golden/interposer_paths.toml has them counted.
@@ -24,6 +24,8 @@ inline void* allocated(void* block, std::size_t bytes, bool resized) noexcept;
 void freeing(void* block) noexcept;
 // Whether nothing more is to be done before the block goes to the allocator; else freeing() comes.
 inline bool gone_quickly(void* block) noexcept;
+// An operator of C++ was called, which may ask another function of this library for the block; caller: where it returns to
+inline void entered(void* caller) noexcept;
 
 // Bytes that the allocator gave for a block.
 std::size_t usable_bytes(void* block) noexcept;

@@ -70,6 +70,7 @@ inline constexpr std::nothrow_t kNoThrow{};
 #define LOAM_THROWING(declared, symbol, nothrow, parameters, arguments, tagged) \
   declared parameters {                                                         \
     static void*(*known)parameters;                                             \
+    li::entered(__builtin_return_address(0));                                   \
     auto* function = li::behind(known, #symbol);                                \
     if (li::here.depth > 0) return function arguments;                          \
     void* block = nothrow tagged;                                               \
@@ -88,6 +89,7 @@ inline constexpr std::nothrow_t kNoThrow{};
   LOAM_THROWING([[gnu::noinline]] static void* symbol##_handed_on, symbol, nothrow, (std::size_t bytes), (bytes), \
                 (bytes, li::kNoThrow))                                                                            \
   LOAM_EXPORT void* symbol(std::size_t bytes) {                                                                   \
+    li::entered(__builtin_return_address(0));                                                                     \
     void* block = li::straight(bytes);                                                                            \
     return block != nullptr ? block : symbol##_handed_on(bytes);                                                  \
   }

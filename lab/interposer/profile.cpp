@@ -376,6 +376,8 @@ Thread* of_this_thread() noexcept {
   return true;
 }
 
+[[gnu::always_inline]] inline void entered(void*) noexcept {}
+
 void freeing(void* block) noexcept {
   if (block == nullptr || is_early(block)) return;
   Shadow::Word* const word = shadow.word(block, false);

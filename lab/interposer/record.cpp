@@ -167,6 +167,8 @@ inline void* allocated(void* block, std::size_t bytes, bool resized) noexcept {
 
 inline bool gone_quickly(void*) noexcept { return false; }
 
+[[gnu::always_inline]] inline void entered(void*) noexcept {}
+
 void freeing(void* block) noexcept {
   if (block == nullptr || here.depth > 0 || is_early(block)) return;
   const Inside unseen;

@@ -230,6 +230,8 @@ void sampled_goes(void* block) noexcept {
 
 [[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return !marks.may_have(block); }
 
+[[gnu::always_inline]] inline void entered(void*) noexcept {}
+
 void freeing(void* block) noexcept {
   if (block != nullptr && here.depth == 0 && !is_early(block)) sampled_goes(block);
 }

@@ -26,3 +26,11 @@ set_target_properties(planted-workload PROPERTIES OUTPUT_NAME loam-planted-workl
 target_compile_options(planted-workload PRIVATE -Wall -Wextra -Werror -O2 -fno-builtin-malloc -fno-builtin-free)
 target_link_libraries(planted-workload PRIVATE ${CMAKE_DL_LIBS})
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-workload=planted-workload CACHE INTERNAL "")
+
+# A program whose threads share cache lines in a known way, for `loam explain`. With line tables, as a user's would be.
+find_package(Threads REQUIRED)
+add_executable(planted-victims "${CMAKE_SOURCE_DIR}/tests/planted/victims.cpp")
+set_target_properties(planted-victims PROPERTIES OUTPUT_NAME victims)
+target_compile_options(planted-victims PRIVATE -Wall -Wextra -Werror -O2 -g1 -fno-builtin-malloc -fno-builtin-calloc)
+target_link_libraries(planted-victims PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-victims=planted-victims CACHE INTERNAL "")

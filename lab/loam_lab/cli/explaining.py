@@ -1,7 +1,8 @@
-"""The command that says why: who aborts whom, and which factor of an allocator decides."""
+"""The command that says why: who shares cache lines, who aborts whom, and which factor of an allocator decides."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,17 @@ from loam_lab.base.errors import LoamError
 from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, check, names
 
-Workload = Annotated[str, typer.Argument(autocompletion=completing.workload, help="A workload; see: list workloads.")]
+Workload = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="WORKLOAD | -- COMMAND...",
+        autocompletion=completing.workload,
+        help="A workload (see: list workloads), or any program and its arguments.",
+        show_default=False,
+    ),
+]
+# Set where the line has "--", which the parser itself swallows.
+Program = Annotated[bool, typer.Option("--program", hidden=True)]
 Allocator = Annotated[
     str | None,
     typer.Option(
@@ -68,7 +79,7 @@ Factor = Annotated[
 
 
 def explain(
-    workload: Workload,
+    words: Workload = None,
     allocator: Allocator = None,
     sync: Sync = None,
     threads: Threads = None,
@@ -85,14 +96,31 @@ def explain(
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
+    program: Program = False,
 ) -> int:
-    """Who aborts whom in one run, by blocks and source lines. With --factors: which setting of an allocator decides."""
+    """Why: which cache lines the threads of any program share, who aborts whom in a workload, which setting decides.
+
+    After -- a program of yours: the blocks and source lines that meet in one cache line. With a workload: who aborts whom
+    in one run. With --factors: which setting of an allocator decides.
+    """
     at_least("--every", every, 1)
     at_least("--threads", threads, 1)
     check(blocks, None, seed)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
         if value is not None and len(names([value])) != 1:
             raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
+    if program:
+        of_workloads: dict[str, Any] = {
+            "--sync": sync, "--threads": threads, "--machine": machine != "host", "-p": parameter, "--every": every,
+            "--factors": factors, "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
+        }  # fmt: skip
+        return _program(words or [], allocator, of_workloads, chains=chains, as_json=as_json)
+    if len(words or ()) != 1:
+        raise LoamError(
+            "WORKLOAD", " ".join(words or ()) or None, "explain takes one workload, or a program after --",
+            "for example: explain intset, or: explain -- ./program argument",
+        )  # fmt: skip
+    workload = (words or [""])[0]
     only_factors: dict[str, Any] = {
         "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
     }  # fmt: skip
@@ -131,6 +159,28 @@ def explain(
         workload, allocator=allocator, sync=sync, threads=threads, machine=machine, parameters=parameters, every=every or 1,
         seed=seed, chains=chains, oversubscribe=oversubscribe, as_json=as_json,
     )  # fmt: skip
+
+
+def _program(
+    command: Sequence[str], allocator: str | None, of_workloads: Mapping[str, Any], *, chains: bool, as_json: bool
+) -> int:
+    """Explain a program of the user's; raises: LoamError for an option that is for workloads alone"""
+    for option, given in of_workloads.items():
+        if given:
+            raise LoamError(option, None, "is for workloads and has no effect on a program", "leave it out")
+    if not command:
+        raise LoamError("explain", None, "no program after --", "for example: explain -- ./program argument")
+    from loam_lab.setup import debian
+    from loam_lab.subjects import named
+
+    named.check(allocators=allocator_names([allocator or ""]))
+    from loam_lab.commands.explain.sharing import run
+
+    run.check_machine()
+    debian.ensure("measure", "explain")
+    from loam_lab.commands.explain.sharing import commands
+
+    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json)
 
 
 def _key_value(text: str) -> tuple[str, list[str]]:

@@ -130,6 +130,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         os.environ["LOAM_NO_SETUP"] = "1"
     # An option that may have a value is two for the parser.
     given[: len(own)] = ["--profile-sample" if word == "--profile=sample" else word for word in own]
+    if own[:1] == ["explain"] and len(own) < len(given):  # what follows is a program, which the parser does not tell
+        given.insert(len(own), "--program")
     as_json = "--json" in own
     # What exec starts gets its words as they are; all others are written into results.
     if (wrong := _not_text(own if own[:1] == ["exec"] else given)) is not None:

@@ -29,7 +29,8 @@ class Package:
 
     check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
     needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
-        "flame" (call stacks), "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
+        "flame" (call stacks), "explain" (shared cache lines of programs),
+        "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
         (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators),
         "allocators" (those that are measured only when they are named)
     unpacks: whether it works when unpacked into a folder, without root
@@ -61,6 +62,13 @@ PACKAGES = (
     Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),
     Package("libgc1", "library:libgc.so.1", ("measure", "test"), "the collector of gc-boehm", unpacks=True),
     Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
+    Package(
+        "libzydis-dev",
+        "file:usr/include/Zydis/Zydis.h",
+        ("explain", "test"),
+        "decodes instructions, for explain -- COMMAND",
+        unpacks=True,
+    ),
     Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
     Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
     Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),

@@ -30,7 +30,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Frame:
-    """A function and a line; file relative to the checkout where it lies in it."""
+    """A function and a line; file relative to the checkout where it lies in it.
+
+    line: 0 where there is no line table: file is then the object file, or "??"
+    """
 
     function: str
     file: str
@@ -39,7 +42,7 @@ class Frame:
     @property
     def place(self) -> str:
         """File and line."""
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True)

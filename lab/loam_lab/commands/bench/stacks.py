@@ -5,18 +5,15 @@ A tree is [name, value, children], children the callees; a node's value holds th
 
 from __future__ import annotations
 
-import bisect
 import re
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from loam_lab.model import functions
 from loam_lab.model.frames import ALLOCATOR, KERNEL
-from loam_lab.setup import build
+from loam_lab.subjects import loaded, symtab
 
 Tree = list[Any]
 # Below this share of the whole a node is no wider than a pixel or two: it stays in its parent's value alone.
@@ -30,7 +27,6 @@ _LIBC_ALLOCATOR = re.compile(
     r"|checked_request2size|arena_get.*|__malloc_.*|new_heap|heap_trim|sysmalloc.*|munmap_chunk|_mid_memalign.*"
 )
 _FRAME = re.compile(r"^\s+([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
-_MAP = re.compile(r"^map ([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) \S+ \d+\s*(.*)$")
 
 
 def tree(stacks: Iterable[tuple[Sequence[str], float]]) -> Tree:
@@ -96,7 +92,7 @@ class Sampled:
     """What one process said of its allocations. values: by kind; callers: addresses, innermost first"""
 
     stacks: list[tuple[list[int], Mapping[str, float]]] = field(default_factory=list)
-    maps: list[tuple[int, int, int, str]] = field(default_factory=list)
+    maps: loaded.Loaded = field(default_factory=loaded.Loaded)
 
     def named(self, kind: str) -> list[tuple[list[str], float]]:
         """Stacks with names, outermost caller first, and their values of one kind."""
@@ -111,68 +107,29 @@ class Sampled:
 def of_allocations(text: str) -> Sampled:
     """What stacks.cpp wrote; raises: ValueError for a line that it does not write"""
     found = Sampled()
+    mappings: list[loaded.Mapping] = []
     for line in text.splitlines():
         if line.startswith("stack "):
             _, size, blocks, live, *callers = line.split()
             values = {"bytes": float(size), "blocks": float(blocks), "live": float(live)}
             found.stacks.append(([int(caller, 16) for caller in callers], values))
-        elif match := _MAP.match(line):
-            start, end, _, offset, name = match.groups()
-            found.maps.append((int(start, 16), int(end, 16), int(offset, 16), name))
+        elif line.startswith("map ") and (mapping := loaded.parse(line.removeprefix("map "))) is not None:
+            mappings.append(mapping)
         elif not line.startswith(("mean ", "map ")):
             raise ValueError(f"not a line of call stacks: {line[:60]!r}")
+    found.maps = loaded.Loaded.of(mappings)
     return found
 
 
-def _names(maps: Sequence[tuple[int, int, int, str]], callers: Iterable[int]) -> dict[int, str]:
-    starts = [start for start, *_ in maps]
-    base: dict[str, int] = {}
-    for start, _, offset, name in maps:
-        base.setdefault(name, start - offset)
+def _names(maps: loaded.Loaded, callers: Iterable[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for caller in callers:
         # A return address belongs to what follows the call; a byte before it is still the call.
-        address = caller - 1
-        at = bisect.bisect_right(starts, address) - 1
-        if at < 0 or address >= maps[at][1] or not maps[at][3].startswith("/"):
+        place = maps.in_file(caller - 1)
+        if place is None:
             found[caller] = "[unknown]"
             continue
-        file = maps[at][3]
-        function = _function(file, address if _fixed(file) else address - base[file])
+        file, address = place
+        function = symtab.function(file, address)
         found[caller] = short(function) if function else f"[{Path(file).name}]"
     return found
-
-
-@cache
-def _fixed(file: str) -> bool:
-    """Whether the file's addresses are those of the process: an executable that is not position-independent."""
-    try:
-        with Path(file).open("rb") as opened:
-            return opened.read(17)[16:] == b"\x02"
-    except OSError:
-        return False
-
-
-@cache
-def _table(file: str) -> tuple[list[int], list[tuple[int, str]]]:
-    """Starts of a file's functions, and (end, name) of each; empty where nothing tells."""
-    found: dict[int, tuple[int, str]] = {}
-    for also in (["--dynamic"], []):
-        command = ["nm", "--defined-only", "--demangle", "--print-size", *also, file]
-        try:
-            said = subprocess.run(command, capture_output=True, text=True, check=False, env=build.tool_environment())
-        except FileNotFoundError:
-            break
-        for line in said.stdout.splitlines():
-            words = line.split(" ", 3)
-            if len(words) == 4 and words[2] in "TtWwi":
-                start, size = int(words[0], 16), int(words[1], 16)
-                found[start] = (start + size, words[3])
-    starts = sorted(found)
-    return starts, [found[start] for start in starts]
-
-
-def _function(file: str, address: int) -> str:
-    starts, functions = _table(file)
-    at = bisect.bisect_right(starts, address) - 1
-    return functions[at][1] if at >= 0 and address < functions[at][0] else ""

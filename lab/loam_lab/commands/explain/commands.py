@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import evidence as evidences
-from loam_lab.commands.explain import grouping, moved, placement, run, story
-from loam_lab.commands.run import tables
+from loam_lab.commands.explain import grouping, moved, pairs, placement, run, story
 from loam_lab.model.records import records_mapping, values
 from loam_lab.subjects import machines, symbols
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
-    from loam_lab.subjects.symbols import Place
 
 DEFAULT_SYNC, DEFAULT_ALLOCATOR = "etl-wb", "glibc"
 PAIRS_SHOWN = 8
+ABORTED = pairs.Words(
+    share="aborts", one="the access that lost", other="the write that won", title="Lines that abort each other most"
+)
 
 
 def explain(
@@ -107,8 +108,8 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statisti
         "schema": 1, "run": described, **counts, "aborts": aborts, "shares": shares, "meanings": meanings,
         "words": words,
         "sampled": {"every": asked.every, "conflicts": len(found.conflicts), "transactions": len(found.footprints)},
-        "blocks": [_blocks_json(group) for group in blocks],
-        "lines": [_lines_json(group) for group in lines],
+        "blocks": [pairs.blocks_json(group) for group in blocks],
+        "lines": [pairs.lines_json(group) for group in lines],
         "moved": moved.as_json(lines_moved, found.conflicts, places),
         "predictions": [
             {"mapping": p.mapping, "shift": p.shift, "conflicting": p.conflicting, "causes": p.causes} for p in predictions
@@ -143,35 +144,6 @@ def _nothing(counts: Mapping[str, Any], asked: run.Asked) -> list[str]:
     ]
 
 
-def _place_json(place: Place) -> dict[str, Any] | None:
-    if place.frame is None:
-        return None
-    chain = [{"function": frame.function, "file": frame.file, "line": frame.line} for frame in place.chain]
-    return {"file": place.frame.file, "line": place.frame.line, "function": place.frame.function, "chain": chain}
-
-
-def _blocks_json(group: grouping.PairShare) -> dict[str, Any]:
-    pair = group.pair
-    assert isinstance(pair, grouping.BlockPair)
-    return {
-        "share": group.share, "aborts": group.weight, "cause": pair.cause, "words": story.blocks_in_words(pair),
-        "neighbours": pair.neighbours, "apart": pair.apart,
-        "blocks": [
-            kind and {"bytes": kind.bytes, "made": _place_json(kind.made), "offset": offset}
-            for kind, offset in zip(pair.kinds, pair.offsets, strict=True)
-        ],
-    }  # fmt: skip
-
-
-def _lines_json(group: grouping.PairShare) -> dict[str, Any]:
-    pair = group.pair
-    assert isinstance(pair, grouping.LinePair)
-    return {
-        "share": group.share, "aborts": group.weight, "lost": _place_json(pair.lost), "won": _place_json(pair.won),
-        "causes": group.parts,
-    }  # fmt: skip
-
-
 def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     """Print an explanation: words first, then causes, pairs of blocks, pairs of lines, predictions."""
     out, run_ = console.out(), explained["run"]
@@ -194,7 +166,7 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     rows = [[story.percent(group["share"]), group["words"]] for group in explained["blocks"][:PAIRS_SHOWN]]
     title = f"Blocks that abort each other most (a sample of {explained['sampled']['conflicts']})"
     out.print(console.table(["aborts", "blocks"], rows, numeric=["aborts"], title=title))
-    _show_lines(explained["lines"][:PAIRS_SHOWN], chains=chains)
+    pairs.show_lines(explained["lines"][:PAIRS_SHOWN], ABORTED, chains=chains)
     _show_predictions(explained)
 
 
@@ -203,23 +175,6 @@ def _show_moved(lines: Sequence[Mapping[str, Any]]) -> None:
         heads = ["transfers", "sharing", "cores", "asked for most often by", "what lies in it"]
         title = "Cache lines that moved most between cores"
         console.out().print(console.table(heads, moved.rows(lines), numeric=["transfers", "cores"], title=title))
-
-
-def _show_lines(groups: Sequence[Mapping[str, Any]], *, chains: bool) -> None:
-    def text(place: Mapping[str, Any] | None) -> str:
-        if place is None:
-            return "an unknown line"
-        lines = [f"{place['file']}:{place['line']} ({place['function']})"]
-        if chains:
-            lines += [f"  {frame['file']}:{frame['line']} ({frame['function']})" for frame in place["chain"]]
-        return "\n".join(lines)
-
-    rows = [[story.percent(group["share"]), text(group["lost"]), text(group["won"])] for group in groups]
-    heads = ["aborts", "the access that lost", "the write that won"]
-    if console.out().width < tables.WIDE:  # two columns of source lines need the room
-        heads = ["aborts", "the access that lost, and the write that won"]
-        rows = [[share, f"{lost}\n{won}"] for share, lost, won in rows]
-    console.out().print(console.table(heads, rows, numeric=["aborts"], title="Lines that abort each other most"))
 
 
 def _show_predictions(explained: Mapping[str, Any]) -> None:

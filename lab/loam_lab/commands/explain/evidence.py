@@ -22,6 +22,7 @@ class Block:
 
     bytes: 0 where its details are not known; ordinal: of its thread's blocks, 0 if made outside of transactions
     site: number of where it was allocated, 0 where that is not known
+    name: what it is, where it is no block of the allocator's
     """
 
     start: int
@@ -29,6 +30,7 @@ class Block:
     ordinal: int
     thread: int
     site: int
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,15 @@ def _conflict(line: Mapping[str, Any]) -> Conflict:
 def _party(value: Mapping[str, Any]) -> Party | None:
     if "word" not in value:
         return None
-    block = value.get("block")
     return Party(
         word=int(value["word"]), site=int(value["site"]), thread=int(value["thread"]),
-        block=Block(**{name: int(block[name]) for name in Block.__dataclass_fields__}) if block else None,
+        block=_block(value["block"]) if value.get("block") else None,
     )  # fmt: skip
+
+
+def _block(value: Mapping[str, Any]) -> Block:
+    start, size, ordinal, thread, site = (int(value[name]) for name in ("start", "bytes", "ordinal", "thread", "site"))
+    return Block(start, size, ordinal, thread, site)
 
 
 def _footprint(line: Mapping[str, Any], rows: Sequence[Sequence[int]]) -> Footprint:

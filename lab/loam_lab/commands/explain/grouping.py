@@ -14,10 +14,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Kind:
-    """Blocks of one kind: as large, and made at the same line."""
+    """Blocks of one kind: as large, and made at the same line. name: what it is, where it is no block"""
 
     bytes: int
     made: Place
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,13 @@ class PairShare:
 
 def by_blocks(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[PairShare]:
     """The pairs of blocks that abort each other, most first."""
-    return _grouped(conflicts, lambda conflict: _block_pair(conflict, places))
+    return _grouped(conflicts, lambda conflict: block_pair(conflict, places))
 
 
 def by_lines(conflicts: Iterable[Conflict], places: Mapping[int, Place]) -> list[PairShare]:
     """The pairs of source lines of which one aborts the other, most first."""
 
-    def place(party: Party | None) -> Place:
-        return places.get(party.site, UNKNOWN) if party else UNKNOWN
-
-    return _grouped(conflicts, lambda conflict: LinePair(place(conflict.mine), place(conflict.theirs)))
+    return _grouped(conflicts, lambda conflict: line_pair(conflict, places))
 
 
 def _grouped(conflicts: Iterable[Conflict], pair_of: Callable[[Conflict], BlockPair | LinePair]) -> list[PairShare]:
@@ -90,7 +88,17 @@ def _grouped(conflicts: Iterable[Conflict], pair_of: Callable[[Conflict], BlockP
     return sorted(groups, key=lambda group: -group.weight)
 
 
-def _block_pair(conflict: Conflict, places: Mapping[int, Place]) -> BlockPair:
+def line_pair(conflict: Conflict, places: Mapping[int, Place]) -> LinePair:
+    """The source lines of a conflict."""
+
+    def place(party: Party | None) -> Place:
+        return places.get(party.site, UNKNOWN) if party else UNKNOWN
+
+    return LinePair(place(conflict.mine), place(conflict.theirs))
+
+
+def block_pair(conflict: Conflict, places: Mapping[int, Place]) -> BlockPair:
+    """How the blocks of a conflict lie to each other."""
     # In the order of addresses: which of the two lost makes another pair of lines, not of blocks.
     sides = sorted((conflict.mine, conflict.theirs), key=lambda party: party.word if party else 0)
     apart: int | None = None
@@ -107,7 +115,7 @@ def _block_pair(conflict: Conflict, places: Mapping[int, Place]) -> BlockPair:
 def _kind(party: Party | None, places: Mapping[int, Place]) -> Kind | None:
     if party is None or party.block is None:
         return None
-    return Kind(party.block.bytes, places.get(party.block.site, UNKNOWN))
+    return Kind(party.block.bytes, places.get(party.block.site, UNKNOWN), party.block.name)
 
 
 # A large block has as many offsets as words: they would split one pair into thousands.

@@ -59,7 +59,7 @@ def headline(
     if main == "other_block":
         pair = named.pair if named is not None else None
         near = "neighbouring blocks" if isinstance(pair, BlockPair) and pair.neighbours else "different blocks"
-        of = f" ({_both(pair)})" if isinstance(pair, BlockPair) else ""
+        of = f" ({both(pair)})" if isinstance(pair, BlockPair) else ""
         said.append(
             f"{share} of the aborts are between {near}{of} that {run['allocator']} puts into one "
             f"{1 << run['shift']}-byte stripe."
@@ -118,10 +118,10 @@ def naming(mapping: str, shift: int) -> Naming:
     return Naming(*(name.format(shift=shift, bytes=1 << shift) for name in names))
 
 
-def blocks_in_words(pair: BlockPair) -> str:
-    """A pair of blocks as one phrase."""
+def blocks_in_words(pair: BlockPair, unit: str = "stripe") -> str:
+    """A pair of blocks as one phrase. unit: what of so many bytes the two have in common"""
     low, high = pair.offsets
-    stripe = f"one {1 << pair.shift}-byte stripe"
+    stripe = f"one {1 << pair.shift}-byte {unit}"
     if None in pair.kinds:
         return f"{_kind(pair.kinds[0])} and {_kind(pair.kinds[1])}"
     if pair.cause == "same_word":
@@ -131,10 +131,10 @@ def blocks_in_words(pair: BlockPair) -> str:
     where = f"words at {_signed(low)} and {_signed(high)}" if low is not None and high is not None else ""
     if pair.cause == "other_block":
         how = "neighbouring blocks" if pair.neighbours else f"blocks {pair.apart} bytes apart"
-        return ", ".join(part for part in (f"{how} in {stripe}", where, _both(pair)) if part)
+        return ", ".join(part for part in (f"{how} in {stripe}", where, both(pair)) if part)
     if pair.cause == "other_stripe" and pair.apart is not None:
-        return f"blocks {pair.apart:#x} bytes apart on one record, {_both(pair)}"
-    return _both(pair)
+        return f"blocks {pair.apart:#x} bytes apart on one record, {both(pair)}"
+    return both(pair)
 
 
 def _at(*offsets: int | None) -> str:
@@ -149,13 +149,24 @@ def _signed(offset: int | None) -> str:
 def _kind(kind: Kind | None) -> str:
     if kind is None:
         return "an unknown block"
+    if kind.name:
+        return kind.name
     size = f"{kind.bytes}-byte block" if kind.bytes else "block"
-    return f"a {size} made at {kind.made.text}" if kind.made.frame else f"a {size}"
+    named = f"{_article(kind.bytes)} {size}"
+    return f"{named} made at {kind.made.text}" if kind.made.frame else named
 
 
-def _both(pair: BlockPair) -> str:
+def _article(number: int) -> str:
+    """What stands before a number that is spoken: an 8-byte block."""
+    return "an" if str(number).startswith("8") or number in (11, 18) else "a"
+
+
+def both(pair: BlockPair) -> str:
+    """What the two blocks are."""
     low, high = pair.kinds
     if low is not None and low == high:
+        if low.name:
+            return low.name
         size = f"{low.bytes}-byte blocks" if low.bytes else "blocks"
         return f"{size} made at {low.made.text}" if low.made.frame else size
     return f"{_kind(low)} and {_kind(high)}"

@@ -1,0 +1,90 @@
+// What the sampler says, as lines in a file that is mapped: what was written is there even if the process is killed.
+//   The file has a head and then the lines.  It gets all its room at the start, and its descriptor is closed then: a program
+//   that closes descriptors, or counts them, meets none of it.
+//   L1 `used` grows only after the bytes are there.
+//   Only the monitor writes; the counters of the head are read by who reads the file.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+
+namespace loam::interposer::sharing {
+
+struct LogHead {
+  static constexpr std::uint64_t kMagic = 0x31524853'4D414F4CULL;  // "LOAMSHR", then a version
+  std::uint64_t magic;
+  std::atomic<std::uint64_t> used;     // bytes of lines
+  std::atomic<std::uint64_t> refused;  // lines that found no room
+  std::atomic<std::uint64_t> ended;    // 1: the process ended well
+};
+
+class Log {
+ public:
+  static constexpr std::size_t kBytes = std::size_t{8} << 20, kLineMax = 1024;
+
+  // Whether it is there: `path` with the process's number, and one more where the process was executed anew.
+  bool open(const char* path) noexcept {
+    int file = -1;
+    for (int again = 0; file < 0 && again < 16; ++again) {
+      char name[4096];
+      std::snprintf(name, sizeof name, "%s.%d.%d", path, getpid(), again);
+      file = ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    }
+    if (file < 0) return false;
+    // Room that the disk has not would end the program when it is written to.
+    const bool room = posix_fallocate(file, 0, kBytes) == 0;
+    void* made = room ? mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    ::close(file);
+    if (made == MAP_FAILED) return false;
+    madvise(made, kBytes, MADV_DONTDUMP);
+    head_ = static_cast<LogHead*>(made);
+    head_->magic = LogHead::kMagic;
+    return true;
+  }
+
+  // Forked children are not their parent.
+  void forget() noexcept {
+    if (head_ != nullptr) munmap(head_, kBytes);
+    head_ = nullptr;
+  }
+
+  bool full() const noexcept { return head_ == nullptr || used() + kLineMax > kBytes - sizeof(LogHead); }
+
+  void ended() noexcept {
+    // relaxed: a mark for who reads the file after the process.
+    if (head_ != nullptr) head_->ended.store(1, std::memory_order_relaxed);
+  }
+
+  template <typename... Values>
+  void say(const char* form, Values... values) noexcept {
+    char text[kLineMax];
+    const int n = std::snprintf(text, sizeof text, form, values...);
+    if (n > 0) add(text, static_cast<std::size_t>(n) < sizeof text ? static_cast<std::size_t>(n) : sizeof text - 1);
+  }
+
+  void add(const char* text, std::size_t bytes) noexcept {
+    if (head_ == nullptr) return;
+    if (used() + bytes > kBytes - sizeof(LogHead)) {
+      head_->refused.fetch_add(1, std::memory_order_relaxed);  // relaxed: a count
+      return;
+    }
+    std::memcpy(reinterpret_cast<char*>(head_ + 1) + used(), text, bytes);
+    // release: L1.
+    head_->used.store(used() + bytes, std::memory_order_release);
+  }
+
+ private:
+  // relaxed: the monitor alone writes it.
+  std::uint64_t used() const noexcept { return head_->used.load(std::memory_order_relaxed); }
+
+  LogHead* head_ = nullptr;
+};
+
+}  // namespace loam::interposer::sharing

@@ -1,0 +1,149 @@
+"""The run that is watched: any command under one allocator, with the sampler in front, and the allocator's proof."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loam_lab.base import console, paths
+from loam_lab.base.errors import LoamError
+from loam_lab.campaign.measure.instruments import (
+    RealInstruments,
+    scratch_folder,
+    signal_name,
+    without_allocator_settings,
+)
+from loam_lab.campaign.process.execute import execute
+from loam_lab.commands.bench import target
+from loam_lab.commands.explain.sharing import watches
+from loam_lab.commands.explain.sharing.watches import Process
+from loam_lab.subjects.allocators import preflight, preloading
+
+if TYPE_CHECKING:
+    from loam_lab.campaign.measure.instruments import Instruments
+    from loam_lab.campaign.process.execute import Outcome
+
+TIMEOUT_S = 3600.0
+LIBRARY, VARIABLE = "sharing", "LOAM_SHARING"
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
+_PARANOID_MOST = 2
+MACHINE = "x86_64"
+
+
+@dataclass(frozen=True)
+class Performed:
+    """A run: its processes that had a second thread, and how it ended ("" if well)."""
+
+    processes: list[Process] = field(default_factory=list)
+    ending: str = ""
+    wall_s: float = 0.0
+
+
+def check_machine() -> None:
+    """Nothing where the sampler works; raises: LoamError where it does not, with what to do"""
+    if platform.machine() != MACHINE:
+        raise LoamError(
+            "explain", platform.machine(), f"the sampler reads instructions of {MACHINE} only",
+            "run it on such a machine, or explain a workload on a simulated one (--machine)",
+        )  # fmt: skip
+    try:
+        paranoid = int(PARANOID.read_text())
+    except (OSError, ValueError):
+        raise LoamError(
+            "explain", None, "this kernel has no events to watch memory with (perf_event_open)",
+            "use a kernel with CONFIG_PERF_EVENTS",
+        ) from None  # fmt: skip
+    if paranoid > _PARANOID_MOST and os.geteuid() != 0:
+        raise LoamError(
+            "kernel.perf_event_paranoid", paranoid, "forbids the events by which threads are watched",
+            f"as root: sysctl kernel.perf_event_paranoid={_PARANOID_MOST}",
+        )  # fmt: skip
+
+
+def perform(command: Sequence[str], allocator: str, instruments: Instruments | None = None) -> Performed:
+    """Run the command once and return what the sampler saw.
+
+    raises: LoamError if it does not start, or if nothing could be watched, with the reason
+    """
+    using = instruments or RealInstruments()
+    argv = [target.program(command[0], "explain"), *command[1:]]
+    text = shlex.join(command)
+    # In front of the allocator: the probe knows it, and judges what is behind.
+    chosen = replace(using.allocator(allocator), front=paths.load_paths()["libraries"][LIBRARY])
+    user, dropped = without_allocator_settings(os.environ)
+    if dropped:
+        console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
+    with (
+        tempfile.TemporaryDirectory(prefix="loam-sharing-", dir=scratch_folder()) as folder,
+        preloading.place(scratch_folder()) as proof_file,
+    ):
+        environment = {**user, **using.environment(chosen, proof_file), VARIABLE: str(Path(folder) / "watches")}
+        try:
+            outcome = execute(argv, environment, timeout_s=TIMEOUT_S)
+        except OSError as problem:
+            raise LoamError(
+                "explain", text, f"does not start: {problem.strerror}", "try it without loam first"
+            ) from None
+        proof = using.proof(proof_file, chosen, outcome, argv)
+        processes = _read(sorted(Path(folder).glob("watches.*")))
+    if proof.status != "proven" and not processes:
+        why = "; ".join(preflight.obstacles(argv)) or "; ".join(proof.reasons)
+        raise LoamError("explain", text, f"cannot be watched: {why}", "explain a program that is linked dynamically")
+    if proof.status == "wrong":
+        raise LoamError(
+            "--allocator", allocator, f"is not proven to have served the run: {'; '.join(proof.reasons)}",
+            f"see loam allocators verify {allocator}", exit_code=1,
+        )  # fmt: skip
+    if not processes:
+        raise LoamError(
+            "explain", text, _ended(outcome, "never started a second thread, so nothing can be shared"),
+            "explain a run with several threads", exit_code=1,
+        )  # fmt: skip
+    _check_refused(text, processes)
+    return Performed(processes, _ended(outcome), outcome.wall_s)
+
+
+def _read(files: Sequence[Path]) -> list[Process]:
+    found = []
+    for file in files:
+        try:
+            found.append(watches.read(file.read_bytes()))
+        except ValueError as problem:
+            raise LoamError(
+                "explain", file.name, f"what the sampler wrote cannot be used: it {problem}",
+                "build this checkout anew: ./loam setup", exit_code=1,
+            ) from None  # fmt: skip
+    return found
+
+
+def _ended(outcome: Outcome, otherwise: str = "") -> str:
+    """How a run ended; `otherwise` if well."""
+    said = outcome.stderr_tail.strip().splitlines()
+    tail = f": {said[-1]}" if said else ""
+    if outcome.timed_out:
+        return f"was ended after {outcome.wall_s:.0f} s"
+    if outcome.signal is not None:
+        return f"was ended by {signal_name(outcome.signal)}{tail}"
+    return f"ended with status {outcome.exit_code}{tail}" if outcome.exit_code else otherwise
+
+
+def _check_refused(text: str, processes: Sequence[Process]) -> None:
+    """Nothing if some thread could be watched; raises: LoamError where the kernel refused all"""
+    if any(process.watches or process.unread for process in processes):
+        return
+    refused = [one for process in processes for one in process.refused]
+    if refused:
+        what, number = refused[0]
+        hints: Mapping[str, str] = {
+            "clock": "is perf_event_open filtered (a container's seccomp profile)? allow it, or run outside the container",
+            "watchpoint": "does a debugger, or a virtual machine without debug registers, hold them? run without it",
+        }
+        raise LoamError(
+            "explain", text, f"the kernel refused the {what}: {os.strerror(number)}", hints.get(what, ""), exit_code=1
+        )

@@ -1,0 +1,97 @@
+"""What was found, in plain words: the first sentence says what a reader should know."""
+
+from __future__ import annotations
+
+from loam_lab.commands.explain import story
+from loam_lab.commands.explain.grouping import BlockPair
+from loam_lab.commands.explain.sharing import kinds
+from loam_lab.commands.explain.sharing.estimate import Share
+from loam_lab.commands.explain.sharing.findings import Findings, Found
+
+UNIT = "cache line"
+# Below this, the threads hardly ever ran at the same time.
+_SELDOM_BESIDE = 0.5
+_FEW_SAMPLES = 100
+
+
+def words(found: Findings, window_us: float) -> list[str]:
+    """The sentences; the first one is the answer."""
+    named = [one for one in found.blocks if one.named]
+    said = [_first(named[0])] if named else [_nothing(found)]
+    if named:
+        said += _advice(named[0])
+        said.append(
+            f"That is the share of the threads' time in which a thread used a cache line that another thread used within "
+            f"{window_us / 1000:g} ms: waiting for the line is part of it, and so is the work on it."
+        )
+    return [*said, *_cautions(found)]
+
+
+def _first(one: Found) -> str:
+    assert isinstance(one.key, BlockPair)
+    pair = one.key
+    time = f"about {story.percent(one.share.share)} of the time is spent there ({interval(one.share)})"
+    what = story.both(pair)
+    if pair.cause == "other_block":
+        same = pair.kinds[0] == pair.kinds[1]
+        return (
+            f"{'Two ' if same else ''}{what} share a cache line; {time}."[:1].upper()
+            + (f"{'Two ' if same else ''}{what} share a cache line; {time}."[1:])
+        )
+    if pair.cause == "same_word":
+        return f"The threads share one word, {_in(pair)}; {time}."
+    if pair.cause == "same_block":
+        return f"The threads use different words of {what} in one cache line; {time}."
+    if pair.cause == "static":
+        return f"The threads use {what} in one cache line; {time}."
+    return f"The threads share a cache line of {what}; {time}."
+
+
+def _in(pair: BlockPair) -> str:
+    whole = story.blocks_in_words(pair, UNIT)
+    return whole.removeprefix("one word, ")
+
+
+def _advice(one: Found) -> list[str]:
+    assert isinstance(one.key, BlockPair)
+    kind = one.key.cause
+    if kind == "other_block":
+        return [
+            "Nothing in the program asks for that: another allocator may place the blocks apart, and so does padding."
+        ]
+    if kind in kinds.FALSE_KINDS:
+        return ["The words have only the line in common: with 64 bytes between them, the threads would not meet."]
+    if kind == "same_word":
+        return ["No allocator changes that: the program itself shares the word."]
+    return []
+
+
+def _nothing(found: Findings) -> str:
+    if found.samples == 0:
+        return "No sample was taken: the program ended too soon, or its threads did not run."
+    most = story.percent(found.any.high)
+    if found.any.caught:
+        seen = f"{found.any.caught} of {found.watched} watches caught another thread, too few of one kind to name it"
+        return f"No cache line is shared for long: {seen}; at most {most} of the time is spent on shared lines."
+    return (
+        f"Nothing is shared: in {found.watched} watches no thread used a cache line that another thread used at that "
+        f"moment; at most {most} of the time can be spent on shared lines."
+    )
+
+
+def _cautions(found: Findings) -> list[str]:
+    said = []
+    if 0 < found.samples < _FEW_SAMPLES:
+        said.append(f"Only {found.samples} samples were taken, so shares are rough: let the program run longer.")
+    if found.watched and found.beside < _SELDOM_BESIDE:
+        said.append(
+            f"In {story.percent(found.beside)} of the watches only another thread ran at the same time: the processors were "
+            "busy with other work, or the threads take turns."
+        )
+    return said
+
+
+def interval(share: Share) -> str:
+    """The ends of an interval: "48 to 66 %"."""
+    low, high = story.percent(share.low), story.percent(share.high)
+    return f"{low.removesuffix(' %')} to {high}"

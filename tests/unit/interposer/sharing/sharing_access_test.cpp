@@ -1,0 +1,133 @@
+// Which memory a thread was using, from machine code and registers: the operand before the sampled instruction first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "lab/interposer/sharing/access.hpp"
+
+namespace loam::interposer::sharing {
+namespace {
+
+// Code among instructions that do nothing, and registers of which each has a value of its own.
+class Sampled : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kStart = 128, kBytes = 512;
+  static constexpr std::uintptr_t kStack = 0x7FFD00010000;
+
+  Sampled() {
+    std::fill(code_, code_ + kBytes, std::uint8_t{0x90});  // nop
+    for (std::size_t n = 0; n < kRegisters; ++n) registers_.value[n] = 0x10000000 * (n + 1);
+    registers_.value[PERF_REG_X86_SP] = kStack;
+  }
+
+  // The access when the sampled instruction is the first of `after`, which follow those of `before`.
+  Access sample(std::initializer_list<std::uint8_t> before, std::initializer_list<std::uint8_t> after) {
+    std::copy(before.begin(), before.end(), code_ + kStart);
+    ip_ = reinterpret_cast<std::uintptr_t>(code_ + kStart + before.size());
+    std::copy(after.begin(), after.end(), code_ + kStart + before.size());
+    registers_.value[PERF_REG_X86_IP] = ip_;
+    return Decoder().find(registers_);
+  }
+
+  std::uint64_t value(int number) const { return registers_.value[number]; }
+
+  std::uint8_t code_[kBytes];
+  Registers registers_{};
+  std::uintptr_t ip_ = 0;
+};
+
+TEST_F(Sampled, AfterASlowInstructionItsOperandIsTaken) {
+  const Access found = sample({0xF0, 0x48, 0x83, 0x07, 0x01}, {});  // lock add qword [rdi], 1
+  EXPECT_EQ(found.address, value(PERF_REG_X86_DI));
+  EXPECT_EQ(found.ip, ip_ - 5);
+  EXPECT_EQ(found.bytes, 8u);
+  EXPECT_TRUE(found.writes);
+}
+
+TEST_F(Sampled, AnOperandWhoseRegisterTheInstructionWroteIsNotKnownAnyMore) {
+  // mov rax, [rax] | mov rcx, [rbx + rdx * 8 + 16]
+  const Access found = sample({0x48, 0x8B, 0x00}, {0x48, 0x8B, 0x4C, 0xD3, 0x10});
+  EXPECT_EQ(found.address, value(PERF_REG_X86_BX) + 8 * value(PERF_REG_X86_DX) + 16);
+  EXPECT_EQ(found.ip, ip_);
+  EXPECT_FALSE(found.writes);
+}
+
+TEST_F(Sampled, NorIsOneThatAnInstructionOnTheWayWrote) {
+  // | mov rbx, rsi; mov rax, [rbx]; ret
+  EXPECT_EQ(sample({}, {0x48, 0x89, 0xF3, 0x48, 0x8B, 0x03, 0xC3}).bytes, 0u);
+}
+
+TEST_F(Sampled, ALoopIsClosed) {
+  // mov [rdi], rax; nop | dec rsi; jne to the mov
+  const Access found = sample({0x48, 0x89, 0x07, 0x90}, {0x48, 0xFF, 0xCE, 0x75, 0xF7});
+  EXPECT_EQ(found.address, value(PERF_REG_X86_DI));
+  EXPECT_TRUE(found.writes);
+}
+
+TEST_F(Sampled, TheOwnStackCountsOnlyWhereThereIsNothingElse) {
+  // mov rax, [rsp + 8] | mov rcx, [rdi]
+  EXPECT_EQ(sample({0x48, 0x8B, 0x44, 0x24, 0x08}, {0x48, 0x8B, 0x0F}).address, value(PERF_REG_X86_DI));
+  // mov rax, [rsp + 8] | ret
+  EXPECT_EQ(sample({0x48, 0x8B, 0x44, 0x24, 0x08}, {0xC3}).address, kStack + 8);
+}
+
+TEST_F(Sampled, AnotherThreadsStackIsMemoryLikeAnyOther) {
+  registers_.value[PERF_REG_X86_DI] = kStack - 0x800000;
+  EXPECT_EQ(sample({0x48, 0x89, 0x07}, {0xC3}).address, kStack - 0x800000);  // mov [rdi], rax | ret
+}
+
+TEST_F(Sampled, StaticDataIsReachedFromTheInstructionBehind) {
+  const Access before = sample({0x48, 0x8B, 0x05, 0x00, 0x01, 0x00, 0x00}, {0xC3});  // mov rax, [rip + 0x100] | ret
+  EXPECT_EQ(before.address, ip_ + 0x100);
+  const Access after = sample({}, {0x48, 0x8B, 0x05, 0x00, 0x01, 0x00, 0x00});  // | mov rax, [rip + 0x100]
+  EXPECT_EQ(after.address, ip_ + 7 + 0x100);
+}
+
+TEST_F(Sampled, CopiesOfStringsAreRead) {
+  const Access found = sample({}, {0xF3, 0x48, 0xA5});  // | rep movsq
+  EXPECT_TRUE(found.address == value(PERF_REG_X86_DI) || found.address == value(PERF_REG_X86_SI));
+}
+
+TEST_F(Sampled, AddressesThatAreOnlyComputedAreNoAccess) {
+  EXPECT_EQ(sample({0x48, 0x8D, 0x07}, {0xC3}).bytes, 0u);  // lea rax, [rdi] | ret
+}
+
+TEST_F(Sampled, AThreadsOwnVariablesHaveNoKnownAddress) {
+  // mov rax, fs:[0x28] | ret
+  EXPECT_EQ(sample({0x64, 0x48, 0x8B, 0x04, 0x25, 0x28, 0x00, 0x00, 0x00}, {0xC3}).bytes, 0u);
+}
+
+TEST_F(Sampled, WhatEndsInAJumpDidNotLeadHere) {
+  EXPECT_EQ(sample({0xFF, 0x27}, {0xC3}).bytes, 0u);  // jmp [rdi] | ret
+}
+
+TEST_F(Sampled, CodeThatIsGoneIsNoTrouble) {
+  registers_.value[PERF_REG_X86_IP] = 0x123456;
+  EXPECT_EQ(Decoder().find(registers_).bytes, 0u);
+}
+
+[[gnu::noinline]] std::uint64_t some_function(std::uint64_t x) {
+  for (int n = 0; n < 100; ++n) x = x * 31 + static_cast<std::uint64_t>(n);
+  return x;
+}
+
+TEST(FunctionStart, IsThatOfTheFunctionAround) {
+  const auto start = reinterpret_cast<std::uintptr_t>(&some_function);
+  EXPECT_EQ(function_start(start), start);
+  EXPECT_EQ(function_start(start + 5), start);
+  EXPECT_NE(some_function(1), 0u);
+}
+
+TEST(FunctionStart, IsNothingWhereThereIsNoCode) {
+  int here = 0;
+  std::vector<char> block(100);
+  EXPECT_EQ(function_start(reinterpret_cast<std::uintptr_t>(&here)), 0u);
+  EXPECT_EQ(function_start(reinterpret_cast<std::uintptr_t>(block.data())), 0u);
+  EXPECT_EQ(function_start(0), 0u);
+}
+
+}  // namespace
+}  // namespace loam::interposer::sharing

@@ -1,0 +1,99 @@
+// Which block an address lies in, and which call stack made it.
+#include "lab/interposer/sharing/blocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace loam::interposer::sharing {
+namespace {
+
+void* at(std::uintptr_t address) { return reinterpret_cast<void*>(address); }  // NOLINT(performance-no-int-to-ptr)
+
+class BlocksTest : public ::testing::Test {
+ protected:
+  static constexpr std::uintptr_t kHere = 0x7F0000100000;
+
+  std::uintptr_t start_of(std::uintptr_t address) { return blocks_->find(address).start; }
+
+  std::unique_ptr<Blocks> blocks_ = std::make_unique<Blocks>();
+};
+
+TEST_F(BlocksTest, EachByteOfABlockLeadsToIt) {
+  blocks_->made(at(kHere), 40, 77, 5);
+  for (std::uintptr_t byte = 0; byte < 40; ++byte) EXPECT_EQ(start_of(kHere + byte), kHere);
+  const Block found = blocks_->find(kHere + 39);
+  EXPECT_EQ(found.bytes, 40u);
+  EXPECT_EQ(found.thread, 77u);
+  EXPECT_EQ(found.site, 5u);
+}
+
+TEST_F(BlocksTest, TheBytesBesideABlockAreNobodys) {
+  blocks_->made(at(kHere), 40, 1, 1);
+  EXPECT_EQ(start_of(kHere + 40), 0u);
+  EXPECT_EQ(start_of(kHere - 1), 0u);
+}
+
+TEST_F(BlocksTest, NeighboursAreToldApart) {
+  blocks_->made(at(kHere), 16, 1, 1);
+  blocks_->made(at(kHere + 16), 8, 2, 2);
+  EXPECT_EQ(start_of(kHere + 15), kHere);
+  EXPECT_EQ(start_of(kHere + 16), kHere + 16);
+  EXPECT_EQ(start_of(kHere + 24), 0u);
+}
+
+TEST_F(BlocksTest, ABlockThatIsGoneIsNotFound) {
+  blocks_->made(at(kHere), 64, 1, 1);
+  EXPECT_TRUE(blocks_->gone(at(kHere)));
+  EXPECT_FALSE(blocks_->gone(at(kHere)));
+  EXPECT_EQ(start_of(kHere), 0u);
+  blocks_->made(at(kHere), 16, 3, 4);
+  EXPECT_EQ(blocks_->find(kHere).site, 4u);
+}
+
+TEST_F(BlocksTest, LongBlocksAreFoundFromAnyByte) {
+  for (const std::uint64_t bytes : {Blocks::kLong - 1, Blocks::kLong, std::size_t{1} << 22, std::size_t{1} << 34}) {
+    blocks_->made(at(kHere), bytes, 9, 8);
+    for (const std::uint64_t byte : {std::uint64_t{0}, bytes / 2, bytes - 1}) {
+      const Block found = blocks_->find(kHere + byte);
+      EXPECT_EQ(found.start, kHere) << bytes << " bytes, byte " << byte;
+      EXPECT_EQ(found.bytes, bytes);
+      EXPECT_EQ(found.thread, 9u);
+      EXPECT_EQ(found.site, 8u);
+    }
+    EXPECT_EQ(start_of(kHere + bytes), 0u);
+    EXPECT_TRUE(blocks_->gone(at(kHere)));
+    EXPECT_EQ(start_of(kHere), 0u);
+    EXPECT_EQ(start_of(kHere + bytes - 1), 0u);
+  }
+}
+
+TEST_F(BlocksTest, ASmallBlockBehindALongOneIsItsOwn) {
+  blocks_->made(at(kHere), 100'000, 1, 1);
+  blocks_->made(at(kHere + 100'016), 16, 2, 2);
+  EXPECT_EQ(start_of(kHere + 99'999), kHere);
+  EXPECT_EQ(start_of(kHere + 100'020), kHere + 100'016);
+}
+
+// All of this program counts as the library's own, so its stacks are those of the C library alone: what they hold is tested
+// with real programs (tests/lab/explain/test_sharing_real.py).
+TEST(Sites, TheSameWayHasTheSameNumber) {
+  const auto sites = std::make_unique<Sites>();
+  ASSERT_TRUE(sites->map());
+  const std::uint64_t number = sites->number(0x401000, 96);
+  ASSERT_NE(number, 0u);
+  EXPECT_EQ(sites->number(0x401000, 96), number);
+  ASSERT_NE(sites->stack(number), nullptr);
+  EXPECT_NE(sites->stack(number)->hash.load(), 0u);
+}
+
+TEST(Sites, WithoutATableNothingIsKnown) {
+  Sites unmapped;
+  EXPECT_EQ(unmapped.number(1, 2), 0u);
+  EXPECT_EQ(unmapped.stack(0), nullptr);
+}
+
+}  // namespace
+}  // namespace loam::interposer::sharing
