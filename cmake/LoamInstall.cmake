@@ -80,7 +80,7 @@ endforeach()
 
 install(TARGETS loam-package-static loam-package-shared ${loam_package_archives} EXPORT loam-targets COMPONENT loam
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-set(loam_pc_names loam-tm loam-tm-static loam-delegation)
+set(loam_pc_names loam-tm loam-tm-static loam-delegation loam-gc)
 if(TARGET loam-malloc)
   add_dependencies(loam-package loam-malloc)
   install(TARGETS loam-malloc EXPORT loam-targets COMPONENT loam INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

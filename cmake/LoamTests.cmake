@@ -2,10 +2,25 @@
 # Those of tests/unit/malloc are linked with libloam-malloc.so, are named malloc_X_test, and are left out where a sanitizer
 # brings its own malloc. Those of tests/unit/workloads start workload executables; they are labelled `program` as well. The target loam-tests is
 # every other test: the sanitizer suites build it alone.
-find_package(GTest REQUIRED)
+if(CMAKE_CROSSCOMPILING)
+  # GoogleTest of that processor is compiled here, from the sources in Debian's package googletest.
+  set(loam_gtest_sources /usr/src/googletest/googletest)
+  if(NOT EXISTS "${loam_gtest_sources}")
+    message(FATAL_ERROR "tests for ${CMAKE_SYSTEM_PROCESSOR}: ${loam_gtest_sources} is missing (install googletest, or set "
+                        "BUILD_TESTING=OFF)")
+  endif()
+  add_subdirectory("${loam_gtest_sources}" "${CMAKE_BINARY_DIR}/gtest" EXCLUDE_FROM_ALL)
+else()
+  find_package(GTest REQUIRED)
+endif()
 
+# What is compiled for another processor runs under an emulator. An emulator gets what it is to preload as an option.
+set(loam_test_launcher ${CMAKE_CROSSCOMPILING_EMULATOR})
+set(loam_preload env)
+if(loam_test_launcher)
+  set(loam_preload ${loam_test_launcher} -E)
+endif()
 # GCC 12's thread sanitizer does not start where the kernel randomises more than 28 bits of addresses.
-set(loam_test_launcher "")
 if("${LOAM_SANITIZE}" MATCHES "thread")
   find_program(LOAM_SETARCH setarch)
   if(LOAM_SETARCH)
@@ -43,6 +58,10 @@ add_custom_target(loam-tests)
 # GoogleTest's main(), with a watchdog.
 add_library(loam-test-main STATIC EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/tests/harness/main.cpp")
 target_link_libraries(loam-test-main PUBLIC loam-flags GTest::gtest)
+if(CMAKE_CROSSCOMPILING_EMULATOR)
+  string(JOIN " " words ${CMAKE_CROSSCOMPILING_EMULATOR})
+  target_compile_definitions(loam-test-main PRIVATE "LOAM_EMULATOR=\"${words}\"")
+endif()
 
 # The headers that are nobody's own, once for all tests of one optimisation and the same further libraries (a third
 # argument). Not where all is asked for: a test that forgets to include what it uses is found there.
@@ -93,7 +112,7 @@ function(loam_malloc_test source)
   # Every call is made as written, and rules of the interface are broken on purpose.
   target_compile_options(${name} PRIVATE -fno-builtin -fno-allocation-dce -Wno-use-after-free -Wno-free-nonheap-object
                          -Wno-mismatched-new-delete -Wno-sized-deallocation)
-  add_test(NAME ${name} COMMAND $<TARGET_FILE:${name}>)
+  add_test(NAME ${name} COMMAND ${loam_test_launcher} $<TARGET_FILE:${name}>)
   set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
   add_dependencies(loam-tests ${name})
 endfunction()
@@ -184,8 +203,8 @@ add_executable(fork_storm "${CMAKE_SOURCE_DIR}/tests/stress/fork_storm.cpp")
 target_link_libraries(fork_storm PRIVATE loam-flags)
 target_compile_options(fork_storm PRIVATE -O1 -fno-builtin)
 if(TARGET loam-malloc)
-  add_test(NAME fork_storm COMMAND $<TARGET_FILE:fork_storm> 500)
-  set_tests_properties(fork_storm PROPERTIES LABELS stress TIMEOUT 300 ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:loam-malloc>")
+  add_test(NAME fork_storm COMMAND ${loam_preload} LD_PRELOAD=$<TARGET_FILE:loam-malloc> $<TARGET_FILE:fork_storm> 500)
+  set_tests_properties(fork_storm PROPERTIES LABELS stress TIMEOUT 300)
   add_dependencies(loam-tests fork_storm loam-malloc)
 endif()
 
@@ -202,9 +221,8 @@ function(loam_fork_program name)
     foreach(hardened 0 1)
       string(REPLACE " " "_" case "${name}_${arguments}_hardened_${hardened}")
       separate_arguments(words UNIX_COMMAND "${arguments}")
-      add_test(NAME ${case} COMMAND $<TARGET_FILE:${name}> ${words})
-      set_tests_properties(${case} PROPERTIES LABELS stress TIMEOUT 120
-                           ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:loam-malloc>;LOAM_MALLOC_HARDENED=${hardened}")
+      add_test(NAME ${case} COMMAND ${loam_preload} LD_PRELOAD=$<TARGET_FILE:loam-malloc> $<TARGET_FILE:${name}> ${words})
+      set_tests_properties(${case} PROPERTIES LABELS stress TIMEOUT 120 ENVIRONMENT "LOAM_MALLOC_HARDENED=${hardened}")
     endforeach()
   endforeach()
 endfunction()
@@ -235,3 +253,13 @@ target_link_options(loam-contract PRIVATE -Wl,--build-id=sha1)
 add_dependencies(contract_test loam-contract)
 
 include("${CMAKE_SOURCE_DIR}/tests/golden/golden.cmake")
+
+# The short form of tests/emulated/run.py: what is written for the processor and what reaches it through the layers; and
+# what depends on the length of pages, which runs once more with longer ones.
+if(CMAKE_CROSSCOMPILING)
+  set(loam_pages_tests pages_test large_test guarded_test sampled_test untouched_pages_test malloc_conformance_test)
+  set(loam_short_tests ${loam_pages_tests} machine_test c_dead_frames_test c_keep_test schemes_test object_transaction_test)
+  add_custom_target(loam-short-tests DEPENDS ${loam_short_tests})
+  set_property(TEST ${loam_short_tests} APPEND PROPERTY LABELS short)
+  set_property(TEST ${loam_pages_tests} APPEND PROPERTY LABELS pages)
+endif()

@@ -6,5 +6,11 @@
 //   numbers.apply([](auto& vector) { vector.push_back(7); });
 #pragma once
 
+#if __cplusplus < 202002L
+#error "loam/delegation.hpp needs C++20: compile with -std=c++20 or later"
+#elif !defined(__cpp_exceptions)
+#error "loam/delegation.hpp needs exceptions: compile without -fno-exceptions"
+#else
 #include "runtime/delegation/any_scheme.hpp"
 #include "runtime/delegation/delegated.hpp"
+#endif

@@ -6,4 +6,10 @@
 //   When not       For objects to which other libraries keep pointers.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "loam/gc.hpp needs C++20: compile with -std=c++20 or later"
+#elif !defined(__cpp_exceptions)
+#error "loam/gc.hpp needs exceptions: compile without -fno-exceptions"
+#else
 #include "runtime/gc/gc.hpp"
+#endif

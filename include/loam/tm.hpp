@@ -5,4 +5,10 @@
 //   loam::tm::atomically([&](auto& tx) { tx.write(total, tx.read(total) + 1); });
 #pragma once
 
+#if __cplusplus < 202002L
+#error "loam/tm.hpp needs C++20: compile with -std=c++20 or later"
+#elif !defined(__cpp_exceptions)
+#error "loam/tm.hpp needs exceptions: compile without -fno-exceptions"
+#else
 #include "runtime/tm/tm.hpp"
+#endif

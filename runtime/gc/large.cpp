@@ -5,7 +5,7 @@
 namespace loam::gc {
 
 std::size_t LargeObjects::mapped_bytes_of(std::size_t bytes) noexcept {
-  return (bytes + platform::kPageBytes - 1) / platform::kPageBytes * platform::kPageBytes;
+  return (bytes + platform::page_bytes() - 1) / platform::page_bytes() * platform::page_bytes();
 }
 
 Object* LargeObjects::add(std::size_t bytes, const Descriptor& descriptor) noexcept {

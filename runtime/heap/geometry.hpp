@@ -20,8 +20,8 @@ inline constexpr unsigned kAreaShift = 28;
 inline constexpr std::size_t kAreaBytes = std::size_t{1} << kAreaShift;
 inline constexpr unsigned kUnitsOfArea = kAreaBytes / kUnitBytes;
 
-// User space of x86-64 and AArch64 with four page-table levels.
-inline constexpr unsigned kAddressBits = 47;
+inline constexpr unsigned kAddressBits = platform::kAddressBits;
+static_assert(kUnitBytes >= platform::kPageBytesMax, "units are whole pages");
 // Of a word that holds an address and above it a number.
 inline constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << kAddressBits) - 1;
 

@@ -67,7 +67,7 @@ class Guarded {
     if (bytes > kBytesMax) return nullptr;
     const std::size_t sealed = bytes + kSealBytes;
     const bool is_long = Classes::class_aligned(alignment, sealed) == Classes::kClasses;
-    const std::size_t wanted = is_long ? sealed + kGuardBytes : sealed;
+    const std::size_t wanted = is_long ? sealed + guard_bytes() : sealed;
     return from_the_heap([=] { return Inner::allocate_aligned(alignment, wanted); }, bytes);
   }
 
@@ -143,11 +143,11 @@ class Guarded {
 
   static constexpr std::size_t kSealBytes = sizeof(std::uint64_t);
   // What a guard page takes of a block, wherever the block ends in its last page.
-  static constexpr std::size_t kGuardBytes = 2 * platform::kPageBytes;
+  static std::size_t guard_bytes() noexcept { return 2 * platform::page_bytes(); }
   // Usable bytes from which on every block has one; of the shorter long ones one in so many places.
   static constexpr std::size_t kAlwaysGuarded = std::size_t{256} << 10;
   static constexpr unsigned kOneIn = 16;
-  static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - kGuardBytes;
+  static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - 2 * platform::kPageBytesMax;
   static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
   static_assert(Classes::kMax <= WaitingBlocks::kBytesMax && kZeroedMax <= WaitingBlocks::kShortMax);
   static constexpr std::size_t kQueueBytes = base::round_up(sizeof(WaitingBlocks), platform::kPageBytes);
@@ -165,7 +165,7 @@ class Guarded {
     const PageMap::Word word = Inner::word_of(block);
     if (Inner::is_slab(word)) return short_frame(Inner::class_bytes(word));
     const std::size_t usable = Inner::usable_bytes(block);
-    const std::size_t guarded = usable - (address_of(block) + usable) % platform::kPageBytes - platform::kPageBytes;
+    const std::size_t guarded = usable - (address_of(block) + usable) % platform::page_bytes() - platform::page_bytes();
     // For shorter blocks their address decides, so the answer stays the same while the block exists.
     const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ seals_.secret()) % kOneIn == 0;
     return {guarded - kSealBytes, usable, has_page};
@@ -189,7 +189,8 @@ class Guarded {
   }
   // returns false: the system refused, and the page stays as it was
   [[gnu::cold, gnu::noinline]] static bool guard(void* block, const Frame& frame, bool open) noexcept {
-    return Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::kPageBytes, open);
+    return Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::page_bytes(),
+                                 open);
   }
 
   // The heap's own words.
@@ -241,7 +242,7 @@ class Guarded {
   // A block that waits, which is zero, or one of the heap's.
   [[gnu::cold, gnu::noinline]] static void* allocate_long(std::size_t bytes, bool zeroed) noexcept {
     if (bytes > kBytesMax) return nullptr;
-    const std::size_t wanted = bytes + kSealBytes + kGuardBytes;
+    const std::size_t wanted = bytes + kSealBytes + guard_bytes();
     const auto kept = closed_.take(wanted);
     if (kept.start == nullptr)
       return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes);
@@ -284,7 +285,7 @@ class Guarded {
   [[gnu::cold, gnu::noinline]] static void* grow_long(void* block, PageMap::Word word, std::size_t bytes,
                                                       const Frame& frame) noexcept {
     if (frame.has_page && !guard(block, frame, true)) return nullptr;
-    void* const grown = Inner::Large::resize(word, bytes + kSealBytes + kGuardBytes);
+    void* const grown = Inner::Large::resize(word, bytes + kSealBytes + guard_bytes());
     if (grown == nullptr) {
       if (frame.has_page) guard(block, frame, false);
       return nullptr;
@@ -331,7 +332,7 @@ class Guarded {
       return frame.has_page ? closed_.put({block, frame.usable}, open_and_give) : Inner::deallocate(block);
     }
     // Untouched pages need not be zeroed, because the system provides zeroes.
-    const std::size_t whole = base::round_up(address_of(block), platform::kPageBytes) - address_of(block);
+    const std::size_t whole = base::round_up(address_of(block), platform::page_bytes()) - address_of(block);
     std::memset(block, 0, whole);
     Inner::Pages::purge(static_cast<std::byte*>(block) + whole, frame.room + kSealBytes - whole);
     open_and_give(block);

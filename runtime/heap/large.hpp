@@ -95,9 +95,9 @@ class LargeBlocks {
       Pages::zero(begin, bytes);
     } else {
       // The rest of the last page is the block's too.
-      const std::size_t head = base::round_up(address_of(begin), platform::kPageBytes) - address_of(begin);
+      const std::size_t head = base::round_up(address_of(begin), platform::page_bytes()) - address_of(begin);
       std::memset(begin, 0, head);
-      Pages::purge(begin + head, base::round_up(bytes - head, platform::kPageBytes));
+      Pages::purge(begin + head, base::round_up(bytes - head, platform::page_bytes()));
     }
   }
 
@@ -108,7 +108,8 @@ class LargeBlocks {
     if (is_mapping(from) || is_mapping(to)) return false;
     Span &source = *span(from), &target = *span(to);
     const std::size_t shift = address_of(source.blocks) % kUnitBytes;
-    const std::size_t length = std::min(source.units * kUnitBytes, base::round_up(bytes + shift, platform::kPageBytes));
+    const std::size_t length =
+        std::min(source.units * kUnitBytes, base::round_up(bytes + shift, platform::page_bytes()));
     if (length < kMovedMin || length > target.units * kUnitBytes) return false;
     std::byte* const there = begin_of(target);
     if (!Pages::move(begin_of(source), length, there)) return false;
@@ -167,7 +168,7 @@ class LargeBlocks {
   static void* resize(Mapping& mapping, std::size_t bytes) noexcept {
     const std::size_t had = mapping.usable_bytes;
     if (bytes <= had) return bytes >= had / 2 ? mapping.block : nullptr;
-    const std::size_t usable = base::round_up(bytes, platform::kPageBytes);
+    const std::size_t usable = base::round_up(bytes, platform::page_bytes());
     if (usable + kHugeBytes < bytes) return nullptr;
     // As far behind a huge page's begin as before, so that huge pages move whole.
     std::byte* const start = Pages::mapping(usable + kHugeBytes);
@@ -192,7 +193,7 @@ class LargeBlocks {
 
   static Taken map(std::size_t alignment, std::size_t bytes) noexcept {
     alignment = std::max(alignment, kUnitBytes);
-    const std::size_t usable = base::round_up(bytes, platform::kPageBytes);
+    const std::size_t usable = base::round_up(bytes, platform::page_bytes());
     if (usable + alignment < bytes || !opened()) return {nullptr, false};
     Mapping* const made = take_descriptor();
     if (made == nullptr) return {nullptr, false};

@@ -3,6 +3,8 @@
 #include "runtime/platform/keep_errno.hpp"
 #include "runtime/platform/pages.hpp"
 
+#include <initializer_list>
+
 namespace loam::heap {
 namespace {
 

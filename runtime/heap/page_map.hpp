@@ -1,8 +1,8 @@
 // PageMap: a flat array with one word for each 64 KiB unit of the address space: what lies there.
 //   Words: 0: no block of the heap; a slab's owner and class (slabs.hpp); or the metadata of a large block (large.hpp).
-//   The map covers all user addresses: 16 GiB of reserved addresses, backed when touched. If the system refuses that
-//   (RLIMIT_AS, strict overcommit), it covers the lowest 64 GiB in 8 MiB, or, if the limit is below 1 GiB, the lowest 8
-//   GiB in 1 MiB. The heap's areas are then placed there.
+//   The map covers all user addresses: 16 GiB of reserved addresses (on AArch64 32 GiB), backed when touched. If the
+//   system refuses that (RLIMIT_AS, strict overcommit), it covers the lowest 64 GiB in 8 MiB, or, if the limit is below
+//   1 GiB, the lowest 8 GiB in 1 MiB. The heap's areas are then placed there.
 //   Source flat map as in snmalloc 2.   Cost: a lookup is two loads and the comparison with limit().
 //   M1 a word changes only while no block of its unit is in a user's hands.
 #pragma once

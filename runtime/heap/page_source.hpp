@@ -133,10 +133,12 @@ struct SystemPages {
   static std::uintptr_t first_area() noexcept {
     constexpr std::uintptr_t kLow = std::uintptr_t{4} << 30;  // above what is linked at fixed addresses
     if (!is_map_full()) return kLow;
-    constexpr std::uintptr_t kPlaces = (platform::kRoomyTo - platform::kRoomyFrom) / kAreaBytes;
+    const std::uintptr_t end = std::min(platform::kRoomyTo, platform::address_end() / 2);
+    if (end <= platform::kRoomyFrom) return kLow;
+    const std::uintptr_t places = (end - platform::kRoomyFrom) / kAreaBytes;
     std::uint32_t draw = 0;
     platform::random_bytes(std::as_writable_bytes(std::span(&draw, 1)));
-    return platform::kRoomyFrom + draw % kPlaces * kAreaBytes;
+    return platform::kRoomyFrom + draw % places * kAreaBytes;
   }
 
   static bool is_map_full() noexcept { return PageMap::limit() << kUnitShift >> kAddressBits != 0; }

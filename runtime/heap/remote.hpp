@@ -128,7 +128,7 @@ class Inbox {
   std::atomic<FreeBlock*> top_{nullptr};
   std::atomic<std::uint64_t> blocks_{0};  // beside top_: a thread that adds has just written this line
 };
-static_assert(kAddressBits + 16 < 64, "an address and a length fit into one word");
+static_assert(kAddressBits + 16 <= 64, "an address and a length fit into one word");
 
 // Batches that a thread collects for other heaps. Send is called as send(word, batch): it pushes the batch into the
 // inbox that the word names.

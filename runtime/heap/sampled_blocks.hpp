@@ -42,7 +42,7 @@ template <class Pages>
 class SampledBlocks {
  public:
   static constexpr unsigned kSlots = 256;
-  static constexpr std::size_t kBytesMax = platform::kPageBytes;
+  static constexpr std::size_t kBytesMax = platform::kPageBytes;  // of any kernel
 
   // bytes: kBytesMax at most; draw: random
   // nullptr: every slot is held, or the system refuses
@@ -50,9 +50,9 @@ class SampledBlocks {
     SampledBlock* const block = take_slot();
     if (block == nullptr) return nullptr;
     std::byte* const page = page_of(*block);
-    if (!Pages::protect(page, platform::kPageBytes, true)) return nullptr;  // the slot is lost
+    if (!Pages::protect(page, platform::page_bytes(), true)) return nullptr;  // the slot is lost
     const std::size_t room = base::round_up(std::max<std::size_t>(bytes, 1), kBlockAlignment);
-    block->start = draw % 4 == 0 ? page : page + platform::kPageBytes - room;
+    block->start = draw % 4 == 0 ? page : page + platform::page_bytes() - room;
     block->allocated = stack;
     block->freed.thread = 0;
     resize(*block, bytes);
@@ -65,13 +65,14 @@ class SampledBlocks {
   bool covers(const void* address) const noexcept {
     // pages.A: pairs with the release in make().
     const std::byte* const pages = pages_.load(std::memory_order_acquire);
-    return pages != nullptr && address_of(address) - address_of(pages) < kPagesBytes;
+    return pages != nullptr && address_of(address) - address_of(pages) < pages_bytes();
   }
 
   // The block that was meant by an address that is covered: of a page between two, the nearer one.
   SampledBlock& near(const void* address) noexcept {
-    const std::size_t half = (address_of(address) - address_of(pages_.load(std::memory_order_relaxed))) /
-                             (platform::kPageBytes / 2);  // 0, 1: the first closed page; 2 to 5: slot 0 and half pages
+    const std::size_t half =
+        (address_of(address) - address_of(pages_.load(std::memory_order_relaxed))) /
+        (platform::page_bytes() / 2);  // 0, 1: the first closed page; 2 to 5: slot 0 and half pages
     const std::size_t slot = half == 0 ? 0 : (half - 1) / 4;
     return slots_[std::min<std::size_t>(slot, kSlots - 1)];
   }
@@ -79,12 +80,12 @@ class SampledBlocks {
   // A block that is held, in its place: its length is another.
   void resize(SampledBlock& block, std::size_t bytes) noexcept {
     block.bytes = bytes;
-    std::fill(block.start + bytes, page_of(block) + platform::kPageBytes, kPad);
+    std::fill(block.start + bytes, page_of(block) + platform::page_bytes(), kPad);
   }
 
   // Whether nothing was written behind a block that is held.
   bool is_intact(const SampledBlock& block) const noexcept {
-    const std::byte* const end = page_of(block) + platform::kPageBytes;
+    const std::byte* const end = page_of(block) + platform::page_bytes();
     return std::all_of<const std::byte*>(block.start + block.bytes, end, [](std::byte byte) { return byte == kPad; });
   }
 
@@ -94,8 +95,8 @@ class SampledBlocks {
     if (!block.state.compare_exchange_strong(held, SampledBlock::State::freed, std::memory_order_relaxed)) return false;
     block.freed = stack;
     std::byte* const page = page_of(block);
-    Pages::purge(page, platform::kPageBytes);
-    Pages::protect(page, platform::kPageBytes, false);
+    Pages::purge(page, platform::page_bytes());
+    Pages::protect(page, platform::page_bytes(), false);
     const std::lock_guard guard(lock_);
     queue_[(first_ + count_) % kSlots] = static_cast<std::uint16_t>(&block - slots_);
     ++count_;
@@ -116,7 +117,7 @@ class SampledBlocks {
 
  private:
   static constexpr std::byte kPad{static_cast<std::uint8_t>(kPadding)};
-  static constexpr std::size_t kPagesBytes = (2 * kSlots + 1) * platform::kPageBytes;
+  static std::size_t pages_bytes() noexcept { return (2 * kSlots + 1) * platform::page_bytes(); }
 
   SampledBlock* take_slot() noexcept {
     const std::lock_guard guard(lock_);
@@ -132,9 +133,9 @@ class SampledBlocks {
   // Once, under the lock.
   bool make() noexcept {
     if (refused_) return false;
-    auto* const slots = Pages::metadata(base::round_up(kSlots * sizeof(SampledBlock), platform::kPageBytes));
-    auto* const pages = Pages::metadata(kPagesBytes);
-    refused_ = slots == nullptr || pages == nullptr || !Pages::protect(pages, kPagesBytes, false);
+    auto* const slots = Pages::metadata(base::round_up(kSlots * sizeof(SampledBlock), platform::page_bytes()));
+    auto* const pages = Pages::metadata(pages_bytes());
+    refused_ = slots == nullptr || pages == nullptr || !Pages::protect(pages, pages_bytes(), false);
     if (refused_) return false;
     slots_ = reinterpret_cast<SampledBlock*>(slots);
     for (unsigned i = 0; i < kSlots; ++i) {
@@ -149,7 +150,7 @@ class SampledBlocks {
 
   std::byte* page_of(const SampledBlock& block) const noexcept {
     const auto slot = static_cast<std::size_t>(&block - slots_);
-    return pages_.load(std::memory_order_relaxed) + (2 * slot + 1) * platform::kPageBytes;
+    return pages_.load(std::memory_order_relaxed) + (2 * slot + 1) * platform::page_bytes();
   }
 
   sync::OwnedLock lock_;

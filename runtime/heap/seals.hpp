@@ -10,6 +10,7 @@
 #include "runtime/heap/geometry.hpp"
 #include "runtime/platform/machine.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,10 +46,12 @@ class Seals {
  private:
   static constexpr unsigned kLengthBits = 47, kPlainBits = 64 - kLengthBits;
   static constexpr std::uint64_t kLengthMask = (std::uint64_t{1} << kLengthBits) - 1;
-  static_assert(kAddressBits + kPlainBits <= 64, "an address fits above the plain bits");
+  // An address fits above the plain bits, but for those of its lowest bits that are 0 in every block.
+  static constexpr unsigned kAddressShift = std::min(kPlainBits, 64 - kAddressBits);
+  static_assert(std::size_t{1} << (kPlainBits - kAddressShift) <= kBlockAlignment);
 
   static std::uint64_t twice(std::uint64_t length) noexcept { return length | length << kLengthBits; }
-  std::uint64_t mixed(const void* block) const noexcept { return address_of(block) << kPlainBits ^ secret(); }
+  std::uint64_t mixed(const void* block) const noexcept { return address_of(block) << kAddressShift ^ secret(); }
 
   std::atomic<std::uint64_t> secret_{0};
 };

@@ -362,7 +362,8 @@ class BitmapSpans {
       auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
       area->base = found.base;
       area->set_units(static_cast<std::uint32_t>(found.bytes >> kUnitShift));
-      if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::kPageBytes); needed < known)
+      if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::page_bytes());
+          needed < known)
         Pages::unmap(memory + needed, known - needed);
       of_address_[address_of(found.base) >> kAreaShift] = area;
       Area** end = &first_;

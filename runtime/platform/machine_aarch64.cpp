@@ -4,11 +4,17 @@
 
 #include "runtime/platform/machine.hpp"
 
+#include <bit>
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
 #ifndef LOAM_LIBC_CHECKPOINT
 // AAPCS64: x19-x29, sp and the low halves of v8-v15 belong to the caller, x30 is the way back. They are stored in a
 // frame, the stack pointer is the checkpoint, and both ways out load them. The call-frame directives let an exception,
 // a debugger and a profiler pass. hint #34 is `bti c`: a place that an indirect call may reach.
-//   x0 = argument, x1 = body, x2 = Checkpoint*, as the body expects them.
+//   x0 = Checkpoint*, x1 = argument, x2 = body: the body expects the first two where they are.
+// Behind the registers the frame has a word with its own address: return_address_is_there() looks for it.
 // A checkpoint with its lowest bit set is the address of a Caller (machine_aarch64.hpp), plus 1: its registers come
 // back, and its function `resume` runs as if the code behind loam_tx_begin() had called it: x0 = Caller*, w1 = code.
 asm(R"(
@@ -19,8 +25,8 @@ asm(R"(
 loam_run_attempt:
     .cfi_startproc
     hint #34
-    stp x29, x30, [sp, #-160]!
-    .cfi_adjust_cfa_offset 160
+    stp x29, x30, [sp, #-176]!
+    .cfi_adjust_cfa_offset 176
     .cfi_rel_offset x29, 0
     .cfi_rel_offset x30, 8
     mov x29, sp
@@ -52,8 +58,9 @@ loam_run_attempt:
     .cfi_rel_offset d14, 144
     .cfi_rel_offset d15, 152
     mov x9, sp
-    str x9, [x2]
-    blr x1
+    str x9, [x0]
+    str x9, [sp, #160]
+    blr x2
     mov w0, #0
 .Lloam_attempt_return:
     ldp x19, x20, [sp, #16]
@@ -65,8 +72,8 @@ loam_run_attempt:
     ldp d10, d11, [sp, #112]
     ldp d12, d13, [sp, #128]
     ldp d14, d15, [sp, #144]
-    ldp x29, x30, [sp], #160
-    .cfi_adjust_cfa_offset -160
+    ldp x29, x30, [sp], #176
+    .cfi_adjust_cfa_offset -176
     .cfi_restore x29
     .cfi_restore x30
     ret
@@ -99,10 +106,74 @@ loam_restart:
     mov sp, x9
     br x16
     .size loam_restart, . - loam_restart
+
+// x0 = argument, x17 = function. Every general register but x16, x17 and x30 comes back as it was, and of the vector
+// registers 8 to 15.
+    .p2align 4
+    .globl loam_call_preserving
+    .type loam_call_preserving, %function
+loam_call_preserving:
+    .cfi_startproc
+    hint #34
+    stp x29, x30, [sp, #-288]!
+    .cfi_adjust_cfa_offset 288
+    .cfi_rel_offset x29, 0
+    .cfi_rel_offset x30, 8
+    mov x29, sp
+    stp x0, x1, [sp, #16]
+    stp x2, x3, [sp, #32]
+    stp x4, x5, [sp, #48]
+    stp x6, x7, [sp, #64]
+    stp x8, x9, [sp, #80]
+    stp x10, x11, [sp, #96]
+    stp x12, x13, [sp, #112]
+    stp x14, x15, [sp, #128]
+    str x18, [sp, #144]
+    stp q8, q9, [sp, #160]
+    stp q10, q11, [sp, #192]
+    stp q12, q13, [sp, #224]
+    stp q14, q15, [sp, #256]
+    blr x17
+    ldp x0, x1, [sp, #16]
+    ldp x2, x3, [sp, #32]
+    ldp x4, x5, [sp, #48]
+    ldp x6, x7, [sp, #64]
+    ldp x8, x9, [sp, #80]
+    ldp x10, x11, [sp, #96]
+    ldp x12, x13, [sp, #112]
+    ldp x14, x15, [sp, #128]
+    ldr x18, [sp, #144]
+    ldp q8, q9, [sp, #160]
+    ldp q10, q11, [sp, #192]
+    ldp q12, q13, [sp, #224]
+    ldp q14, q15, [sp, #256]
+    ldp x29, x30, [sp], #288
+    .cfi_adjust_cfa_offset -288
+    .cfi_restore x29
+    .cfi_restore x30
+    ret
+    .cfi_endproc
+    .size loam_call_preserving, . - loam_call_preserving
 )");
 #endif
 
 namespace loam::platform {
+
+#ifndef LOAM_LIBC_CHECKPOINT
+// A call of this architecture puts its return address nowhere. What loam_run_attempt() has put into its frame is the
+// frame's own address, which a frame that was made there later has hardly at this place.
+bool return_address_is_there(const Checkpoint& checkpoint) noexcept {
+  return static_cast<void* const*>(checkpoint.stack_pointer)[20] == checkpoint.stack_pointer;
+}
+#endif
+
+// The kernel puts the first stack at the end of the addresses, and the bytes that AT_RANDOM names onto it.
+std::uintptr_t address_end() noexcept {
+  const std::uintptr_t on_stack = getauxval(AT_RANDOM);
+  return on_stack == 0 ? std::uintptr_t{1} << kAddressBits : std::bit_ceil(on_stack);
+}
+
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(getpagesize()); }
 
 RtmStatus rtm_status() noexcept { return RtmStatus::absent; }
 

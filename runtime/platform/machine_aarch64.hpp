@@ -28,7 +28,7 @@ inline void store_streaming(std::atomic<std::uint32_t>& word, std::uint32_t valu
 inline void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   std::memcpy(to, from, bytes);
 }
-inline void drain_streaming() noexcept {}
+inline void drain_streaming() noexcept { compiler_barrier(); }
 
 // A counter of constant rate, for timing a few instructions: read when all before the call is done, and before anything
 // behind it begins. The loads and the arithmetic, that is; stores may still be on their way to the cache.
@@ -43,10 +43,64 @@ inline void set_top_bit(std::atomic<std::uint64_t>& word) noexcept {
   word.store(word.load(std::memory_order_relaxed) | 1ULL << 63, std::memory_order_release);  // relaxed: own word
 }
 
+// Calls a function that must not throw. The code around it keeps its registers, so that a call which is hardly ever
+// made costs a fast path no saves but that of x30. loam_call_preserving gets the function in x17. It keeps all other
+// general registers and the vector registers 8 to 15. Its address comes from the offset table: the linkage table would
+// bind it at the first call, and that changes registers. With the scalable extension the code around the call may use
+// parts of the vector registers that only this compiler knows.
+#ifdef __ARM_FEATURE_SVE
+#define LOAM_SCALABLE_REGISTERS                                                                                       \
+  , "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", \
+      "p10", "p11", "p12", "p13", "p14", "p15"
+#else
+#define LOAM_SCALABLE_REGISTERS
+#endif
+#define LOAM_CALL_PRESERVING                \
+  "adrp x16, :got:loam_call_preserving\n\t" \
+  "ldr x16, [x16, :got_lo12:loam_call_preserving]\n\tblr x16"
+#define LOAM_CHANGED_REGISTERS                                                                                     \
+  "x16", "x30", "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", \
+      "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" LOAM_SCALABLE_REGISTERS
+inline void call_preserving(void (*function)()) noexcept {
+#ifdef LOAM_INSTRUMENTED
+  function();
+#else
+  register void (*called)() asm("x17") = function;
+  asm volatile(LOAM_CALL_PRESERVING : "+r"(called) : : LOAM_CHANGED_REGISTERS);
+#endif
+}
+inline void call_preserving(void (*function)(void*), void* argument) noexcept {
+#ifdef LOAM_INSTRUMENTED
+  function(argument);
+#else
+  register void (*called)(void*) asm("x17") = function;
+  register void* first asm("x0") = argument;
+  asm volatile(LOAM_CALL_PRESERVING : "+r"(called) : "r"(first) : LOAM_CHANGED_REGISTERS);
+#endif
+}
+#undef LOAM_CHANGED_REGISTERS
+#undef LOAM_CALL_PRESERVING
+#undef LOAM_SCALABLE_REGISTERS
+
+// word.load(seq_cst) != 0: `ldar`, which passes no store-release before it. The compiler moves nothing across.
+inline bool is_set(const std::atomic<std::uint32_t>& word) noexcept {
+  compiler_barrier();
+  return word.load(std::memory_order_seq_cst) != 0;
+}
+
 // word.load(relaxed) == expected: a load and a comparison, which compilers find by themselves.
 inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected) noexcept {
   return word.load(std::memory_order_relaxed) == expected;  // relaxed: as in machine_x86_64.hpp, the caller orders it
 }
+
+// User addresses have so many bits at most: a kernel with 52 gives the others only to programs that ask for them. Those
+// of small machines have 39 or fewer. The last address is below address_end().
+inline constexpr unsigned kAddressBits = 48;
+std::uintptr_t address_end() noexcept;
+
+// The kernel's pages: the unit in which it backs memory, protects it and takes it back. It is built for 4, 16 or 64 KiB.
+inline constexpr std::size_t kPageBytesMax = std::size_t{64} << 10;
+std::size_t page_bytes() noexcept;
 
 // Whether taking a right from a page interrupts every core that runs this process (machine.cpp).
 inline constexpr bool kLostRightsInterrupt = false;  // tlbi is broadcast

@@ -152,6 +152,14 @@ inline bool holds(const std::atomic<std::uint64_t>& word, std::uint64_t expected
 #endif
 }
 
+// User addresses have so many bits at most; the last one is below address_end().
+inline constexpr unsigned kAddressBits = 47;
+constexpr std::uintptr_t address_end() noexcept { return std::uintptr_t{1} << kAddressBits; }
+
+// The kernel's pages: the unit in which it backs memory, protects it and takes it back.
+inline constexpr std::size_t kPageBytesMax = 4096;
+constexpr std::size_t page_bytes() noexcept { return kPageBytesMax; }
+
 // Whether taking a right from a page interrupts every core that runs this process (machine.cpp).
 inline constexpr bool kLostRightsInterrupt = true;
 

@@ -17,12 +17,16 @@ namespace loam::platform {
 namespace {
 
 // Behind each mapping: keeps it an entry of its own in the kernel's account, and stops a run over its end.
-constexpr std::size_t kGuardBytes = kPageBytes;
+inline std::size_t guard_bytes() noexcept { return page_bytes(); }
 
 std::atomic<std::int64_t> requests_until_failure{-1};
 
-constexpr std::size_t round_to_pages(std::size_t bytes) noexcept {
-  return (bytes + kPageBytes - 1) & ~(kPageBytes - 1);
+inline std::size_t round_to_pages(std::size_t bytes) noexcept {
+  return (bytes + page_bytes() - 1) & ~(page_bytes() - 1);
+}
+
+[[maybe_unused]] bool are_pages(const void* start, std::size_t bytes) noexcept {
+  return ((reinterpret_cast<std::uintptr_t>(start) | bytes) & (page_bytes() - 1)) == 0;
 }
 
 bool refused_by_test() noexcept {
@@ -35,16 +39,16 @@ bool refused_by_test() noexcept {
 void* map(void* start, std::size_t bytes, int more_flags, MapOptions options) noexcept {
   if (refused_by_test()) return nullptr;
   const std::size_t rounded = round_to_pages(bytes);
-  void* const found = mmap(start, rounded + kGuardBytes, PROT_READ | PROT_WRITE,
+  void* const found = mmap(start, rounded + guard_bytes(), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | (options.is_promised ? 0 : MAP_NORESERVE) | more_flags, -1, 0);
   if (found == MAP_FAILED) return nullptr;
   if (start != nullptr && found != start) {  // a kernel that does not know the flag took the address for a hint
-    munmap(found, rounded + kGuardBytes);
+    munmap(found, rounded + guard_bytes());
     errno = EEXIST;
     return nullptr;
   }
   // The kernel joins neighbouring mappings of one kind; resident_bytes() could not tell them apart then.
-  mprotect(static_cast<char*>(found) + rounded, kGuardBytes, PROT_NONE);
+  mprotect(static_cast<char*>(found) + rounded, guard_bytes(), PROT_NONE);
   // Advice only: a kernel without these options is slower or dumps more, and still right.
   if (!options.huge_pages) madvise(found, rounded, MADV_NOHUGEPAGE);
   if (!options.core_dump) madvise(found, rounded, MADV_DONTDUMP);
@@ -68,15 +72,17 @@ void* map_lazy_or_die(std::size_t bytes, const char* what, MapOptions options) n
   return start;
 }
 
-void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + kGuardBytes); }
+void unmap(void* start, std::size_t bytes) noexcept { munmap(start, round_to_pages(bytes) + guard_bytes()); }
 
 bool move_pages(void* from, std::size_t bytes, void* to) noexcept {
+  LOAM_ASSERT(are_pages(from, bytes) && are_pages(to, 0), "moves {} bytes, which are no whole pages", bytes);
   // The old addresses are kept, since another thread might map something there before they are unmapped together with
   // what lies beside them.
   return mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to) == to;
 }
 
 void renew(void* start, std::size_t bytes, MapOptions options) noexcept {
+  LOAM_ASSERT(are_pages(start, bytes), "renews {} bytes, which are no whole pages", bytes);
   void* const found =
       mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   LOAM_CHECK(found == start, "the system refused {} bytes of memory in place of old ones (errno {})", bytes, errno);
@@ -84,38 +90,40 @@ void renew(void* start, std::size_t bytes, MapOptions options) noexcept {
 }
 
 bool protect(void* start, std::size_t bytes, bool accessible) noexcept {
+  LOAM_ASSERT(are_pages(start, bytes), "protects {} bytes, which are no whole pages", bytes);
   return mprotect(start, bytes, accessible ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
 }
 
 void purge(void* start, std::size_t bytes) noexcept {
   const auto first = round_to_pages(reinterpret_cast<std::uintptr_t>(start));
-  const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(kPageBytes - 1);
+  const auto end = (reinterpret_cast<std::uintptr_t>(start) + bytes) & ~(page_bytes() - 1);
   if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
 void zero(void* start, std::size_t bytes) noexcept {
   constexpr std::size_t kPagesAtOnce = 512;
   constexpr std::size_t kRun = 4;  // to purge so many pages takes as long as to back them
+  const std::size_t page = page_bytes();
   auto* at = static_cast<char*>(start);
   char* const end = at + bytes;
   const std::size_t head =
       std::min(bytes, round_to_pages(reinterpret_cast<std::uintptr_t>(at)) - reinterpret_cast<std::uintptr_t>(at));
   std::memset(at, 0, head);
   at += head;
-  while (static_cast<std::size_t>(end - at) >= kPageBytes) {
-    const std::size_t pages = std::min((end - at) / kPageBytes, kPagesAtOnce);
+  while (static_cast<std::size_t>(end - at) >= page) {
+    const std::size_t pages = std::min((end - at) / page, kPagesAtOnce);
     unsigned char resident[kPagesAtOnce];
-    if (mincore(at, pages * kPageBytes, resident) != 0) break;
+    if (mincore(at, pages * page, resident) != 0) break;
     for (std::size_t first = 0, next = 0; first < pages; first = next) {
       const bool backed = (resident[first] & 1) != 0;
       while (next < pages && ((resident[next] & 1) != 0) == backed) ++next;
       // What is swapped out counts as not resident; purging drops that as well.
       if (backed || next - first < kRun)
-        std::memset(at + first * kPageBytes, 0, (next - first) * kPageBytes);
+        std::memset(at + first * page, 0, (next - first) * page);
       else
-        purge(at + first * kPageBytes, (next - first) * kPageBytes);
+        purge(at + first * page, (next - first) * page);
     }
-    at += pages * kPageBytes;
+    at += pages * page;
   }
   std::memset(at, 0, static_cast<std::size_t>(end - at));
 }

@@ -3,12 +3,16 @@
 //   map = reserve addresses; back = get memory, here at first touch; purge = give the memory back, keep the addresses.
 #pragma once
 
+#include "runtime/platform/machine.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
 namespace loam::platform {
 
-inline constexpr std::size_t kPageBytes = 4096;  // the kernel's base page on x86-64; others are a multiple
+// The smallest page of any kernel. Those of this one are page_bytes() long, a multiple: what it protects, moves or takes
+// back is measured in these.
+inline constexpr std::size_t kPageBytes = 4096;
 
 // Addresses at which map_lazy_at() finds much room in any process: between where the kernel puts programs linked at
 // fixed addresses and where it puts the others, libraries and stacks; within what valgrind, or the sanitizer of this

@@ -9,7 +9,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <time.h>
@@ -86,6 +89,14 @@ void may_take(unsigned seconds) noexcept {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+#ifdef LOAM_EMULATOR
+  // A death test that starts this program anew starts the emulator with it.
+  std::istringstream emulator(LOAM_EMULATOR);
+  std::vector<std::string> words;
+  for (std::string word; emulator >> word;) words.push_back(word);
+  words.insert(words.end(), argv, argv + argc);
+  testing::internal::SetInjectableArgvs(words);
+#endif
   loam::tests::processors = std::max(1u, std::thread::hardware_concurrency());
   std::signal(SIGALRM, &loam::tests::look);
   testing::UnitTest::GetInstance()->listeners().Append(new loam::tests::Watchdog);  // GoogleTest deletes it

@@ -115,7 +115,7 @@ def unpacked_root() -> Path:
 def library_folders() -> tuple[Path, ...]:
     """Folders in which Debian's shared libraries lie, the machine's own before unpacked ones."""
     triple = f"{os.uname().machine}-linux-gnu"
-    system = (Path("/usr/lib") / triple, Path("/lib") / triple)
+    system = (Path("/usr/lib") / triple, Path("/lib") / triple, Path("/usr/lib64"))  # the last: where others have them
     unpacked = (unpacked_root() / "usr/lib" / triple, unpacked_root() / "lib" / triple)
     return system + unpacked
 

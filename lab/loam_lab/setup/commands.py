@@ -17,7 +17,7 @@ def setup(*, tests: bool, programs: bool, as_json: bool) -> int:
     started = time.monotonic()
     needs = ("measure", "allocators", *(["test"] if tests else []), *(["programs"] if programs else []))
     brought = [package.name for package in debian.missing(*needs)]
-    debian.ensure(*needs)
+    debian.ensure(*needs, again=True)
     was_built = build.is_built()
     content = build.ensure_built()
     left = [package.name for package in debian.missing(*needs)]

@@ -1,141 +1,47 @@
 """Debian packages: which ones a command needs, which are missing, and how they get here.
 
-As root they are installed after the list was printed; without root those that work from anywhere are unpacked into
-.loam/root, and the others stop set-up with the line that an administrator can run.
+As root they are installed after the list was printed, on a system with dnf by the names that they have there; without
+root those that work from anywhere are unpacked into .loam/root, and the others stop set-up with the line that an
+administrator can run. What can be had nowhere and is not needed is asked for again after a day, or by ./loam setup.
 Uses the standard library only: ./loam runs it (python3 -m loam_lab.setup.debian NEED...) before there is a .venv.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from loam_lab.base import paths
 from loam_lab.base.console import note
 from loam_lab.base.errors import LoamError
-
-
-@dataclass(frozen=True)
-class Package:
-    """One Debian package and how to see that what it brings is there.
-
-    check: "command:NAME", "file:PATH below /", "library:FILE" or "module:NAME of Python"
-    needs: the kinds of work that need it: "venv", "measure", "count", "test", "fetch" (sources of allocators),
-        "flame" (call stacks), "explain" (shared cache lines of programs),
-        "fleet" (engines of other machines), "packages" (builds and tries packages of Loam), "shells"
-        (completion), "jvm" (synchronisations on the JVM), "programs" (what loam_lab.subjects.programs runs under allocators),
-        "allocators" (those that are measured only when they are named)
-    unpacks: whether it works when unpacked into a folder, without root
-    optional: whether work goes on without it, with a warning
-    """
-
-    name: str
-    check: str
-    needs: tuple[str, ...]
-    why: str
-    unpacks: bool = False
-    optional: bool = False
-
-
-def _program(name: str, check: str, what: str) -> Package:
-    return Package(name, check, ("programs",), f"run under allocators: {what}", optional=True)
-
+from loam_lab.setup import system
+from loam_lab.setup.packages import PACKAGES as PACKAGES
+from loam_lab.setup.packages import Package
 
 # Of a Debian package, as its policy has it.
 _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
-
-# Those of allocators stand in their own files: allocators().
-PACKAGES = (
-    Package("python3-venv", "module:ensurepip", ("venv",), "the lab's own Python environment"),
-    Package("g++", "command:g++", ("measure", "test"), "compiles the workloads"),
-    Package("binutils", "command:addr2line", ("measure", "test"), "names source lines", unpacks=True),
-    Package("cmake", "command:cmake", ("measure", "test"), "builds the workloads", unpacks=True),
-    Package("ninja-build", "command:ninja", ("measure", "test"), "builds the workloads", unpacks=True),
-    Package("libgtest-dev", "file:usr/include/gtest/gtest.h", ("measure", "test"), "unit tests", unpacks=True),
-    Package("libgc1", "library:libgc.so.1", ("measure", "test"), "the collector of gc-boehm", unpacks=True),
-    Package("valgrind", "command:valgrind", ("test", "count"), "counts instructions and models caches"),
-    Package(
-        "libzydis-dev",
-        "file:usr/include/Zydis/Zydis.h",
-        ("explain", "test"),
-        "decodes instructions, for explain -- COMMAND",
-        unpacks=True,
-    ),
-    Package("linux-perf", "command:perf", ("flame",), "samples call stacks", optional=True),
-    Package("cargo", "command:cargo", ("fetch",), "fetches sources of allocators; no Rust is compiled", unpacks=True),
-    Package("make", "command:make", ("fetch",), "builds jemalloc", unpacks=True),
-    Package("clang", "command:clang++", ("test",), "fuzzes the heap", optional=True),
-    Package(
-        "gcc-12-plugin-dev",
-        "file:usr/lib/gcc/x86_64-linux-gnu/12/plugin/include/gcc-plugin.h",
-        ("test",),
-        "counts instructions between simulated accesses",
-        optional=True,
-    ),
-    Package(
-        "libclang-rt-14-dev",
-        "file:usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.fuzzer-x86_64.a",
-        ("test",),
-        "fuzzes the heap",
-        optional=True,
-    ),
-    Package("ccache", "command:ccache", ("test",), "compiles what has not changed but once", optional=True),
-    Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
-    Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
-    Package("munge", "command:munged", ("fleet",), "tests of --engine slurm", optional=True),
-    Package("slurm-wlm", "command:slurmctld", ("fleet",), "tests of --engine slurm", optional=True),
-    Package("openssh-client", "command:ssh", ("fleet",), "--engine ssh", optional=True),
-    Package("openssh-server", "file:usr/sbin/sshd", ("fleet",), "tests of --engine ssh", optional=True),
-    Package("dpkg-dev", "command:dpkg-buildpackage", ("packages",), "builds the Debian packages", optional=True),
-    Package("debhelper", "command:dh", ("packages",), "builds the Debian packages", optional=True),
-    Package("debootstrap", "command:debootstrap", ("packages",), "a clean Debian to install them in", optional=True),
-    Package("zsh", "command:zsh", ("shells",), "tests of completion", optional=True),
-    Package("fish", "command:fish", ("shells",), "tests of completion", optional=True),
-    _program("gcc", "command:gcc", "a C compiler"),
-    _program("ghostscript", "command:gs", "PostScript to pixels"),
-    _program("git", "command:git", "histories"),
-    _program("libgmp-dev", "library:libgmp.so", "large numbers for cfrac"),
-    _program("libpython3.11-testsuite", "file:usr/lib/python3.11/test/test_list.py", "CPython's own tests"),
-    _program("lua5.4", "command:lua5.4", "Lua"),
-    _program("mawk", "command:awk", "awk"),
-    _program("nodejs", "command:node", "JavaScript with worker threads"),
-    Package(
-        "openjdk-17-jdk-headless",
-        "file:usr/lib/jvm/java-17-openjdk-amd64/bin/javac",
-        ("programs", "jvm", "test"),
-        "runs under allocators, and transactions on the JVM",
-        optional=True,
-    ),
-    Package("maven", "command:mvn", ("jvm", "test"), "builds what runs on the JVM", optional=True),
-    _program("perl", "command:perl", "Perl with threads"),
-    _program("postgresql-15", "file:usr/lib/postgresql/15/bin/initdb", "a database; starts a service of its own"),
-    _program("python3", "file:usr/bin/python3", "CPython"),
-    _program("redis-server", "command:redis-server", "a store; starts a service of its own"),
-    _program("sqlite3", "command:sqlite3", "a database in a file"),
-    _program("stress-ng", "command:stress-ng", "its malloc stressor"),
-    _program("tar", "command:tar", "archives"),
-)
 
 
 def allocators() -> list[Package]:
     """The packages that allocator files name.
 
-    One that is measured where none is named is needed for measuring. Any other is brought by ./loam setup alone, and its
-    absence stops nothing: the command that names it says what is missing.
+    One that is measured where none is named is brought for measuring, any other by ./loam setup alone. The absence of none
+    stops anything: a distribution may not have it. What compares it says that it is missing.
     """
     found: dict[str, Package] = {}
     for folder in paths.allocator_folders():
         for file in sorted(folder.glob("*.toml")):
             package = _of_allocator(file)
-            if package is not None and (package.name not in found or found[package.name].optional):
+            if package is not None and (package.name not in found or "measure" not in found[package.name].needs):
                 found[package.name] = package
     return list(found.values())
 
@@ -156,7 +62,7 @@ def _of_allocator(file: Path) -> Package | None:
     default = content.get("default") is True
     check = next((check for check in checks if _there(check)), checks[0])
     needs = ("measure", "test") if default else ("allocators",)
-    return Package(name, check, needs, f"allocator {file.stem}", unpacks=True, optional=not default)
+    return Package(name, check, needs, f"allocator {file.stem}", unpacks=True, optional=True)
 
 
 def _check_of(candidate: str) -> str:
@@ -168,7 +74,7 @@ def _there(check: str) -> bool:
     kind, _, what = check.partition(":")
     if kind == "library":
         return paths.find_library(what) is not None
-    return any((top / what).exists() for top in (Path("/"), paths.unpacked_root()))
+    return any(next(top.glob(what), None) is not None for top in (Path("/"), paths.unpacked_root()))
 
 
 def packages() -> list[Package]:
@@ -192,12 +98,14 @@ def missing(*needs: str) -> list[Package]:
     return [package for package in packages() if set(package.needs) & set(needs) and not present(package)]
 
 
-def ensure(*needs: str) -> None:
+def ensure(*needs: str, again: bool = False) -> None:
     """Make sure that the packages for these kinds of work are there; installs or unpacks the missing ones.
 
+    again: also those that could not be had a short time ago
     raises: LoamError under --no-setup (with the list), without a network, and where only root could go on
     """
-    lacking = missing(*needs)
+    sought = {} if again else _sought()
+    lacking = [package for package in missing(*needs) if not (package.optional and package.name in sought)]
     if not lacking:
         return
     if os.environ.get("LOAM_NO_SETUP"):
@@ -205,64 +113,107 @@ def ensure(*needs: str) -> None:
         if required:
             raise LoamError("missing", None, _names(required), f"run ./loam setup, or as root: {_command(required)}")
         return
-    if not shutil.which("apt-get"):
+    installer = system.here().installer
+    if not installer:
         _elsewhere(lacking)
-        return
-    if os.geteuid() == 0:
+    elif os.geteuid() == 0:
         _install(lacking)
-    else:
+    elif installer == "apt-get":
         _unpack(lacking)
+    else:
+        _ask_root(lacking)
 
 
 def _elsewhere(lacking: Sequence[Package]) -> None:
-    """On a system without apt-get: an absent allocator is only missing from comparisons, an absent tool is an error."""
-    hint = "this is not Debian: install the equivalent packages with your system's package manager"
+    """On a system without apt-get and dnf: an absent allocator is only missing from comparisons, an absent tool an error."""
+    hint = "this is neither Debian nor Fedora: install the equivalent packages with your system's package manager"
     tools = [package for package in lacking if not package.optional and not package.check.startswith("library:")]
     if tools:
         raise LoamError("missing", None, _names(tools), hint)
     note(f"warning: missing: {_names(lacking)}; whatever needs them is left out; {hint}")
 
 
+def _ask_root(lacking: Sequence[Package]) -> None:
+    """Where packages cannot be unpacked without root."""
+    required = [package for package in lacking if not package.optional]
+    if required:
+        raise LoamError("missing", None, _names(required), f"as root: {_command(lacking)}")
+    note(f"warning: missing: {_names(lacking)}; whatever needs them is left out; as root: {_command(lacking)}")
+    _note_sought(lacking)
+
+
+# ---- what could not be had
+
+_AGAIN_AFTER_S = 86400.0
+
+
+def _sought() -> dict[str, float]:
+    """When which packages were asked for in vain, during the last day: each start would wait for the network again."""
+    try:
+        told = json.loads((paths.dot_loam() / "sought.json").read_text())
+        return {str(name): float(at) for name, at in told.items() if time.time() - float(at) < _AGAIN_AFTER_S}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _note_sought(absent: Iterable[Package]) -> None:
+    names = {package.name: time.time() for package in absent}
+    if names:
+        paths.dot_loam().mkdir(parents=True, exist_ok=True)
+        (paths.dot_loam() / "sought.json").write_text(json.dumps(_sought() | names) + "\n")
+
+
 def _names(packages: Iterable[Package]) -> str:
-    return " ".join(package.name for package in packages)
+    return " ".join(system.here().called(package.name) for package in packages)
 
 
 def _command(packages: Iterable[Package]) -> str:
-    return f"apt-get install --no-install-recommends {_names(packages)}"
+    return system.here().by_hand(package.name for package in packages)
+
+
+def _left_out(package: Package, could_not: str) -> None:
+    """Say that work goes on without an optional package, and do not ask for it at the next start again."""
+    note(f"warning: {_names([package])} could not be {could_not}; what needs it is left out ({package.why}); "
+         f"{_command([package])}")  # fmt: skip
+    _note_sought([package])
 
 
 def _print_list(packages: Sequence[Package], doing: str) -> None:
     note(doing)
-    width = max(len(package.name) for package in packages)
+    width = max(len(_names([package])) for package in packages)
     for package in packages:
-        note(f"  {package.name:<{width}}  {package.why}")
+        note(f"  {_names([package]):<{width}}  {package.why}")
 
 
 def _install(lacking: Sequence[Package]) -> None:
     """Install with apt-get, after printing the list. Optional packages go last and alone, so that none spoils another."""
-    _print_list(lacking, "installing Debian packages:")
-    if _apt(["update", "-q"]) != 0:
+    here = system.here()
+    _print_list(lacking, "installing Debian packages:" if here.installer == "apt-get" else "installing packages:")
+    if here.installer == "apt-get" and _apt(["update", "-q"]) != 0:
         raise LoamError(
             "apt-get update", None, "failed, see above", f"is there a network? by hand: {_command(lacking)}"
         )
+    words = (
+        ["install", "-q", "-y", "--no-install-recommends"] if here.installer == "apt-get" else ["install", "-q", "-y"]
+    )
     required = [package for package in lacking if not package.optional]
     for group in ([required] if required else []) + [[package] for package in lacking if package.optional]:
-        failed = _apt(["install", "-q", "-y", "--no-install-recommends", *(package.name for package in group)]) != 0
+        failed = _apt([*words, *(here.called(package.name) for package in group)], installer=here.installer) != 0
         absent = [package for package in group if failed or not present(package)]
         if absent and group[0].optional:
-            note(f"warning: {_names(absent)} could not be installed; what needs it is left out; {_command(absent)}")
+            _left_out(absent[0], "installed")
         elif absent:
-            raise LoamError("apt-get install", None, f"{_names(absent)} could not be installed, see above",
+            raise LoamError(f"{here.installer} install", None, f"{_names(absent)} could not be installed, see above",
                             f"is there a network? by hand, as root: {_command(absent)}")  # fmt: skip
 
 
-def _apt(arguments: Sequence[str], folder: Path | None = None) -> int:
-    """Run apt-get with its chatter in .loam/setup.log; where it fails, the end of it is shown."""
+def _apt(arguments: Sequence[str], folder: Path | None = None, installer: str = "apt-get") -> int:
+    """Run apt-get, or dnf, with its chatter in .loam/setup.log; where it fails, the end of it is shown."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     log = paths.dot_loam() / "setup.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
-        done = subprocess.run(["apt-get", *arguments], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=file,
+        done = subprocess.run([installer, *arguments], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=file,
                               stderr=subprocess.STDOUT, check=False)  # fmt: skip
     if done.returncode != 0:
         note("\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-20:]))
@@ -291,7 +242,7 @@ def _unpack(lacking: Sequence[Package]) -> None:
         for group in ([required] if required else []) + [[package] for package in wanted if package.optional]:
             absent = _fetch(options, group, debs)
             if absent and group[0].optional:
-                note(f"warning: {_names(absent)} could not be unpacked; what needs it is left out; {_command(absent)}")
+                _left_out(absent[0], "unpacked")
             elif absent:
                 raise LoamError("apt-get download", None, f"{_names(absent)} could not be unpacked, see above",
                                 f"as root: {_command(absent)}")  # fmt: skip

@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kGranuleShift = 4;
 
 // Block map: one 32-bit number per granule, 1 + its distance in granules from the block's first (0: no known block).
-// A window of 2^40 bytes where 2^47 are refused; addresses then alias modulo 1 TiB, as the records do.
+// A window of 2^40 bytes where one of all addresses is refused; addresses then alias modulo 1 TiB, as the records do.
 struct BlockMap {
   std::atomic<std::uint32_t>* distance = nullptr;
   std::uint64_t mask = 0;
@@ -70,7 +70,7 @@ Cell& cell_of(const Orec& record) noexcept {
 
 void start() noexcept {
   if (cells != nullptr) return;
-  for (unsigned bits : {47u, 40u, 32u}) {
+  for (unsigned bits : {platform::kAddressBits, 40u, 32u}) {
     const std::size_t granules = std::size_t{1} << (bits - kGranuleShift);
     void* const map = platform::map_lazy(granules * sizeof(std::uint32_t), {.huge_pages = false, .core_dump = false});
     if (map == nullptr) continue;

@@ -9,8 +9,6 @@
 namespace loam::tm {
 namespace {
 
-// User addresses on x86-64 and on AArch64 with 4 KiB pages, unless asked for more.
-constexpr unsigned kAddressBits = 47;
 constexpr unsigned kWindowBits = 40;
 
 // A range of records that is backed as it is touched. returns a map without base where the system refuses it
@@ -60,7 +58,7 @@ void check_mapping(const Config& config) noexcept {
 RecordMap map_records(const Config& config, unsigned capacity_log2) noexcept {
   check_mapping(config);
   if (config.mapping == Mapping::shadow) {
-    if (const RecordMap full = reserve_sparse(kAddressBits, "shadow-full"); full.base != nullptr) return full;
+    if (const RecordMap full = reserve_sparse(platform::kAddressBits, "shadow-full"); full.base != nullptr) return full;
     if (const RecordMap window = reserve_sparse(kWindowBits, "shadow-window"); window.base != nullptr) return window;
   }
   return reserve_table(config.mapping == Mapping::hash ? Mapping::hash : Mapping::table, config.shift,

@@ -179,6 +179,9 @@ def test_the_example_of_the_managed_heap_builds_with_cmake_and_runs(prefix: Path
     run("cmake", "-S", source, "-B", tmp_path / "build", *flags)
     run("cmake", "--build", tmp_path / "build")
     assert run(tmp_path / "build/people").startswith("1000 people, ")
+    told = shlex.split(run("pkg-config", "--cflags", "--libs", "loam-gc", **pkg_config(prefix)))
+    run("c++", "-std=c++20", source / "people.cpp", *told, "-o", tmp_path / "people")
+    assert run(tmp_path / "people").startswith("1000 people, ")
 
 
 def test_the_examples_of_delegation_build_with_cmake_and_run(prefix: Path, tmp_path: Path) -> None:
@@ -330,6 +333,20 @@ def test_every_header_compiles_alone_without_warnings(prefix: Path, tmp_path: Pa
             prefix, header, ["g++", "-std=c++20", *warnings, "-Wshadow", ".cpp"], tmp_path
         )
     assert {name: text for name, text in said.items() if text} == {}
+
+
+@pytest.mark.parametrize("name", ["tm", "gc", "delegation"])
+def test_an_older_standard_or_a_program_without_exceptions_gets_one_clear_error(
+    name: str, prefix: Path, tmp_path: Path
+) -> None:
+    header = prefix / f"include/loam/{name}.hpp"
+    for flags, needs in (
+        (["-std=c++17"], "C++20: compile with -std=c++20 or later"),
+        (["-std=c++20", "-fno-exceptions"], "exceptions: compile without -fno-exceptions"),
+    ):
+        said = compile_alone(prefix, header, ["g++", *flags, ".cpp"], tmp_path)
+        errors = [line for line in said.splitlines() if "error:" in line]
+        assert len(errors) == 1 and f"loam/{name}.hpp needs {needs}" in errors[0], said
 
 
 @pytest.mark.parametrize("flags", [["-static-pie"], ["-static"], ["-no-pie"]])

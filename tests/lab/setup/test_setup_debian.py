@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
-from loam_lab.setup import build, commands, debian
+from loam_lab.setup import build, commands, debian, system
 from loam_lab.setup.debian import Package
 from loam_lab.subjects.allocators import registry
 
@@ -150,14 +151,105 @@ def test_setup_brings_the_package_of_a_new_allocator_file(
     assert diary.read_text().splitlines()[-1] == "install -q -y --no-install-recommends libnine9"
 
 
-def test_an_allocator_that_is_measured_by_itself_is_needed_for_measuring(
+def test_an_allocator_that_is_measured_by_itself_is_brought_and_its_absence_stops_nothing(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A distribution may have another version of it, under another name."""
+    lacking(monkeypatch, TOOL, root=True)
+    monkeypatch.setenv("BRINGS", "ninetool")
+    allocator_file("nine", 'package = "libnine9"\ncandidates = ["libnine.so.9"]\ndefault = true\n')
+    debian.ensure("measure")
+    assert diary.read_text().splitlines()[1:] == [
+        "install -q -y --no-install-recommends ninetool",
+        "install -q -y --no-install-recommends libnine9",
+    ]
+    (warning,) = (line for line in capfd.readouterr().err.splitlines() if line.startswith("warning"))
+    assert "libnine9 could not be installed; what needs it is left out (allocator nine)" in warning
+    monkeypatch.setenv("LOAM_NO_SETUP", "1")
+    debian.ensure("measure", again=True)
+
+
+def test_what_cannot_be_had_is_asked_for_again_by_setup_or_after_a_day(
     diary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacking(monkeypatch, root=True)
     allocator_file("nine", 'package = "libnine9"\ncandidates = ["libnine.so.9"]\ndefault = true\n')
-    monkeypatch.setenv("LOAM_NO_SETUP", "1")
-    with pytest.raises(LoamError, match=r"missing: libnine9 \(run ./loam setup"):
+    asked = []
+    for again, hours in ((False, 0), (False, 1), (True, 1), (False, 26)):
+        monkeypatch.setattr(time, "time", lambda: 1e9 + hours * 3600)  # noqa: B023
+        debian.ensure("measure", again=again)
+        asked.append(len(diary.read_text().splitlines()))
+    assert asked == [2, 2, 4, 6]
+    (paths.dot_loam() / "sought.json").write_text("damaged")
+    debian.ensure("measure")
+    assert len(diary.read_text().splitlines()) == 8
+
+
+def test_a_tool_is_asked_for_at_each_start(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, TOOL, root=True)
+    for _ in range(2):
+        with pytest.raises(LoamError, match="ninetool could not be installed"):
+            debian.ensure("measure")
+    assert len(diary.read_text().splitlines()) == 4
+
+
+def on(monkeypatch: pytest.MonkeyPatch, installer: str) -> None:
+    """This machine is one with another installer of packages."""
+    monkeypatch.setattr(system, "here", lambda: system.of({"PRETTY_NAME": "Nine"}, installer))
+
+
+def test_with_dnf_packages_have_their_names_there(
+    diary: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    compiler = Package("g++", "command:nine-g++", ("measure",), "compiles")
+    lacking(
+        monkeypatch,
+        compiler,
+        Package("libjemalloc2", "library:libnine.so.2", ("measure",), "nine", optional=True),
+        root=True,
+    )
+    on(monkeypatch, "dnf")
+    (diary.parent / "bin/apt-get").rename(diary.parent / "bin/dnf")
+    monkeypatch.setenv("BRINGS", "nine-g++")
+    debian.ensure("measure")
+    assert diary.read_text().splitlines() == ["install -q -y gcc-c++", "install -q -y jemalloc"]
+    assert "gcc-c++   compiles" in capfd.readouterr().err
+
+
+def test_with_dnf_and_without_root_it_says_what_to_type(diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lacking(monkeypatch, Package("g++", "command:nine-g++", ("measure",), "compiles"), root=False)
+    on(monkeypatch, "dnf")
+    with pytest.raises(LoamError, match=r"^missing: gcc-c\+\+ \(as root: dnf install gcc-c\+\+\)"):
         debian.ensure("measure")
+    assert not diary.exists()
+
+
+@pytest.mark.parametrize(
+    ("release", "package", "name"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12"}, "gcc-{gcc}-plugin-dev", "gcc-12-plugin-dev"),
+        ({"ID": "debian", "VERSION_ID": "13"}, "gcc-{gcc}-plugin-dev", "gcc-14-plugin-dev"),
+        ({"ID": "ubuntu", "VERSION_ID": "24.04"}, "postgresql-{postgresql}", "postgresql-16"),
+        ({"ID": "nine"}, "libpython{python}-testsuite", "libpython3.13-testsuite"),
+    ],
+)
+def test_names_have_the_numbers_of_the_distribution(release: dict[str, str], package: str, name: str) -> None:
+    versions = system.of(release, "apt-get").versions
+    assert package.format(**vars(versions)) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "there"),
+    [
+        ("gcc", "gcc"),
+        ("gcc-14-plugin-dev", "gcc-plugin-devel"),
+        ("libpython3.13-testsuite", "python3-test"),
+        ("tar", "tar"),
+    ],
+)
+def test_fedora_has_names_of_its_own(name: str, there: str) -> None:
+    assert system.of({}, "dnf").called(name) == there
+    assert system.of({}, "apt-get").called(name) == name
 
 
 @pytest.mark.parametrize("root", [True, False])
@@ -213,7 +305,7 @@ def test_another_system_gets_the_names(
 ) -> None:
     monkeypatch.setenv("PATH", str(diary.parent / "nothing"))
     lacking(monkeypatch, LIBRARY, TOOL, root=True)
-    with pytest.raises(LoamError, match=r"missing: ninetool \(this is not Debian"):
+    with pytest.raises(LoamError, match=r"missing: ninetool \(this is neither Debian nor Fedora"):
         debian.ensure("measure")
     lacking(monkeypatch, LIBRARY, root=True)
     debian.ensure("measure")

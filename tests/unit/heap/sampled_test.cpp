@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace loam::heap {
@@ -37,6 +38,13 @@ struct GuardedMode {
   using TestHeap = HeapOf<true>;
   using Samples = LoamWithSamplesComposition<tests::NoThreadsHook, tests::DyingFaults, Mode<true>>::Samples;
 };
+
+// Where the page of a sample begins and ends, counted from its block.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> page_around(const std::byte* block) {
+  const auto page = static_cast<std::ptrdiff_t>(platform::page_bytes());
+  const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(address_of(block)) & (page - 1);
+  return {-before, page - before};
+}
 
 template <class M>
 struct SampledTest : testing::Test {
@@ -185,8 +193,9 @@ TYPED_TEST(SampledDeathTest, AnAccessBeyondItsPageOrAfterItsFreeEndsTheProcess) 
   ASSERT_NE(block, nullptr);
   volatile std::byte* const seen = block;
   const auto dies = [](int status) { return status != 0; };  // by SIGSEGV; a sanitizer makes an exit of that
-  EXPECT_EXIT(seen[4096] = std::byte{1}, dies, "");
-  EXPECT_EXIT(seen[-1] = std::byte{1}, dies, "");
+  const auto [begin, end] = page_around(block);
+  EXPECT_EXIT(seen[end] = std::byte{1}, dies, "");
+  EXPECT_EXIT(seen[begin - 1] = std::byte{1}, dies, "");
   EXPECT_EXIT(
       {
         TestHeap::deallocate(block);
@@ -249,7 +258,9 @@ TYPED_TEST(SampledTest, AnAddressBetweenTwoSamplesMeansTheNearerOne) {
   using Samples = typename TestFixture::Samples;
   std::byte* const block = TestFixture::sample(4096);
   ASSERT_NE(block, nullptr);
-  for (const std::ptrdiff_t offset : {-2048, -1, 0, 4095, 4096, 6143})
+  const auto [begin, end] = page_around(block);
+  const std::ptrdiff_t half = (end - begin) / 2;
+  for (const std::ptrdiff_t offset : {begin - half, begin - 1, begin, end - 1, end, end + half - 1})
     EXPECT_EQ(Samples::meant_by(block + offset)->start, block) << offset;
   int elsewhere = 0;
   EXPECT_EQ(Samples::meant_by(&elsewhere), nullptr);

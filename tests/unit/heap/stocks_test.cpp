@@ -354,9 +354,10 @@ TEST(Stocks, ALotForWhichThereIsNoRoomGoesBack) {
 std::size_t unbacked_bytes(const void* block, std::size_t bytes) {
   std::size_t sum = 0;
   for (std::uintptr_t at = address_of(block), end = at + bytes; at < end;) {
-    const std::uintptr_t page = at & ~(std::uintptr_t{platform::kPageBytes} - 1), next = page + platform::kPageBytes;
+    const std::uintptr_t page = at & ~(std::uintptr_t{platform::page_bytes()} - 1),
+                         next = page + platform::page_bytes();
     unsigned char resident = 0;
-    EXPECT_EQ(mincore(reinterpret_cast<void*>(page), platform::kPageBytes, &resident), 0);
+    EXPECT_EQ(mincore(reinterpret_cast<void*>(page), platform::page_bytes(), &resident), 0);
     if ((resident & 1) == 0) sum += std::min(next, end) - at;
     at = next;
   }
@@ -377,7 +378,7 @@ TEST(Stocks, WhatAMarkAsksForHasAllItsPagesBacked) {
         return sum;
       };
       ASSERT_TRUE(RefusingLending::restock(stock));
-      if (bytes > platform::kPageBytes) {
+      if (bytes > platform::page_bytes()) {
         EXPECT_GT(unbacked(), 0u) << bytes;
       }
       for (int i = 0; i < 3; ++i) {

@@ -16,7 +16,7 @@ struct TightPages : SystemPages {
   static inline std::size_t left = ~std::size_t{0};
 
   static std::size_t with_guard(std::size_t bytes) {
-    return base::round_up(bytes, platform::kPageBytes) + platform::kPageBytes;
+    return base::round_up(bytes, platform::page_bytes()) + platform::page_bytes();
   }
   static Reservation area(std::size_t bytes_max) noexcept {
     std::size_t bytes = bytes_max;

@@ -13,7 +13,8 @@ namespace {
 
 using TestHeap = Heap<LoamComposition<tests::NoThreadsHook, tests::DyingFaults>>;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20, kPage = platform::kPageBytes;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+const std::size_t kPage = platform::page_bytes();
 
 // Whole pages within the block that memory is behind.
 std::size_t backed_pages(const std::byte* block, std::size_t bytes) {
@@ -54,7 +55,7 @@ TEST(UntouchedPages, ALongZeroedBlockHasNewPages) {
 
 // A block that cannot grow where it lies.
 void expect_moved(std::size_t from, std::size_t to) {
-  constexpr std::size_t kTouched = 3 * kPage;
+  const std::size_t kTouched = 3 * kPage;
   TestHeap::trim();
   auto* const block = static_cast<std::byte*>(TestHeap::allocate(from));
   void* const neighbour = TestHeap::allocate(from);
@@ -64,7 +65,7 @@ void expect_moved(std::size_t from, std::size_t to) {
   EXPECT_GE(TestHeap::usable_bytes(moved), to);
   EXPECT_TRUE(TestHeap::is_block(moved));
   EXPECT_EQ(TestHeap::word_of(block), 0u);
-  const std::size_t huge = from >= 4 * kMiB ? 512 : 0;  // pages of the huge one that the first touch backs
+  const std::size_t huge = from >= 4 * kMiB ? 2 * kMiB / kPage : 0;  // pages of the huge one that the first touch backs
   EXPECT_LE(backed_pages(moved, std::min(from, to)), huge + 2 * kTouched / kPage) << "from " << from << " to " << to;
   EXPECT_TRUE(tests::holds(moved, kTouched, 0xee));
   EXPECT_TRUE(tests::holds(moved + kTouched, std::min(from, to) - kTouched, 0));

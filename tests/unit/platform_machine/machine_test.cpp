@@ -71,8 +71,10 @@ void clobber_and_restart(Checkpoint& checkpoint, void*) {
 #elif defined(__aarch64__)
   asm volatile(
       "mov x19, #0\n\tmov x20, #0\n\tmov x21, #0\n\tmov x22, #0\n\tmov x23, #0\n\tmov x24, #0\n\tmov x25, #0\n\t"
-      "mov x26, #0\n\tmov x27, #0\n\tmov x28, #0\n\tfmov d8, xzr\n\tfmov d9, xzr\n\tfmov d15, xzr" ::
-          : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v8", "v9", "v15", "memory");
+      "mov x26, #0\n\tmov x27, #0\n\tmov x28, #0\n\tfmov d8, xzr\n\tfmov d9, xzr\n\tfmov d10, xzr\n\tfmov d11, xzr\n\t"
+      "fmov d12, xzr\n\tfmov d13, xzr\n\tfmov d14, xzr\n\tfmov d15, xzr" ::
+          : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "v8", "v9", "v10", "v11", "v12",
+            "v13", "v14", "v15", "memory");
 #endif
   restart(checkpoint, 1);
 }
@@ -97,6 +99,41 @@ TEST(RunAttempt, CallersRegistersAreRestored) {
   EXPECT_EQ(g, 17u * 23 + 700);
   EXPECT_EQ(h, 17.0 + 50);
 }
+
+#if defined(__aarch64__) && !defined(LOAM_INSTRUMENTED)
+// Everything that a function may change, it changes.
+void change_registers() {
+  asm volatile(
+      "mov x0, #0\n\tmov x1, #0\n\tmov x2, #0\n\tmov x3, #0\n\tmov x4, #0\n\tmov x5, #0\n\tmov x6, #0\n\tmov x7, #0\n\t"
+      "mov x8, #0\n\tmov x9, #0\n\tmov x10, #0\n\tmov x11, #0\n\tmov x12, #0\n\tmov x13, #0\n\tmov x14, #0\n\t"
+      "mov x15, #0\n\tmov x16, #0\n\tmov x17, #0\n\tmovi v8.2d, #0\n\tmovi v15.2d, #0" ::
+          : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+            "x17", "v8", "v15");
+}
+
+// What call_preserving() relies on: the caller of the assembly finds its registers as they were.
+TEST(CallPreserving, TheCodeAroundKeepsItsRegisters) {
+  std::array<std::uint64_t, 18> found{};
+  std::uint64_t* const to = found.data();
+  register void (*function)() asm("x17") = change_registers;
+  register std::uint64_t* place asm("x19") = to;
+  asm volatile(
+      "mov x1, #102\n\tmov x2, #103\n\tmov x3, #104\n\tmov x4, #105\n\tmov x5, #106\n\tmov x6, #107\n\tmov x7, #108\n\t"
+      "mov x8, #109\n\tmov x9, #110\n\tmov x10, #111\n\tmov x11, #112\n\tmov x12, #113\n\tmov x13, #114\n\t"
+      "mov x14, #115\n\tmov x15, #116\n\tmov x0, #117\n\tdup v8.2d, x0\n\tmov x0, #118\n\tdup v15.2d, x0\n\t"
+      "mov x0, #101\n\tadrp x16, :got:loam_call_preserving\n\tldr x16, [x16, :got_lo12:loam_call_preserving]\n\t"
+      "blr x16\n\t"
+      "stp x0, x1, [x19, #0]\n\tstp x2, x3, [x19, #16]\n\tstp x4, x5, [x19, #32]\n\tstp x6, x7, [x19, #48]\n\t"
+      "stp x8, x9, [x19, #64]\n\tstp x10, x11, [x19, #80]\n\tstp x12, x13, [x19, #96]\n\tstp x14, x15, [x19, #112]\n\t"
+      "mov x0, v8.d[1]\n\tmov x1, v15.d[1]\n\tstp x0, x1, [x19, #128]"
+      : "+r"(function)
+      : "r"(place)
+      : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+        "x30", "memory", "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v15", "v16", "v17", "v18", "v19",
+        "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], 101 + i) << i;
+}
+#endif
 
 struct Nested {
   Checkpoint outer, inner;

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import xml.etree.ElementTree as ElementTree
 
+from loam_lab.setup import system
 from loam_lab.subjects.programs.running import Failed, Program, Session
 
 PYTHON = "/usr/bin/python3"
-JAVA = "/usr/lib/jvm/java-17-openjdk-amd64/bin/java"
+_DEBIANS = {"x86_64": "amd64", "aarch64": "arm64"}
+_MACHINE = os.uname().machine
+JAVA = f"/usr/lib/jvm/java-17-openjdk-{_DEBIANS.get(_MACHINE, _MACHINE)}/bin/java"
 # Of CPython's tests those about containers, the collector and threads; the long form has those that take longer.
 QUICK = ("test_list", "test_dict", "test_json", "test_gc", "test_set", "test_thread", "test_fork1", "test_zlib")
 THOROUGH = (
@@ -66,8 +70,8 @@ def _java(session: Session) -> bytes:
 PROGRAMS = (
     Program("python3", ("python3",), "what a script prints", _python, 1, 60, (PYTHON, "--version")),
     Program(
-        "python3-tests", ("python3", "libpython3.11-testsuite"), "the outcome of each of CPython's tests", _python_tests,
-        1, 2, (PYTHON, "-c", "import test.test_list"),
+        "python3-tests", ("python3", f"libpython{system.here().versions.python}-testsuite"),
+        "the outcome of each of CPython's tests", _python_tests, 1, 2, (PYTHON, "-c", "import test.test_list"),
     ),
     Program("perl", ("perl",), "what a script prints", _perl, 100_000, 10_000_000, ("perl", "-v")),
     Program("lua", ("lua5.4",), "what a script prints", _lua, 20_000, 300_000, ("lua5.4", "-v")),

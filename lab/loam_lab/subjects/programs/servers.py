@@ -7,9 +7,10 @@ import signal
 import time
 from collections.abc import Callable
 
+from loam_lab.setup import system
 from loam_lab.subjects.programs.running import Failed, Program, Session
 
-POSTGRES = "/usr/lib/postgresql/15/bin"
+POSTGRES = f"/usr/lib/postgresql/{system.here().versions.postgresql}/bin"
 READY_S = 60.0
 
 

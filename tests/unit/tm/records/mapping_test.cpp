@@ -109,8 +109,8 @@ TEST(MappingTest, ShadowRecordsGiveEachGranuleItsOwn) {
     map.record(at(a)).store(1);
     map.record(at(0)).store(1);
     map.record(at((1ull << 47) - 1)).store(1);
-    EXPECT_LE(map.resident_bytes(), 3 * platform::kPageBytes);
-    EXPECT_GE(map.resident_bytes(), 2 * platform::kPageBytes);
+    EXPECT_LE(map.resident_bytes(), 3 * platform::page_bytes());
+    EXPECT_GE(map.resident_bytes(), 2 * platform::page_bytes());
   });
 }
 
