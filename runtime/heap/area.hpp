@@ -13,21 +13,24 @@ namespace loam::heap {
 struct FreeBlock;
 
 enum class SpanKind : std::uint8_t { none, slab, large };
+enum class Listed : std::uint8_t { no, giving, stripped, whole };
 
 // The metadata of a span: the entry of its first unit in the area's array. Only the owner of a slab accesses the
 // slab's.
 struct alignas(platform::kCacheLineBytes) Span {
   SpanKind kind = SpanKind::none;
   std::uint8_t size_class = 0;     // slab
-  bool listed = false;             // slab: in its heap's list of slabs that have blocks to give
+  Listed listed = Listed::no;      // slab: in which of its heap's lists of slabs that have blocks to give
   bool zero = false;               // all bytes were zero when it was taken
   bool moved = false;              // large: its pages came from another span, or went to one
   bool clean = false;              // no memory is behind it: for who gives it back
+  std::uint16_t left = 0;          // slab: length of free_list when it was stripped
   std::uint32_t units = 0;         // of the whole span
   std::uint32_t first = 0;         // unit of the area in which it begins; set for every unit of it
   std::uint32_t capacity = 0;      // slab: blocks in all
   std::uint32_t carved = 0;        // slab: blocks made so far, the first ones
-  std::uint32_t free = 0;          // slab: length of free_list
+  std::uint32_t free = 0;          // slab: blocks that came back, in free_list or noted
+  std::uint32_t noted = 0;         // slab: of these the ones that are noted at their places
   std::byte* blocks = nullptr;     // where the contents begin, behind the colour
   FreeBlock* free_list = nullptr;  // slab: blocks that came back, linked as the owner links
   Span* next = nullptr;            // slab: in its heap's list of the class
@@ -46,9 +49,9 @@ struct Area {
   UnitBits<kUnitsOfArea> once_used;  // so far
   // Of units that are not used: backed by memory; and so already when the decay looked last.
   UnitBits<kUnitsOfArea> dirty, aged;
-  // Of slabs that serve by address: the blocks that came back. In the slab's first unit, which is its only one. The array
-  // begins where that of the spans ends.
-  UnitPlaces* came_back = nullptr;
+  // Of slabs, for each of their units: free blocks that are not listed, by their places. The array begins where that of
+  // the spans ends.
+  UnitPlaces* noted = nullptr;
   Span spans[kUnitsOfArea];
 
   // Of an area of so many units.
@@ -57,7 +60,7 @@ struct Area {
   }
   void set_units(std::uint32_t count) noexcept {
     units = count;
-    came_back = reinterpret_cast<UnitPlaces*>(spans + count);
+    noted = reinterpret_cast<UnitPlaces*>(spans + count);
   }
 
   Span& span_of(const void* pointer) noexcept {

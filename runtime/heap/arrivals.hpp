@@ -95,6 +95,12 @@ class Arrivals {
     }
   }
 
+  // The same for one class, claimed or not.
+  template <class Give>
+  void give(unsigned c, Key key, Give give) noexcept {
+    if (any(c)) give_class(c, key, give);
+  }
+
   // The number of blocks that came so far.
   std::uint64_t blocks() const noexcept {
     std::uint64_t sum = 0;

@@ -80,6 +80,24 @@ class Shelf {
     return list;
   }
 
+  // Gives the lists of a class that lay here when this was called last: give(c, first).
+  template <class Give>
+  void give_old(unsigned c, Give give) noexcept {
+    Row& row = rows_[c];
+    BlockList* const lists = &lists_[kBegins[c]];
+    std::uint32_t old = 0;
+    for (; old < row.lists && lists[old].looks != 0; ++old) {
+      bytes_[is_middling(c)] -= bytes_of(lists[old], c);
+      give(c, lists[old].first);
+    }
+    row.lists -= old;
+    row.near = std::min(row.near, row.lists);
+    for (std::uint32_t i = 0; i < row.lists; ++i) {
+      lists[i] = lists[old + i];
+      lists[i].looks = 1;
+    }
+  }
+
   // The lists of a class, the one that serves next last.
   std::span<const BlockList> lists(unsigned c) const noexcept {
     return std::span(lists_).subspan(kBegins[c], rows_[c].lists);

@@ -4,9 +4,11 @@
 //   does not know. A slab without blocks that are out is whole. Whole slabs return to the store, except some for each
 //   class. Slabs come from the store, and return to it, in lots of an eighth of the class's slabs. The store is shared
 //   by all threads: so its lock and its cache lines are paid once for each lot.
+//   Stripped slabs lack the memory of some of their free blocks (stripping.hpp). They serve when the class has no other
+//   block to give, before a whole slab does.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
-//   B1 carved <= capacity, free <= carved, and free_list has `free` blocks of the slab; where short blocks serve by
-//      address they are noted at their places instead (serving_order.hpp).
+//   B1 carved <= capacity, noted <= free <= carved. free_list has the slab's free blocks except those that are noted at
+//      their places: short blocks that serve by address (serving_order.hpp), and blocks without memory.
 //   B2 a slab is listed exactly if it has a block to give: free > 0 or carved < capacity; among the whole ones if none
 //   of its blocks is out.
 //   B3 the page map's word of each of a slab's units is the owner heap's address xor its class times kWordStep.
@@ -21,9 +23,11 @@
 #include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/size_classes.hpp"
 #include "runtime/heap/span_store.hpp"
+#include "runtime/heap/stripping.hpp"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace loam::heap {
 
@@ -46,20 +50,28 @@ class Slabs {
     Class& own = classes_[c];
     Span* slab = own.giving;
     if (slab == nullptr) {
-      if (own.whole == nullptr && !make(c, owner, grown)) return {nullptr, 0};
-      slab = own.whole;
-      unlist(own.whole, *slab);
-      --own.wholes;
-      list(own.giving, *slab);
+      if (own.stripped != nullptr) {
+        slab = own.stripped;
+        unlist(own.stripped, *slab);
+      } else {
+        if (own.whole == nullptr && !make(c, owner, grown)) return {nullptr, 0};
+        slab = own.whole;
+        unlist(own.whole, *slab);
+        --own.wholes;
+      }
+      slab->left = 0;
+      list(own.giving, *slab, Listed::giving);
     }
+    if (slab->noted != 0) [[unlikely]]
+      return take_noted(*slab, owner);
     BlockList found{slab->free_list, slab->free};
     if (slab->free != 0) {
-      if (is_by_address(c)) found = take_in_order(Spans::places_of(slab), unit_of(slab->blocks), slab->free, owner);
       slab->free_list = nullptr;
       slab->free = 0;
     } else {
       found = carve(*slab, owner);
     }
+    own.taken += found.count;
     if (slab->carved == slab->capacity) unlist(own.giving, *slab);
     return found;
   }
@@ -82,10 +94,54 @@ class Slabs {
       LOAM_ASSERT(slab.free + run.length <= slab.carved, "B1: {} blocks came back to a slab that had {} out",
                   run.length, slab.carved - slab.free);
       slab.free += run.length;
-      if (!slab.listed) list(classes_[c].giving, slab);
+      if (slab.listed == Listed::no) list(classes_[c].giving, slab, Listed::giving);
       if (slab.free == slab.carved) keep_whole(slab);
       first = run.next;
     }
+  }
+
+  // Whether the heap's slabs have become a sixteenth longer since the period began.
+  bool is_period_over() const noexcept { return units_ >= period_ends_at_; }
+  bool is_strip_due() const noexcept { return units_ >= strips_at_; }
+
+  // Begins a period (ADR 0034). In it a class keeps memory behind twice as many free blocks as it took in the last one.
+  // If many pages came back into use in the last period, fewer pages are stripped at once.
+  void begin_period(Key owner) noexcept {
+    for (Class& own : classes_) own.spare = 2 * std::exchange(own.taken, 0);
+    period_ends_at_ = units_ + period_units();
+    pages_max_ = std::clamp(pages_back_ > pages_max_ / 4 ? pages_max_ / 2 : 2 * pages_max_, kPagesMin, kPagesMax);
+    pages_back_ = 0;
+    strip(owner);
+  }
+
+  // Strips slabs of free blocks that are more than the classes need, pages_max_ pages or little more: no call takes long.
+  void strip(Key owner) noexcept {
+    if (order_ == ServingOrder::by_address) return;
+    const unsigned pages_max = pages_max_;
+    unsigned pages = 0;
+    for (unsigned c = 0; c < Classes::kClasses && pages < pages_max; ++c) {
+      Class& own = classes_[c];
+      std::uint32_t spare = own.spare;
+      const auto strip_one = [&](Span& slab) {
+        Stripping<Spans> stripping(slab, Classes::bytes_of(c), owner);
+        pages += stripping.strip();
+        slab.left = static_cast<std::uint16_t>(slab.free - slab.noted);
+      };
+      for (Span *slab = own.giving, *next; slab != nullptr && pages < pages_max; slab = next) {
+        next = slab->next;
+        const std::uint32_t to_give = slab->free - slab->noted + slab->capacity - slab->carved;
+        if (spare != 0) {
+          spare -= std::min(spare, to_give);
+        } else if (is_worth_stripping(*slab)) {
+          strip_one(*slab);
+          unlist(own.giving, *slab);
+          list(own.stripped, *slab, Listed::stripped);
+        }
+      }
+      for (Span* slab = own.stripped; slab != nullptr && pages < pages_max; slab = slab->next)
+        if (is_worth_stripping(*slab)) strip_one(*slab);
+    }
+    strips_at_ = pages < pages_max ? period_ends_at_ : units_ + kStripUnits;
   }
 
   // Returns to the store also the whole slabs that classes keep.
@@ -105,14 +161,16 @@ class Slabs {
     const Span* const slab = Spans::span_of(block);
     const FreeBlock* listed = slab->free_list;
     while (listed != nullptr && listed != block) listed = next_of(listed, owner);
-    return listed != nullptr || (slab->units == 1 && Spans::places_of(slab)[place_of(block)]);
+    return listed != nullptr || place_set(*slab, block)[place_of(block)];
   }
 
   // nullptr, or the invariant that does not hold for a slab of this owner.
   static const char* verify(const Span& slab, Key owner) noexcept {
     const unsigned c = slab.size_class;
     if (slab.carved > slab.capacity || slab.free > slab.carved) return "B1: free <= carved <= capacity";
-    if (slab.listed != (slab.free > 0 || slab.carved < slab.capacity)) return "B2: listed if it has a block to give";
+    if ((slab.listed != Listed::no) != (slab.free > 0 || slab.carved < slab.capacity))
+      return "B2: listed if it has a block to give";
+    if ((slab.listed == Listed::whole) != (slab.free == slab.carved)) return "B2: among the whole ones if none is out";
     const std::size_t shift = address_of(slab.blocks) % kUnitBytes;
     if (shift + slab.capacity * Classes::bytes_of(c) > slab.units * kUnitBytes) return "B4: blocks end within the slab";
     for (unsigned unit = 0; unit < slab.units; ++unit)
@@ -123,22 +181,39 @@ class Slabs {
       if (!has_carved(slab, block)) return "B1: what is on a free list are carved blocks of the slab";
       if (++length > slab.free) break;
     }
-    const UnitPlaces& places = Spans::places_of(&slab);
-    for (unsigned place = places.next_set(0); place < kPlaces; place = places.next_set(place + 1), ++length)
-      if (!has_carved(slab, reinterpret_cast<std::byte*>(unit_of(slab.blocks) << kUnitShift) + place * kBlockAlignment))
-        return "B1: what is noted as free are carved blocks of the slab";
-    return length == slab.free ? nullptr : "B1: a free list has `free` blocks";
+    if (length != slab.free - slab.noted) return "B1: a free list has the blocks that are free and not noted";
+    length = 0;
+    for (const std::byte* unit = slab.blocks - shift; unit < slab.blocks - shift + slab.units * kUnitBytes;
+         unit += kUnitBytes) {
+      const UnitPlaces& places = place_set(slab, unit);
+      for (unsigned place = places.next_set(0); place < kPlaces; place = places.next_set(place + 1), ++length)
+        if (!has_carved(slab, unit + place * kBlockAlignment))
+          return "B1: what is noted as free are carved blocks of the slab";
+    }
+    return length == slab.noted ? nullptr : "B1: `noted` blocks are noted";
   }
 
  private:
   static constexpr unsigned kPlaces = kUnitBytes / kBlockAlignment;
   static constexpr std::size_t kAtOnce = 16;
   static constexpr std::uint32_t kLotMax = 8;
+  // So many units more begin a period at the earliest; and while there is more to strip, so many strip again.
+  static constexpr std::size_t kPeriodUnits = 64, kStripUnits = 16;
+  static constexpr unsigned kPagesMin = 8, kPagesMax = 512;
+
+  std::size_t period_units() const noexcept { return std::max(kPeriodUnits, units_ / 16); }
+
+  // Enough blocks came back since it was stripped last.
+  static bool is_worth_stripping(const Span& slab) noexcept {
+    return slab.free - slab.noted > slab.left + slab.capacity / 8;
+  }
 
   struct Class {
-    Span* giving;  // slabs with blocks to give of which some are out
-    Span* whole;   // slabs of which none is out, the last one that became so first
+    Span* giving;    // slabs with blocks to give of which some are out
+    Span* whole;     // slabs of which none is out, the last one that became so first
+    Span* stripped;  // as giving
     std::uint32_t wholes, slabs;
+    std::uint32_t taken, spare;  // blocks taken in this period; free blocks that keep their memory
 
     std::uint32_t lot() const noexcept { return std::clamp(slabs / 8, 1u, kLotMax); }
   };
@@ -156,7 +231,7 @@ class Slabs {
       next = slab->next;
       make_slab(*slab, c, owner);
     }
-    if (is_new) grown();  // whatever it gives back, the class keeps a whole slab
+    if (is_new || units_ >= strips_at_) grown();  // whatever it gives back, the class keeps a whole slab
     return made;
   }
 
@@ -171,9 +246,10 @@ class Slabs {
     slab.blocks += natural ? 0 : colour_of(unit);
     for (unsigned i = 1; i < units; ++i) (&slab)[i].first = slab.first;
     PageMap::set(unit, units, word_of(owner, c));
-    list(classes_[c].whole, slab);
+    list(classes_[c].whole, slab, Listed::whole);
     ++classes_[c].wholes;
     ++classes_[c].slabs;
+    units_ += units;
   }
 
   // Blocks of one slab that follow each other in a list, and what comes behind them.
@@ -203,7 +279,30 @@ class Slabs {
       ++run.length;
       run.next = next_of(run.next, owner);
     } while (run.next != nullptr && unit_of(run.next) == unit);
+    slab.noted += run.length;
     return run;
+  }
+
+  static const UnitPlaces& place_set(const Span& slab, const void* address) noexcept {
+    return (&Spans::places_of(&slab))[unit_of(address) - unit_of(slab.blocks)];
+  }
+
+  // Of a slab with noted blocks: those that it lists, or else noted ones.
+  [[gnu::noinline]] BlockList take_noted(Span& slab, Key owner) noexcept {
+    const unsigned c = slab.size_class;
+    BlockList found{slab.free_list, slab.free - slab.noted};
+    if (found.count != 0) {
+      slab.free_list = nullptr;
+    } else {
+      found = is_by_address(c) ? take_in_order(Spans::places_of(&slab), unit_of(slab.blocks), slab.noted, owner)
+                               : Stripping<Spans>(slab, Classes::bytes_of(c), owner).take();
+      ++pages_back_;
+      slab.noted -= found.count;
+    }
+    slab.free -= found.count;
+    classes_[c].taken += found.count;
+    if (slab.free == 0 && slab.carved == slab.capacity) unlist(classes_[c].giving, slab);
+    return found;
   }
 
   // The next blocks in address order: those that begin in the page where the carved ones end, and at least kAtOnce
@@ -225,8 +324,8 @@ class Slabs {
   void keep_whole(Span& slab) noexcept {
     const unsigned c = slab.size_class;
     Class& own = classes_[c];
-    unlist(own.giving, slab);
-    list(own.whole, slab);
+    unlist(slab.listed == Listed::giving ? own.giving : own.stripped, slab);
+    list(own.whole, slab, Listed::whole);
     if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
   }
 
@@ -235,6 +334,9 @@ class Slabs {
     Class& own = classes_[c];
     if (own.wholes <= but) return;
     own.slabs -= own.wholes - but;
+    units_ -= std::size_t{own.wholes - but} * Classes::units_of(c);
+    period_ends_at_ = std::min(period_ends_at_, units_ + period_units());
+    strips_at_ = std::min(strips_at_, period_ends_at_);
     own.wholes = but;
     Span** link = &own.whole;
     for (; but != 0; --but) link = &(*link)->next;
@@ -242,13 +344,13 @@ class Slabs {
     *link = nullptr;
     for (const Span* slab = gone; slab != nullptr; slab = slab->next) {
       PageMap::set(unit_of(slab->blocks), slab->units, 0);
-      if (is_by_address(c)) Spans::places_of(slab) = {};
+      if (slab->noted != 0) std::fill_n(&Spans::places_of(slab), slab->units, UnitPlaces{});
     }
     Spans::give(gone);
   }
 
-  static void list(Span*& head, Span& slab) noexcept {
-    slab.listed = true;
+  static void list(Span*& head, Span& slab, Listed where) noexcept {
+    slab.listed = where;
     slab.previous = nullptr;
     slab.next = head;
     if (head != nullptr) head->previous = &slab;
@@ -256,12 +358,16 @@ class Slabs {
   }
 
   static void unlist(Span*& head, Span& slab) noexcept {
-    slab.listed = false;
+    slab.listed = Listed::no;
     (slab.previous != nullptr ? slab.previous->next : head) = slab.next;
     if (slab.next != nullptr) slab.next->previous = slab.previous;
   }
 
   std::array<Class, Classes::kClasses> classes_{};
+  std::size_t units_ = 0;                                                 // of all slabs
+  std::size_t strips_at_ = kPeriodUnits, period_ends_at_ = kPeriodUnits;  // units
+  unsigned pages_max_ = kPagesMax;                                        // that are stripped at once
+  unsigned pages_back_ = 0;  // times that noted blocks served in this period
   ServingOrder order_;
 };
 

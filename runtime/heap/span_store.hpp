@@ -35,7 +35,7 @@ struct SpanUsage {
 };
 
 template <class S>
-concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
+concept SpanStore = requires(Span* span, unsigned units, const void* pointer, std::byte* begin, std::size_t bytes) {
   // units, alignment in units, how many at most; linked by next, nullptr: no memory
   { S::take(units, units, units) } -> std::same_as<Span*>;
   // a span and those that it is linked to
@@ -45,6 +45,7 @@ concept SpanStore = requires(Span* span, unsigned units, const void* pointer) {
   { S::trim() } -> std::same_as<bool>;
   { S::span_of(pointer) } -> std::same_as<Span*>;  // of a block in a slab
   { S::places_of(span) } -> std::same_as<UnitPlaces&>;
+  { S::purge(begin, bytes) };
   { S::lock() };
   { S::unlock() };
   { S::open() } -> std::same_as<bool>;
@@ -156,11 +157,14 @@ class BitmapSpans {
   static Span* span_of(const void* pointer) noexcept {
     return &of_address_[address_of(pointer) >> kAreaShift]->span_of(pointer);
   }
-  // Of a span's first unit.
+  // Of a span's first unit; those of its other units follow.
   static UnitPlaces& places_of(const Span* span) noexcept {
     Area& area = area_of(span);
-    return area.came_back[index_of(area, span)];
+    return area.noted[index_of(area, span)];
   }
+
+  // Gives pages of a span that is in use back to the system.
+  static void purge(std::byte* begin, std::size_t bytes) noexcept { Pages::purge(begin, bytes); }
 
   static void lock() noexcept { lock_.lock(); }
   static void unlock() noexcept { lock_.unlock(); }

@@ -14,6 +14,9 @@
 //
 //   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
 //
+//   T6 a class looked at twice without being filled between has no lists then: its blocks are in their slabs, which may
+//   be whole or stripped for it. Of a class that was filled, the shelf gives the lists that lay there at the last look.
+//
 //   T5 a block in a stock is in no list, whatever its mark says.
 //
 //   T4 the end block lies kEnd bytes behind the heap's address, and its link decodes to a negative number.
@@ -93,24 +96,19 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Fills the empty list of a class and pops. nullptr: no memory, but for what lists of other classes hold
   template <class Send>
   void* take(unsigned c, Send send) noexcept {
-    if (const BlockList near = borrowed_.take(c); near.first != nullptr) {
-      start_over(c, near);
-      return pop_class(c);
-    }
+    if (const BlockList near = borrowed_.take(c); near.first != nullptr) return pop_first(c, near);
     if (arrivals_.wanted(c)) [[unlikely]]
-      if (const BlockList batch = arrivals_.take(c, key(), waiting_max(c), to_slabs(send)); batch.first != nullptr) {
-        start_over(c, batch);
-        return pop_class(c);
-      }
+      if (const BlockList batch = arrivals_.take(c, key(), waiting_max(c), to_slabs(send)); batch.first != nullptr)
+        return pop_first(c, batch);
     BlockList found = shelf_.take(c, key());
     if (found.first == nullptr) {
       // Long blocks come this way every few calls, and soon to the store.
       if (Classes::bytes_of(c) < kLongBytes) Spans::decay_if_due();
-      found = slabs_.take(c, key(), [this, send] { arrivals_.give_unclaimed(key(), to_slabs(send)); });
+      if (--refills_left_ == 0) [[unlikely]]
+        look(send);
+      found = slabs_.take(c, key(), [this, send] { grow(send); });
     }
-    if (found.first == nullptr) return nullptr;
-    start_over(c, found);
-    return pop_class(c);
+    return found.first != nullptr ? pop_first(c, found) : nullptr;
   }
 
   // When lists_[c].room has reached zero: puts the whole list on the shelf. It is not walked to be cut, because its
@@ -119,7 +117,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void settle(unsigned c, Send send) noexcept {
     const BlockList list{first_of(c), length_of(c)};
     start_over(c, {});
-    if (slabs_.is_by_address(c) || !shelf_.put(c, list)) give_here(list.first, c, send);
+    if (limits_[c].looks > 1 || slabs_.is_by_address(c) || !shelf_.put(c, list)) give_here(list.first, c, send);
   }
 
   // Gives all blocks that other threads have freed to the slabs.
@@ -202,14 +200,7 @@ class alignas(kHeapAlignment) ThreadHeap {
         put_before(block, nullptr, key());
         give(block, c, send);
       });
-    for (unsigned c = 0; c < kClasses; ++c) {
-      FreeBlock* const list = first_of(c);
-      start_over(c, {});
-      give(list, c, send);
-      give(borrowed_.take_all(c).first, c, send);
-      for (BlockList shelved = shelf_.take(c, key()); shelved.first != nullptr; shelved = shelf_.take(c, key()))
-        give(shelved.first, c, send);
-    }
+    for (unsigned c = 0; c < kClasses; ++c) give_class(c, send);
     slabs_.give_whole();
   }
 
@@ -249,6 +240,7 @@ class alignas(kHeapAlignment) ThreadHeap {
  private:
   static constexpr std::size_t kShortBatchBytes = 16u << 10, kLongBatchBytes = 256u << 10;
   static constexpr std::int32_t kMiddlingBatch = 32, kLeastBatch = 16;
+  static constexpr std::uint32_t kRefillsUntilLook = 1024;
 
   struct alignas(kWordStep) List {
     void* head;         // a FreeBlock, or the End
@@ -294,14 +286,23 @@ class alignas(kHeapAlignment) ThreadHeap {
   static constexpr std::int32_t batch_of(unsigned c) noexcept { return kBatches[c]; }
 
   void start_over(unsigned c, const BlockList& list) noexcept {
-    limits_[c] = batch_of(c) + (Shelf<Classes>::is_middling(c) ? 0 : static_cast<std::int32_t>(list.count));
-    lists_[c] = {list.first != nullptr ? list.first : static_cast<void*>(&end_), limits_[c] - std::int64_t{list.count}};
+    limits_[c].length = batch_of(c) + (Shelf<Classes>::is_middling(c) ? 0 : static_cast<std::int32_t>(list.count));
+    lists_[c] = {list.first != nullptr ? list.first : static_cast<void*>(&end_),
+                 limits_[c].length - std::int64_t{list.count}};
+  }
+  // Fills the empty list of a class and pops.
+  void* pop_first(unsigned c, const BlockList& list) noexcept {
+    limits_[c].looks = 0;
+    start_over(c, list);
+    return pop_class(c);
   }
   // nullptr: the list is empty.
   FreeBlock* first_of(unsigned c) const noexcept {
     return lists_[c].head == &end_ ? nullptr : static_cast<FreeBlock*>(lists_[c].head);
   }
-  std::uint32_t length_of(unsigned c) const noexcept { return static_cast<std::uint32_t>(limits_[c] - lists_[c].room); }
+  std::uint32_t length_of(unsigned c) const noexcept {
+    return static_cast<std::uint32_t>(limits_[c].length - lists_[c].room);
+  }
 
   // The list at an offset in bytes, which is what slots_ holds: nothing is scaled on the way.
   List& at_offset(std::size_t offset) noexcept {
@@ -325,6 +326,42 @@ class alignas(kHeapAlignment) ThreadHeap {
     slabs_.give(first, c, key(), [this, c, send](FreeBlock* block, PageMap::Word word) {
       outbox_.put(block, word, Classes::bytes_of(c), send);
     });
+  }
+
+  // When the heap got more slabs.
+  template <class Send>
+  [[gnu::noinline]] void grow(Send send) noexcept {
+    arrivals_.give_unclaimed(key(), to_slabs(send));
+    if (slabs_.is_period_over())
+      look(send);
+    else if (slabs_.is_strip_due())
+      slabs_.strip(key());
+  }
+
+  // Gives blocks to their slabs that were not needed since the last look (T6), and begins a period of the slabs.
+  template <class Send>
+  [[gnu::noinline]] void look(Send send) noexcept {
+    refills_left_ = kRefillsUntilLook;
+    for (unsigned c = 0; c < kClasses; ++c) {
+      if (limits_[c].looks++ != 0) {
+        arrivals_.give(c, key(), to_slabs(send));
+        give_class(c, send);
+      } else {
+        shelf_.give_old(c, to_slabs(send));
+      }
+    }
+    outbox_.flush_all(send);
+    slabs_.begin_period(key());
+  }
+
+  template <class Send>
+  void give_class(unsigned c, Send send) noexcept {
+    FreeBlock* const list = first_of(c);
+    start_over(c, {});
+    give(list, c, send);
+    give(borrowed_.take_all(c).first, c, send);
+    for (BlockList shelved = shelf_.take(c, key()); shelved.first != nullptr; shelved = shelf_.take(c, key()))
+      give(shelved.first, c, send);
   }
 
   template <class Send>
@@ -357,10 +394,15 @@ class alignas(kHeapAlignment) ThreadHeap {
   std::array<List, kClasses> lists_{};
   decltype(offsets_of_slots()) slots_{};
   alignas(kEnd) End end_;
-  std::array<std::int32_t, kClasses> limits_{};  // of each list's length, where its room ends
+  struct Limit {
+    std::int32_t length;  // of the list, where its room ends
+    std::uint32_t looks;  // since the list was filled last
+  };
+  std::array<Limit, kClasses> limits_{};
   Slabs<Classes, Spans> slabs_{ServingOrder::latest_first};
   Borrowed<Classes> borrowed_;
   heap::Stocks<Classes>* stocks_ = nullptr;
+  std::uint32_t refills_left_ = kRefillsUntilLook;  // from slabs, until a look
   Outbox<ThreadHeap> outbox_;
   static_assert(kClasses <= Outbox<ThreadHeap>::kSlots, "blocks of one owner are collected for each class");
   Arrivals<Classes> arrivals_;
