@@ -44,7 +44,6 @@ inline void link_to(FreeBlock* block, const FreeBlock* next, Key key) noexcept {
 struct BlockList {
   FreeBlock* first;  // nullptr: none
   std::uint32_t count;
-  std::uint32_t looks = 0;  // on a shelf: how often it lay there when the heap looked
 };
 
 // Makes the block free: linked and marked, in a list of its owner.

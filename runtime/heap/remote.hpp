@@ -158,9 +158,9 @@ class Outbox {
       flush(slot, send);
   }
 
-  // A block, whether or not a batch collects for this word.
+  // A block, whether or not a batch collects for this word. Inlined: a block of 16 KiB and more is a batch.
   template <class Send>
-  void put(FreeBlock* block, PageMap::Word word, std::size_t block_bytes, Send send) noexcept {
+  [[gnu::always_inline]] void put(FreeBlock* block, PageMap::Word word, std::size_t block_bytes, Send send) noexcept {
     const Key key = Owner::owner_of(word)->key();
     if (collects(word)) return add(block, word, key, send);
     Slot& slot = slots_[index_of(word)];

@@ -37,6 +37,12 @@ class Shelf {
  public:
   static constexpr std::size_t kBytesMax = std::size_t{4} << 20, kMiddlingBytesMax = std::size_t{2} << 20;
 
+  struct List {
+    FreeBlock* first;
+    std::uint32_t count;
+    bool is_old;  // it lay here when the heap looked last
+  };
+
   constexpr Shelf() noexcept : rows_{}, bytes_{}, lists_{} {}
   explicit Shelf(Zeroed) noexcept {}
 
@@ -56,7 +62,7 @@ class Shelf {
     if (row.lists == lists_max(c) || bytes > (is_middling(c) ? kMiddlingBytesMax : kBytesMax)) return false;
     if (is_short(c) && row.lists >= kStrayListsMax && !begin_close(list, lists_[kBegins[c] + row.lists - 1]))
       return false;
-    lists_[kBegins[c] + row.lists++] = list;
+    lists_[kBegins[c] + row.lists++] = {list.first, list.count, false};
     bytes_[is_middling(c)] = bytes;
     row.near = std::min(row.near + 1, kAbreast);
     return true;
@@ -69,13 +75,14 @@ class Shelf {
     if (row.lists == 0) return {nullptr, 0};
     if (is_middling(c)) {
       if (row.near == 0 && row.lists >= kAbreast) {
-        const BlockList* const next = &lists_[kBegins[c] + row.lists - kAbreast];
+        const List* const next = &lists_[kBegins[c] + row.lists - kAbreast];
         if (!is_in_order(next)) walk(next, key);
         row.near = kAbreast;
       }
       if (row.near != 0) --row.near;
     }
-    const BlockList list = lists_[kBegins[c] + --row.lists];
+    const List& shelved = lists_[kBegins[c] + --row.lists];
+    const BlockList list{shelved.first, shelved.count};
     bytes_[is_middling(c)] -= bytes_of(list, c);
     return list;
   }
@@ -84,22 +91,22 @@ class Shelf {
   template <class Give>
   void give_old(unsigned c, Give give) noexcept {
     Row& row = rows_[c];
-    BlockList* const lists = &lists_[kBegins[c]];
+    List* const lists = &lists_[kBegins[c]];
     std::uint32_t old = 0;
-    for (; old < row.lists && lists[old].looks != 0; ++old) {
-      bytes_[is_middling(c)] -= bytes_of(lists[old], c);
+    for (; old < row.lists && lists[old].is_old; ++old) {
+      bytes_[is_middling(c)] -= bytes_of({lists[old].first, lists[old].count}, c);
       give(c, lists[old].first);
     }
     row.lists -= old;
     row.near = std::min(row.near, row.lists);
     for (std::uint32_t i = 0; i < row.lists; ++i) {
       lists[i] = lists[old + i];
-      lists[i].looks = 1;
+      lists[i].is_old = true;
     }
   }
 
   // The lists of a class, the one that serves next last.
-  std::span<const BlockList> lists(unsigned c) const noexcept {
+  std::span<const List> lists(unsigned c) const noexcept {
     return std::span(lists_).subspan(kBegins[c], rows_[c].lists);
   }
 
@@ -120,19 +127,19 @@ class Shelf {
 
   static constexpr bool is_short(unsigned c) noexcept { return heap::is_short(Classes::bytes_of(c)); }
 
-  static bool begin_close(const BlockList& a, const BlockList& b) noexcept {
+  static bool begin_close(const BlockList& a, const List& b) noexcept {
     const std::uintptr_t low = std::min(address_of(a.first), address_of(b.first));
     return std::max(address_of(a.first), address_of(b.first)) - low <= kCloseBytes;
   }
 
-  static bool is_in_order(const BlockList* lists) noexcept {
+  static bool is_in_order(const List* lists) noexcept {
     std::uint32_t ascents = 0;
     for (std::uint32_t i = 1; i < kAbreast; ++i) ascents += lists[i - 1].first < lists[i].first ? 1 : 0;
     return ascents == 0 || ascents == kAbreast - 1;
   }
 
   // Reads every link of kAbreast lists, as far as the shortest goes.
-  [[gnu::noinline]] static void walk(const BlockList* lists, Key key) noexcept {
+  [[gnu::noinline]] static void walk(const List* lists, Key key) noexcept {
     std::array<const FreeBlock*, kAbreast> at;
     std::uint32_t count = lists[0].count;
     for (std::uint32_t i = 0; i < kAbreast; ++i) {
@@ -147,7 +154,7 @@ class Shelf {
 
   std::array<Row, Classes::kClasses> rows_;
   std::array<std::size_t, 2> bytes_;  // [0]: of all other blocks, [1]: of middling blocks
-  std::array<BlockList, kBegins[Classes::kClasses]> lists_;
+  std::array<List, kBegins[Classes::kClasses]> lists_;
 };
 
 }  // namespace loam::heap

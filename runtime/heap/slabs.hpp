@@ -50,22 +50,16 @@ class Slabs {
     Class& own = classes_[c];
     Span* slab = own.giving;
     if (slab == nullptr) {
-      if (own.stripped != nullptr) {
-        slab = own.stripped;
-        unlist(own.stripped, *slab);
-      } else {
-        if (own.whole == nullptr && !make(c, owner, grown)) return {nullptr, 0};
-        slab = own.whole;
-        unlist(own.whole, *slab);
-        --own.wholes;
-      }
-      slab->left = 0;
+      if (own.whole == nullptr && !bring(c, owner, grown)) return {nullptr, 0};
+      slab = own.whole;
+      unlist(own.whole, *slab);
+      --own.wholes;
       list(own.giving, *slab, Listed::giving);
     }
-    if (slab->noted != 0) [[unlikely]]
-      return take_noted(*slab, owner);
     BlockList found{slab->free_list, slab->free};
     if (slab->free != 0) {
+      if (slab->noted != 0) [[unlikely]]
+        return take_noted(*slab, owner);
       slab->free_list = nullptr;
       slab->free = 0;
     } else {
@@ -100,15 +94,15 @@ class Slabs {
     }
   }
 
-  // Whether the heap's slabs have become a sixteenth longer since the period began.
+  // Whether the heap's slabs have become a sixteenth longer than they were at any time in the period before.
   bool is_period_over() const noexcept { return units_ >= period_ends_at_; }
   bool is_strip_due() const noexcept { return units_ >= strips_at_; }
 
   // Begins a period (ADR 0034). In it a class keeps memory behind twice as many free blocks as it took in the last one.
   // If many pages came back into use in the last period, fewer pages are stripped at once.
   void begin_period(Key owner) noexcept {
-    for (Class& own : classes_) own.spare = 2 * std::exchange(own.taken, 0);
-    period_ends_at_ = units_ + period_units();
+    for (unsigned c = 0; c < Classes::kClasses; ++c) sparse_[c].spare = 2 * std::exchange(classes_[c].taken, 0);
+    period_ends_at_ = std::exchange(units_max_, units_) + period_units();
     pages_max_ = std::clamp(pages_back_ > pages_max_ / 4 ? pages_max_ / 2 : 2 * pages_max_, kPagesMin, kPagesMax);
     pages_back_ = 0;
     strip(owner);
@@ -121,7 +115,8 @@ class Slabs {
     unsigned pages = 0;
     for (unsigned c = 0; c < Classes::kClasses && pages < pages_max; ++c) {
       Class& own = classes_[c];
-      std::uint32_t spare = own.spare;
+      Sparse& sparse = sparse_[c];
+      std::uint32_t spare = sparse.spare;
       const auto strip_one = [&](Span& slab) {
         Stripping<Spans> stripping(slab, Classes::bytes_of(c), owner);
         pages += stripping.strip();
@@ -135,10 +130,13 @@ class Slabs {
         } else if (is_worth_stripping(*slab)) {
           strip_one(*slab);
           unlist(own.giving, *slab);
-          list(own.stripped, *slab, Listed::stripped);
+          list(sparse.stripped, *slab, Listed::stripped);
         }
       }
-      for (Span* slab = own.stripped; slab != nullptr && pages < pages_max; slab = slab->next)
+      for (Span* slab = sparse.spare == 0 ? own.whole : nullptr; slab != nullptr && pages < pages_max;
+           slab = slab->next)
+        pages += renew(*slab);
+      for (Span* slab = sparse.stripped; slab != nullptr && pages < pages_max; slab = slab->next)
         if (is_worth_stripping(*slab)) strip_one(*slab);
     }
     strips_at_ = pages < pages_max ? period_ends_at_ : units_ + kStripUnits;
@@ -203,34 +201,61 @@ class Slabs {
 
   std::size_t period_units() const noexcept { return std::max(kPeriodUnits, units_ / 16); }
 
+  // Makes a whole slab a new one, without memory. returns the number of pages that went back
+  static unsigned renew(Span& slab) noexcept {
+    if (slab.carved == 0) return 0;
+    const std::size_t shift = address_of(slab.blocks) % kUnitBytes;
+    const std::size_t bytes =
+        base::round_up(shift + slab.carved * Classes::bytes_of(slab.size_class), platform::kPageBytes);
+    Spans::purge(slab.blocks - shift, bytes);
+    if (slab.noted != 0) std::fill_n(&Spans::places_of(&slab), slab.units, UnitPlaces{});
+    slab.carved = slab.free = slab.noted = slab.left = 0;
+    slab.free_list = nullptr;
+    slab.zero = true;
+    return static_cast<unsigned>(bytes / platform::kPageBytes);
+  }
+
   // Enough blocks came back since it was stripped last.
   static bool is_worth_stripping(const Span& slab) noexcept {
     return slab.free - slab.noted > slab.left + slab.capacity / 8;
   }
 
   struct Class {
-    Span* giving;    // slabs with blocks to give of which some are out
-    Span* whole;     // slabs of which none is out, the last one that became so first
-    Span* stripped;  // as giving
+    Span* giving;  // slabs with blocks to give of which some are out
+    Span* whole;   // slabs of which none is out, the last one that became so first
     std::uint32_t wholes, slabs;
-    std::uint32_t taken, spare;  // blocks taken in this period; free blocks that keep their memory
+    std::uint32_t taken;  // blocks, in this period
 
     std::uint32_t lot() const noexcept { return std::clamp(slabs / 8, 1u, kLotMax); }
+  };
+  // What only looks and slow paths use of a class.
+  struct Sparse {
+    Span* stripped;       // slabs that were stripped, with blocks to give of which some are out
+    std::uint32_t spare;  // blocks that keep their memory while they are free
   };
 
   // The number of whole slabs that a class keeps: several of long blocks, because a slab has few of them. For short
   // blocks the shelf already keeps the blocks that serve again soon.
   static constexpr std::uint32_t whole_max(unsigned c) noexcept { return Classes::bytes_of(c) < kLongBytes ? 1 : 4; }
 
-  // Adds a lot of whole slabs. returns false where the system has no memory
+  // Puts a slab among the whole ones that gives blocks next: a stripped one, or else a lot of new ones. returns false
+  // where the system has no memory
   template <class Grown>
-  [[gnu::noinline]] bool make(unsigned c, Key owner, Grown grown) noexcept {
+  [[gnu::noinline]] bool bring(unsigned c, Key owner, Grown grown) noexcept {
+    if (Span* const slab = sparse_[c].stripped; slab != nullptr) {
+      unlist(sparse_[c].stripped, *slab);
+      slab->left = 0;
+      list(classes_[c].whole, *slab, Listed::whole);
+      ++classes_[c].wholes;
+      return true;
+    }
     Span* slab = Spans::take(Classes::units_of(c), 1, classes_[c].lot());
     const bool made = slab != nullptr, is_new = made && slab->zero;
     for (Span* next; slab != nullptr; slab = next) {
       next = slab->next;
       make_slab(*slab, c, owner);
     }
+    units_max_ = std::max(units_max_, units_);
     if (is_new || units_ >= strips_at_) grown();  // whatever it gives back, the class keeps a whole slab
     return made;
   }
@@ -324,7 +349,7 @@ class Slabs {
   void keep_whole(Span& slab) noexcept {
     const unsigned c = slab.size_class;
     Class& own = classes_[c];
-    unlist(slab.listed == Listed::giving ? own.giving : own.stripped, slab);
+    unlist(slab.listed == Listed::giving ? own.giving : sparse_[c].stripped, slab);
     list(own.whole, slab, Listed::whole);
     if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
   }
@@ -335,8 +360,6 @@ class Slabs {
     if (own.wholes <= but) return;
     own.slabs -= own.wholes - but;
     units_ -= std::size_t{own.wholes - but} * Classes::units_of(c);
-    period_ends_at_ = std::min(period_ends_at_, units_ + period_units());
-    strips_at_ = std::min(strips_at_, period_ends_at_);
     own.wholes = but;
     Span** link = &own.whole;
     for (; but != 0; --but) link = &(*link)->next;
@@ -364,7 +387,8 @@ class Slabs {
   }
 
   std::array<Class, Classes::kClasses> classes_{};
-  std::size_t units_ = 0;                                                 // of all slabs
+  std::array<Sparse, Classes::kClasses> sparse_{};
+  std::size_t units_ = 0, units_max_ = 0;                                 // of all slabs: now, and most in this period
   std::size_t strips_at_ = kPeriodUnits, period_ends_at_ = kPeriodUnits;  // units
   unsigned pages_max_ = kPagesMax;                                        // that are stripped at once
   unsigned pages_back_ = 0;  // times that noted blocks served in this period

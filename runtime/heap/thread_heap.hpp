@@ -217,7 +217,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   bool holds(const FreeBlock* block, unsigned c) const noexcept {
     if (contains(first_of(c), block) || contains(borrowed_.kept(c).first, block)) return true;
     if (stocks_ != nullptr && stocks_->has(c, block)) return true;
-    for (const BlockList& list : shelf_.lists(c))
+    for (const auto& list : shelf_.lists(c))
       if (contains(list.first, block)) return true;
     return Slabs<Classes, Spans>::has_back(block, key());
   }
@@ -229,8 +229,8 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (unsigned c = 0; c < kClasses; ++c) {
       if (const char* const broken = verify_list({first_of(c), length_of(c)}, c)) return broken;
       if (const char* const broken = verify_list(borrowed_.kept(c), c)) return broken;
-      for (const BlockList& list : shelf_.lists(c))
-        if (const char* const broken = verify_list(list, c)) return broken;
+      for (const auto& list : shelf_.lists(c))
+        if (const char* const broken = verify_list({list.first, list.count}, c)) return broken;
       const auto verify_batch = [this, c](const Batch& batch) { return verify_list(batch, c); };
       if (const char* const broken = arrivals_.for_each_waiting(c, verify_batch)) return broken;
     }
@@ -240,7 +240,7 @@ class alignas(kHeapAlignment) ThreadHeap {
  private:
   static constexpr std::size_t kShortBatchBytes = 16u << 10, kLongBatchBytes = 256u << 10;
   static constexpr std::int32_t kMiddlingBatch = 32, kLeastBatch = 16;
-  static constexpr std::uint32_t kRefillsUntilLook = 1024;
+  static constexpr std::uint32_t kRefillsUntilLook = 2048;
 
   struct alignas(kWordStep) List {
     void* head;         // a FreeBlock, or the End
@@ -343,17 +343,20 @@ class alignas(kHeapAlignment) ThreadHeap {
   [[gnu::noinline]] void look(Send send) noexcept {
     refills_left_ = kRefillsUntilLook;
     for (unsigned c = 0; c < kClasses; ++c) {
-      if (limits_[c].looks++ != 0) {
-        arrivals_.give(c, key(), to_slabs(send));
-        give_class(c, send);
-      } else {
+      if (limits_[c].looks++ == 0) {
         shelf_.give_old(c, to_slabs(send));
+      } else {
+        arrivals_.give(c, key(), to_slabs(send));
+        if (has_lists(c)) give_class(c, send);
       }
     }
     outbox_.flush_all(send);
     slabs_.begin_period(key());
   }
 
+  bool has_lists(unsigned c) const noexcept {
+    return lists_[c].head != &end_ || borrowed_.kept(c).first != nullptr || !shelf_.lists(c).empty();
+  }
   template <class Send>
   void give_class(unsigned c, Send send) noexcept {
     FreeBlock* const list = first_of(c);

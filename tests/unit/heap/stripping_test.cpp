@@ -79,6 +79,24 @@ TEST_P(Stripping, PagesWithoutABlockInUseGoBackAndTheirBlocksServeAgain) {
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Stripping, testing::Values(16, 48, 240, 1000, 1700, 5000, 9000, 20000, 32000));
 
+// Slabs that classes keep although no block of them is in use.
+TEST(UnusedLists, AndWholeSlabsThatNobodyAsksForHaveNoMemory) {
+  TestHeap::trim();
+  std::set<std::uintptr_t> units;
+  for (const std::size_t bytes : {300, 3000, 6000, 12000, 24000}) {
+    std::vector<std::byte*> blocks = filled_blocks(2 * kMiB / bytes, bytes, 0x11);
+    for (const std::byte* const block : blocks) units.insert(unit_of(block));
+    tests::free_all<TestHeap>(blocks);
+  }
+  const std::vector<std::byte*> grown = grow(2000);
+  for (const std::byte* const block : grown) units.erase(unit_of(block));
+  std::size_t pages = 0;
+  for (const std::uintptr_t unit : units) pages += backed_pages(unit);
+  EXPECT_LE(pages * platform::kPageBytes, TestHeap::statistics().dirty_bytes + kMiB / 4);
+  EXPECT_EQ(verified(), "");
+  tests::free_all<TestHeap>(grown);
+}
+
 TEST(UnusedLists, DoNotHoldTheirSlabs) {
   TestHeap::trim();
   const std::uint64_t before = TestHeap::statistics().slab_bytes;
