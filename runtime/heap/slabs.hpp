@@ -98,7 +98,7 @@ class Slabs {
   bool is_period_over() const noexcept { return units_ >= period_ends_at_; }
   bool is_strip_due() const noexcept { return units_ >= strips_at_; }
 
-  // Begins a period (ADR 0034). In it a class keeps memory behind twice as many free blocks as it took in the last one.
+  // Begins a period (ADR 0035). In it a class keeps memory behind twice as many free blocks as it took in the last one.
   // If many pages came back into use in the last period, fewer pages are stripped at once.
   void begin_period(Key owner) noexcept {
     for (unsigned c = 0; c < Classes::kClasses; ++c) sparse_[c].spare = 2 * std::exchange(classes_[c].taken, 0);
