@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "lab"))
 from loam_lab.dev import roots  # noqa: E402
 
 COMMANDS = ("./loam tour", "./loam test --fast")
-PLACE = "/root/loam"
+PLACE = "/srv/loam"
 
 
 def lacking() -> str:

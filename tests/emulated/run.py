@@ -23,7 +23,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PRESET = "aarch64"
 BUILD = ROOT / "build" / PRESET
-TOOLS = {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64": "qemu-user", "cmake": "cmake", "ninja": "ninja-build"}
+TOOLS = {
+    "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu",
+    "qemu-aarch64": "qemu-user",
+    "cmake": "cmake",
+    "ninja": "ninja-build",
+}
 SOURCES = Path("/usr/src/googletest/googletest")
 LARGE_PAGES = {"QEMU_PAGESIZE": "65536"}
 
@@ -49,8 +54,19 @@ def run(chosen: list[str], environment: dict[str, str]) -> tuple[int, int]:
     """Run tests with ctest; how many passed, and how many failed, each with what it said."""
     report = BUILD / "emulated.xml"
     report.unlink(missing_ok=True)
-    command = ["ctest", "--preset", PRESET, *chosen, "-j", str(len(os.sched_getaffinity(0))), "--output-junit", str(report)]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    command = [
+        "ctest",
+        "--preset",
+        PRESET,
+        *chosen,
+        "-j",
+        str(len(os.sched_getaffinity(0))),
+        "--output-junit",
+        str(report),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
     if not report.exists():
         sys.exit(f"error: {' '.join(command)}\n{(done.stdout + done.stderr)[-4000:]}\n0 passed, 1 failed")
     passed = failed = 0
@@ -70,12 +86,13 @@ def main(arguments: list[str]) -> int:
         print(f"skipped: AArch64: {' '.join(missing)} not installed (as root: apt-get install {' '.join(missing)})")
         print("0 passed, 0 failed")
         return 0
+    turns: list[tuple[list[str], dict[str, str]]]
     everything = arguments == ["--all"] or (not arguments and os.environ.get("LOAM_TEST_ALL"))
     if everything:
         targets, turns = ["loam-tests"], [(["-LE", "program"], {})]
     elif arguments:
-        names = [["-R", f"^({'|'.join(re.escape(name) for name in arguments)})$"]]
-        targets, turns = arguments, [(names[0], {}), (names[0], LARGE_PAGES)]
+        named = ["-R", f"^({'|'.join(re.escape(name) for name in arguments)})$"]
+        targets, turns = arguments, [(named, {}), (named, LARGE_PAGES)]
     else:
         targets, turns = ["loam-short-tests"], [(["-L", "short"], {}), (["-L", "pages"], LARGE_PAGES)]
     build(targets)

@@ -67,9 +67,9 @@ def costs(
     """Count what an allocator's calls execute: by this table simulated machines charge them."""
     from loam_lab.campaign.counters import call_costs
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=names)
+    typed_names.check(allocators=names)
     debian.ensure("measure")
     return call_costs.write(names, as_json=as_json)
 

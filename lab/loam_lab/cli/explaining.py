@@ -171,9 +171,9 @@ def _program(
     if not command:
         raise LoamError("explain", None, "no program after --", "for example: explain -- ./program argument")
     from loam_lab.setup import debian
-    from loam_lab.subjects import named
+    from loam_lab.subjects import typed_names
 
-    named.check(allocators=allocator_names([allocator or ""]))
+    typed_names.check(allocators=allocator_names([allocator or ""]))
     from loam_lab.commands.explain.sharing import run
 
     run.check_machine()

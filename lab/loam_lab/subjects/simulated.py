@@ -48,7 +48,9 @@ class Simulated:
     def assumed_parts(self) -> list[str]:
         """The same, with the name of a table in place of its keys where all of them are guesses."""
         known = {key.partition(".")[0] for key in self.values if key not in set(self.assumed())}
-        return list(dict.fromkeys(key if (table := key.partition(".")[0]) in known else table for key in self.assumed()))
+        return list(
+            dict.fromkeys(key if (table := key.partition(".")[0]) in known else table for key in self.assumed())
+        )
 
     def text(self) -> str:
         """What the simulator reads: a line key=value for each."""
