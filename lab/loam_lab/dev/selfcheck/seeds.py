@@ -22,9 +22,9 @@ from typing import Any
 
 from loam_lab.base import subcommands
 from loam_lab.campaign.measure import available, plan
+from loam_lab.campaign.measure.builds import prepare
 from loam_lab.campaign.measure.execution import Execution
 from loam_lab.campaign.measure.instruments import RealInstruments
-from loam_lab.campaign.measure.builds import prepare
 from loam_lab.model import studies
 from loam_lab.model.cell import PlannedRun
 from loam_lab.model.records import COUNTED
