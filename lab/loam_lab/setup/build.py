@@ -254,6 +254,7 @@ def _run(command: list[str], preset: str, *, what: str, progress: bool = False) 
     tail: list[str] = []
     shown = -1
     try:
+        log.parent.mkdir(parents=True, exist_ok=True)  # a configure step may be the first that writes there
         with log.open("a") as copy, subprocess.Popen(
             command, cwd=paths.root(), env=tool_environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -139,6 +139,7 @@ TEST(T3, AnExceptionGoesOnThroughAPartThatIsCancelled) {
   expect_that_it_goes_on<ThrowsAndCancelsAtItsEnd>();
 }
 
+#ifdef __OPTIMIZE__  // GCC 12 ends with an internal error where a part of an unoptimised function handles an exception
 // A part is cancelled while it handles its own exception; and after it has handled one: neither comes back.
 [[gnu::noinline]] int cancels_a_part_in_its_handler() {
   int seen = 0;
@@ -171,6 +172,7 @@ TEST(T3, APartThatIsCancelledInItsHandlerLeavesTheOuterException) {
     ASSERT_EQ(std::current_exception(), nullptr);
   }
 }
+#endif
 
 // Exceptions end before the transaction does. Their memory is not written when it commits, however many blocks it has, and
 // is no longer the attempt's own.
