@@ -20,7 +20,8 @@ MAIN = 'import sys\nprint("started", *sys.argv[1:])\n'
 PARTS = [
     "loam", "CMakePresets.json", "lab/loam_lab/__init__.py", "lab/loam_lab/base/__init__.py",
     "lab/loam_lab/base/errors.py", "lab/loam_lab/base/paths.py", "lab/loam_lab/base/console.py",
-    "lab/loam_lab/setup/__init__.py", "lab/loam_lab/setup/debian.py",
+    "lab/loam_lab/setup/__init__.py", "lab/loam_lab/setup/debian.py", "lab/loam_lab/setup/packages.py",
+    "lab/loam_lab/setup/system.py",
     "lab/loam_lab/cli/__init__.py", "lab/loam_lab/cli/welcome.txt",
 ]  # fmt: skip
 
