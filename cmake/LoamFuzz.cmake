@@ -1,4 +1,4 @@
-# heap_fuzz, managed_fuzz: sequences of operations on a heap, found by clang's libFuzzer. LOAM_FUZZ: the preset `fuzz`.
+# heap_fuzz, managed_fuzz, delegation_fuzz: sequences of operations, found by clang's libFuzzer. LOAM_FUZZ: the preset `fuzz`.
 #   LOAM_FUZZ_OVERLAY  a folder whose runtime/... stands before that of the tree: *_planted, with a planted fault
 option(LOAM_FUZZ "fuzz targets; needs clang" OFF)
 set(LOAM_FUZZ_OVERLAY "" CACHE PATH "sources with a planted fault")
@@ -29,13 +29,16 @@ function(loam_fuzz_target name layer overlay)
   list(REVERSE layers)
   list(TRANSFORM layers PREPEND loam-)
   target_link_libraries(${name} PRIVATE ${layers} loam-flags)
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/include" "${LOAM_GENERATED}")  # as the layer itself
   target_compile_options(${name} PRIVATE -O1 -fno-builtin-malloc -fno-builtin-free -fsanitize=fuzzer)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
 loam_fuzz_target(heap_fuzz heap "")
 loam_fuzz_target(managed_fuzz gc "")
+loam_fuzz_target(delegation_fuzz delegation "")
 if(LOAM_FUZZ_OVERLAY)
   loam_fuzz_target(heap_fuzz_planted heap "${LOAM_FUZZ_OVERLAY}")
   loam_fuzz_target(managed_fuzz_planted gc "${LOAM_FUZZ_OVERLAY}")
+  loam_fuzz_target(delegation_fuzz_planted delegation "${LOAM_FUZZ_OVERLAY}")
 endif()

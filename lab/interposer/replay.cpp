@@ -47,6 +47,8 @@ struct Player {
 Player* players;
 std::size_t players_n;
 std::atomic<bool> broken{false};
+// Stands for a block that malloc refused: its free is in the trace all the same, and frees nothing.
+char none;
 
 template <typename Entry>
 Entry* pages(std::size_t n) {
@@ -128,6 +130,7 @@ Step step(Player& player) {
     std::size_t after_chunk;
     std::uint32_t after;
     Event following;
+    if (block == &none) block = nullptr;
     if (peek(player, after_chunk, after, following) && following.kind == trace::Kind::resize)
       player.resizing = block;
     else
@@ -143,8 +146,7 @@ Step step(Player& player) {
     player.held[number / kBlocksPerPage].fetch_add(1, std::memory_order_relaxed);
     // relaxed: only its own thread counts on it; others read it for a page of which every block is there (replay.B).
     player.next.store(number + 1, std::memory_order_relaxed);
-    // release: replay.A.  A refused block is a word nobody waits for: it is never freed.
-    player.blocks[number].at.store(block, std::memory_order_release);
+    player.blocks[number].at.store(block != nullptr ? block : &none, std::memory_order_release);  // replay.A
   }
   ++player.events;
   return Step::done;
@@ -166,10 +168,14 @@ void* play(void* given) {
 }
 
 void play_on_one() {
-  for (bool moved = true; moved;) {
+  for (bool moved = true, waits = false; moved; waits = false) {
     moved = false;
-    for (std::size_t at = 0; at < players_n; ++at)
-      for (std::uint64_t turn = 0; turn < kTurn && step(players[at]) == Step::done; ++turn) moved = true;
+    for (std::size_t at = 0; at < players_n; ++at) {
+      Step found = Step::done;
+      for (std::uint64_t turn = 0; turn < kTurn && (found = step(players[at])) == Step::done; ++turn) moved = true;
+      waits |= found == Step::waits;
+    }
+    if (waits && !moved) broken.store(true);  // for a block that is not made, or was freed before
   }
 }
 

@@ -92,8 +92,9 @@ ticket<R> answered(F& f) {
 
    private:
     struct Nothing {};
-    using Kept = std::conditional_t<std::is_void_v<R>, Nothing,
-                                    std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, R>>;
+    using Kept [[maybe_unused]] =
+        std::conditional_t<std::is_void_v<R>, Nothing,
+                           std::conditional_t<std::is_reference_v<R>, std::remove_reference_t<R>*, R>>;
     std::optional<Kept> value_;
     std::exception_ptr exception_;
   };

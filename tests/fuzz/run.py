@@ -1,12 +1,12 @@
-"""Fuzzing of the heaps: clang's libFuzzer looks for a sequence of operations that breaks one.
+"""Fuzzing of the heaps and of delegation: clang's libFuzzer looks for a sequence of operations that breaks one.
 
-There are three: the open heap and the guarded one (heap_operations.hpp), and the managed one with its transactions
-(managed_operations.hpp). Two at a time are fuzzed; --heap NAME takes one alone.
+There are four: the open heap and the guarded one (heap_operations.hpp), the managed one with its transactions
+(managed_operations.hpp), and delegation (delegation_operations.hpp). Two at a time are fuzzed; --part NAME takes one alone.
 
     run.py                   CI: some seconds over each as it is, then over each with a planted fault, which must be found
-    run.py --seconds 3600    an hour, a third of it over each as it is; what it learns stays in build/fuzz/corpus
-    run.py --planted NAME    over the heap with the fault of the mutant NAME: how long until it is found
-    run.py INPUT             one input again, as it was written to build/fuzz/found/HEAP; the guarded heap draws places for
+    run.py --seconds 3600    an hour, a quarter of it over each as it is; what it learns stays in build/fuzz/corpus
+    run.py --planted NAME    over the part with the fault of the mutant NAME: how long until it is found
+    run.py INPUT             one input again, as it was written to build/fuzz/found/PART; the guarded heap draws places for
                              freed blocks, so that it gets the input many times
 
 Without clang it says so and is skipped. Ends with "N passed, M failed".
@@ -31,11 +31,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "fuzz"
 SEEDS = ROOT / "tests" / "fuzz" / "corpus" / "heap"
 UNPACKED = ROOT / ".loam" / "root" / "usr"
-PROGRAMS = {"open": "heap_fuzz", "guarded": "heap_fuzz", "managed": "managed_fuzz"}
-HEAPS = tuple(PROGRAMS)
-CI_SECONDS = 120  # of all heaps as they are
+PROGRAMS = {"open": "heap_fuzz", "guarded": "heap_fuzz", "managed": "managed_fuzz", "delegation": "delegation_fuzz"}
+PARTS = tuple(PROGRAMS)
+NAMES = {part: f"the {part} heap" for part in PARTS} | {"delegation": "delegation"}
+SEEDED = ("open", "guarded")
+CI_SECONDS = 120  # of all parts as they are
 PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room",
-           "managed": "gc_inner_objects_stay_inner"}  # fmt: skip
+           "managed": "gc_inner_objects_stay_inner", "delegation": "delegation_served_object_is_entered_twice"}  # fmt: skip
 PLANTED_SECONDS = 40  # many times what those of CI take
 GUARDED_TURNS = 100  # of one input
 
@@ -72,7 +74,7 @@ def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
 
 
 def plant(name: str) -> tuple[Path, str]:
-    """The sources that a mutant changes, changed, in a folder of their own; and the heap that they are of."""
+    """The sources that a mutant changes, changed, in a folder of their own; and the part that they are of."""
     overlay = BUILD / "planted" / name
     shutil.rmtree(overlay, ignore_errors=True)
     try:
@@ -80,18 +82,19 @@ def plant(name: str) -> tuple[Path, str]:
         touched = mutant.apply(overlay)
     except Broken as problem:
         sys.exit(f"error: {name}: {problem}\n0 passed, 1 failed")
-    if any(file.startswith("runtime/gc/") for file in touched):
-        return overlay, "managed"
+    for folder, part in (("runtime/gc/", "managed"), ("runtime/delegation/", "delegation")):
+        if any(file.startswith(folder) for file in touched):
+            return overlay, part
     return overlay, "guarded" if "runtime/heap/guarded.hpp" in touched else "open"
 
 
-def environment(heap: str) -> dict[str, str]:
-    """Of a program that is to play on this heap."""
+def environment(part: str) -> dict[str, str]:
+    """Of a program that is to play on this part."""
     own = {name: value for name, value in os.environ.items() if name != "LOAM_FUZZ_GUARDED"}
-    return {**own, "LOAM_FUZZ_GUARDED": "1"} if heap == "guarded" else own
+    return {**own, "LOAM_FUZZ_GUARDED": "1"} if part == "guarded" else own
 
 
-def fuzz(program: Path, heap: str, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
+def fuzz(program: Path, part: str, seconds: int, corpora: list[Path], found: Path) -> tuple[bool, str, float]:
     """Run for so long, or until something is found: its input is left in `found`.
 
     returns: whether nothing was found, what was said, and after how many seconds
@@ -102,18 +105,18 @@ def fuzz(program: Path, heap: str, seconds: int, corpora: list[Path], found: Pat
     begun = time.monotonic()
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        env=environment(heap),
+        env=environment(part),
     )  # fmt: skip
     return done.returncode == 0, done.stderr, time.monotonic() - begun
 
 
-def as_it_is(program: Path, heap: str, seconds: int) -> bool:
-    """Fuzz a heap of the tree. Whether it held."""
-    seeds = [] if heap == "managed" else [SEEDS]
-    good, said, elapsed_s = fuzz(program, heap, seconds, [BUILD / "corpus" / heap, *seeds], BUILD / "found" / heap)
+def as_it_is(program: Path, part: str, seconds: int) -> bool:
+    """Fuzz a part of the tree. Whether it held."""
+    seeds = [SEEDS] if part in SEEDED else []
+    good, said, elapsed_s = fuzz(program, part, seconds, [BUILD / "corpus" / part, *seeds], BUILD / "found" / part)
     counts = dict(re.findall(r"stat::(\w+):\s+(\d+)", said))
     covered = re.findall(r"cov: (\d+)", said)[-1:]
-    print(f"{'ok      ' if good else 'FAILED  '}the {heap} heap as it is: {counts.get('number_of_executed_units', '?')} inputs "
+    print(f"{'ok      ' if good else 'FAILED  '}{NAMES[part]} as it is: {counts.get('number_of_executed_units', '?')} inputs "
           f"in {elapsed_s:.0f} s, {counts.get('new_units_added', '?')} new ones kept, {' '.join(covered) or '?'} edges reached",
           flush=True)  # fmt: skip
     if not good:
@@ -122,12 +125,12 @@ def as_it_is(program: Path, heap: str, seconds: int) -> bool:
 
 
 def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
-    """Fuzz a heap with a fault, without the seeds, which would find it at once. Whether it was found."""
+    """Fuzz a part with a fault, without the seeds, which would find it at once. Whether it was found."""
     corpus = BUILD / "planted-corpus"
     shutil.rmtree(corpus, ignore_errors=True)
-    overlay, heap = plant(name)
-    program = build(clang, f"{PROGRAMS[heap]}_planted", overlay)
-    good, said, elapsed_s = fuzz(program, heap, seconds, [corpus], BUILD / "planted" / "found")
+    overlay, part = plant(name)
+    program = build(clang, f"{PROGRAMS[part]}_planted", overlay)
+    good, said, elapsed_s = fuzz(program, part, seconds, [corpus], BUILD / "planted" / "found")
     lines = said.splitlines()
     first = next(
         (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
@@ -137,11 +140,11 @@ def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
     return not good
 
 
-def again(clang: tuple[str, str], heap: str, file: Path) -> bool:
+def again(clang: tuple[str, str], part: str, file: Path) -> bool:
     """Play one input; what is found is on standard error. Whether nothing was."""
-    turns = GUARDED_TURNS if heap == "guarded" else 1
-    command = [str(build(clang, PROGRAMS[heap], None)), f"-runs={turns}", str(file.resolve())]
-    return subprocess.run(command, check=False, env=environment(heap)).returncode == 0
+    turns = GUARDED_TURNS if part == "guarded" else 1
+    command = [str(build(clang, PROGRAMS[part], None)), f"-runs={turns}", str(file.resolve())]
+    return subprocess.run(command, check=False, env=environment(part)).returncode == 0
 
 
 def main() -> int:
@@ -149,25 +152,25 @@ def main() -> int:
     parser.add_argument("input", nargs="?", type=Path)
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--planted", metavar="NAME")
-    parser.add_argument("--heap", choices=HEAPS)
+    parser.add_argument("--part", choices=PARTS)
     options = parser.parse_args()
     clang = find_clang()
     if clang is None:
         print("skipped: fuzzing needs clang with libFuzzer; as root: apt-get install clang libclang-rt-14-dev")
         print("0 passed, 0 failed")
         return 0
-    heaps = [options.heap] if options.heap else HEAPS
-    seconds = max(1, (options.seconds or CI_SECONDS) // len(heaps))  # 0 would be without end
+    parts = [options.part] if options.part else PARTS
+    seconds = max(1, (options.seconds or CI_SECONDS) // len(parts))  # 0 would be without end
     if options.input is not None:
-        results = [again(clang, heap, options.input) for heap in heaps]
+        results = [again(clang, part, options.input) for part in parts]
     elif options.planted:
         results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
     else:
-        programs = {heap: build(clang, PROGRAMS[heap], None) for heap in heaps}
+        programs = {part: build(clang, PROGRAMS[part], None) for part in parts}
         with ThreadPoolExecutor(min(2, len(os.sched_getaffinity(0)))) as pool:
-            results = list(pool.map(lambda heap: as_it_is(programs[heap], heap, seconds), heaps))
+            results = list(pool.map(lambda part: as_it_is(programs[part], part, seconds), parts))
         if not options.seconds:
-            results += [planted(clang, PLANTED[heap], PLANTED_SECONDS) for heap in heaps]
+            results += [planted(clang, PLANTED[part], PLANTED_SECONDS) for part in parts]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

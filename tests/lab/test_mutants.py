@@ -15,10 +15,14 @@ from places import Lost
 
 
 def text_of(test: Path) -> str:
-    """A test with the headers of tests/ that it includes: they may hold cases that several tests share."""
+    """A test with the headers of tests/ that it includes: they may hold cases that several tests share.
+
+    Pieces for schemes of delegation have the names that these have in their own files.
+    """
     text = test.read_text()
     shared = re.findall(r'^#include "(tests/[^"]+)"', text, re.MULTILINE)
-    return "\n".join([text, *((mutant.ROOT / header).read_text() for header in shared)])
+    named = sorted((mutant.ROOT / "runtime/delegation/schemes").glob("*.hpp")) if "Schemes::for_each" in text else []
+    return "\n".join([text, *(file.read_text() for file in (*(mutant.ROOT / header for header in shared), *named))])
 
 
 def problem_of(one: Mutant, folder: Path) -> str:

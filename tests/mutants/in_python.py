@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from mutant import HERE, ROOT, Broken, Mutant, source_of_test
 
@@ -17,8 +19,12 @@ def module_of(file: str) -> str:
     return ".".join(Path(file).relative_to("lab").with_suffix("").parts)
 
 
-def passes(mutant: Mutant, folder: Path | None) -> tuple[bool, str]:
-    """Run the tests that a mutant names. folder: where the changed files lie; None: as they are
+def passes(
+    mutant: Mutant, folder: Path | None, programs: Mapping[str, Path] = MappingProxyType({})
+) -> tuple[bool, str]:
+    """Run the tests that a mutant names.
+
+    folder: where the changed files lie; None: as they are; programs: what stands in for native ones of the lab, by name
 
     returns: whether all passed (at least one), and how it ended
     raises: Broken if there are none
@@ -28,6 +34,8 @@ def passes(mutant: Mutant, folder: Path | None) -> tuple[bool, str]:
     if folder is not None:
         texts = {module_of(edit["file"]): folder / edit["file"] for edit in mutant.edits}
         environment["LOAM_MUTANT_MODULES"] = ":".join(f"{name}={text}" for name, text in texts.items())
+    if programs:
+        environment["LOAM_MUTANT_PROGRAMS"] = ":".join(f"{name}={file}" for name, file in programs.items())
     command = [
         sys.executable, "-m", "pytest", "-q", "-x", "-p", "planted_module", "-p", "no:cacheprovider",
         str(source_of_test(mutant.test)), "-k", mutant.filter,

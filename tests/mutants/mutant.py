@@ -2,12 +2,13 @@
 
 The mutants of a source file stand in one file: those of runtime/tm/logs/undo_log.hpp in tests/mutants/tm/logs/undo_log.toml,
 those of simulator/model/misses.cpp in tests/mutants/simulator/model/misses.toml, those of include/loam/tm_norec.h in
-tests/mutants/include/loam/tm_norec.toml, those of lab/loam_lab/judging/claims/values.py in
-tests/mutants/lab/judging/claims/values.toml. Each is a table [NAME] with
+tests/mutants/include/loam/tm_norec.toml, those of workloads/harness/slices.cpp in tests/mutants/workloads/harness/slices.toml,
+those of lab/interposer/record.cpp in tests/mutants/interposer/record.toml, those of
+lab/loam_lab/judging/claims/values.py in tests/mutants/lab/judging/claims/values.toml. Each is a table [NAME] with
 
     what       the fault, in words
     killed_by  ["TEST", "GTEST FILTER"]: the test executable (its source is found by name) and the tests that must fail;
-               of the lab ["test_FILE", "TEST FUNCTION"]; with the preset sim
+               of the lab, and of its native programs, ["test_FILE", "TEST FUNCTION"]; with the preset sim
                ["PROGRAM of tests/simulator", "ITS WORDS"]
     preset     "checked" (default) or "asan": the flags to compile with; "sim": a weaker memory order, which the schedule
                checker must find, or a fault of attempts in hardware or of the simulator (in_simulator.py)
@@ -17,7 +18,8 @@ tests/mutants/lab/judging/claims/values.toml. Each is a table [NAME] with
                  drop  some tokens: the statement around them goes
                  old   some tokens, and
                  new   what stands in their place
-                 file  below runtime/ or lab/loam_lab/ (or simulator/..., structures/..., include/...), not the file's own
+                 file  below runtime/ or lab/loam_lab/ (or simulator/..., structures/..., include/..., workloads/...,
+                       interposer/...), not the file's own
 
 The tokens must occur exactly once there; comments and white space do not count (places.py).
 """
@@ -35,6 +37,7 @@ from places import Lost, runs, statement, tokens
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
+INTERPOSER = Path("lab") / "interposer"
 _KEYS = {"in", "drop", "old", "new", "file"}
 
 
@@ -55,6 +58,12 @@ class Mutant:
     def in_python(self) -> bool:
         """Whether it changes the lab."""
         return self.edits[0]["file"].endswith(".py")
+
+    @property
+    def in_program(self) -> bool:
+        """Whether it changes one of the lab's native programs or libraries, which its tests in Python run."""
+        file = Path(self.edits[0]["file"])
+        return file.is_relative_to(INTERPOSER) and source_of_test(self.test).suffix == ".py"
 
     @property
     def in_simulator(self) -> bool:
@@ -122,7 +131,9 @@ def _source_of(file: Path, edit: Mapping[str, str]) -> str:
 
 def _below(place: Path) -> Path:
     """Where a place of these folders is in the tree."""
-    return place if place.parts[0] in ("simulator", "structures", "include") else Path("runtime") / place
+    if place.parts[0] == INTERPOSER.name:
+        return INTERPOSER.parent / place
+    return place if place.parts[0] in ("simulator", "structures", "include", "workloads") else Path("runtime") / place
 
 
 def read(file: Path) -> list[Mutant]:

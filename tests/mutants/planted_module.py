@@ -1,6 +1,7 @@
-"""A plugin of pytest: modules of the lab run with another source, their own file left as it is.
+"""A plugin of pytest: modules of the lab run with another source, their own file left as it is; and other native programs.
 
 LOAM_MUTANT_MODULES: MODULE=FILE, several divided by ":": FILE holds the text that stands in for the module's.
+LOAM_MUTANT_PROGRAMS: NAME=FILE, likewise: FILE stands in for what loam-paths.json has under that name in `libraries`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -42,6 +44,25 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(fullname, found.origin, loader=loader)
 
 
-_given = os.environ.get("LOAM_MUTANT_MODULES", "")
-if _given:
-    sys.meta_path.insert(0, _Finder({n: Path(f) for n, _, f in (one.partition("=") for one in _given.split(":"))}))
+def _given(variable: str) -> dict[str, str]:
+    return {
+        name: file for name, _, file in (one.partition("=") for one in os.environ.get(variable, "").split(":")) if name
+    }
+
+
+def _with_programs(programs: dict[str, str]) -> None:
+    from loam_lab.base import paths
+
+    real = paths.load_paths
+
+    def load_paths(preset: str = "release") -> dict[str, Any]:
+        found = real(preset)
+        return {**found, "libraries": {**found["libraries"], **programs}}
+
+    paths.load_paths = load_paths
+
+
+if _modules := _given("LOAM_MUTANT_MODULES"):
+    sys.meta_path.insert(0, _Finder({name: Path(file) for name, file in _modules.items()}))
+if _programs := _given("LOAM_MUTANT_PROGRAMS"):
+    _with_programs(_programs)

@@ -4,11 +4,11 @@ mutant.py says what a mutant is, and its file how it names its place. They lie i
 
 Tests run over every transactional algorithm; here they are compiled for those alone whose file an edit touches or whose
 name the filter holds (etl-wb where there is none), and with blame where the filter lets such a variant in. Those of the
-lab are run by pytest (in_python.py), those of memory orders and of the simulator in it (in_simulator.py).
+lab are run by pytest (in_python.py, in_program.py), those of memory orders and of the simulator in it (in_simulator.py).
 
-The edits are applied to a copy of runtime/, structures/, include/ and what is pure in the simulator; what
-they touch is compiled again, the rest is
-shared. A mutant is killed if its test fails, crashes or does not end. The same test on the unmutated copy must pass.
+The edits are applied to a copy of runtime/, structures/, include/, workloads/harness/, lab/interposer/ and what is pure in the
+simulator; what they touch is compiled again, the rest is shared. A mutant is killed if its test fails, crashes or does not
+end. The same test on the unmutated copy must pass.
 
     run.py [NAME...]      all mutants, or some; with LOAM_MUTANTS_SHARE=N in the environment one in N, another lot with
                           each change of runtime/
@@ -32,9 +32,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
+import in_program
 import in_python
 import in_simulator
-from mutant import ROOT, Broken, Mutant, class_of, find, mutants, source_of_test
+from mutant import INTERPOSER, ROOT, Broken, Mutant, class_of, find, mutants, source_of_test
 
 # The layer that serves the whole process: linked with its own tests alone, in tests/unit/malloc.
 MALLOC = "malloc"
@@ -46,7 +47,10 @@ GNU_TM = ("-fno-sanitize=all", "-fgnu-tm", "-fno-tree-pre", "-fno-code-hoisting"
 # What of the simulator needs no engine, linked with its own tests alone, in tests/unit/simulator.
 SIMULATOR = Path("simulator")
 PURE = (SIMULATOR / "model", SIMULATOR / "orders")
-# Headers alone.
+# What all workloads share, without its main(); linked with its own tests alone, in tests/unit/workloads.
+WORKLOADS = Path("workloads")
+HARNESS_OF_WORKLOADS = WORKLOADS / "harness"
+# Headers alone (of lab/interposer, for tests in C++).
 STRUCTURES = Path("structures")
 INCLUDE = Path("include")
 TRIES = 3
@@ -58,7 +62,7 @@ COMPILER = os.environ.get("CXX") or "g++"
 HARNESS = ROOT / "tests" / "harness"
 
 COMMON = ["-std=c++20", "-DNDEBUG", "-DLOAM_CHECKED=1", "-fno-builtin-malloc", "-fno-builtin-free", "-pthread",
-          '-DLOAM_MALLOC_VERSION="0"', f'-DLOAM_SOURCE_ROOT="{ROOT}"',
+          '-DLOAM_MALLOC_VERSION="0"', f'-DLOAM_SOURCE_ROOT="{ROOT}"', '-DLOAM_PRESET="mutants"', '-DLOAM_BUILD_FLAGS=""',
           f'-DLOAM_DESIGN_PRESETS="{ROOT / "allocators" / "design"}"']  # fmt: skip
 INSTRUMENTED = ["-DLOAM_INSTRUMENTED=1", "-DLOAM_ASAN=1"]
 # As the presets, but not optimised: the tests that kill force their interleavings, and compiling is most of the time.
@@ -157,7 +161,7 @@ def depends_on(target: Path, copy: Path) -> set[str]:
 
 
 def copy_sources(target: Path) -> None:
-    for tree in (Path("runtime"), STRUCTURES, INCLUDE, *PURE):
+    for tree in (Path("runtime"), STRUCTURES, INCLUDE, HARNESS_OF_WORKLOADS, INTERPOSER, *PURE):
         shutil.copytree(ROOT / tree, target / tree)
 
 
@@ -167,10 +171,12 @@ def build_base(
     pool: ThreadPoolExecutor,
     layers: Collection[str] | None = None,
     left_out: Collection[Path] = (),
+    workloads: bool = False,
 ) -> Base:
     """The unmutated objects.
 
     layers: of the runtime, where tests need no more and nothing else of the tree; left_out: folders of them, not needed
+    workloads: whether tests of the harness of workloads are among them
     """
     folder.mkdir()
     copy_sources(folder / "copy")
@@ -189,6 +195,9 @@ def build_base(
     else:
         sources = [source for source in sources if source.relative_to(runtime).parts[0] in layers]
         sources = [source for source in sources if source.parent.relative_to(runtime) not in left_out]
+    if workloads:
+        harness = folder / "copy" / HARNESS_OF_WORKLOADS
+        sources += sorted(file for file in harness.glob("*.cpp") if file.stem != "main")
     sources.append(HARNESS / "main.cpp")
     for source in sources:
         top = next(top for top in (runtime, folder / "copy", HARNESS.parent) if source.is_relative_to(top))
@@ -210,6 +219,8 @@ def belongs(source: Path, test: str) -> bool:
     own = source_of_test(test).parent.name
     if any(source.parts[-3:-1] == tree.parts for tree in PURE):
         return own == SIMULATOR.name
+    if source.parts[-3:-1] == HARNESS_OF_WORKLOADS.parts:
+        return own == WORKLOADS.name
     return source.parent.name not in (MALLOC, ITM) or own == source.parent.name
 
 
@@ -315,7 +326,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=1)
     options = parser.parse_args()
     all_mutants = read_mutants(options.names)
-    compiled = [mutant for mutant in all_mutants if not mutant.in_python and not mutant.in_simulator]
+    compiled = [one for one in all_mutants if not (one.in_python or one.in_program or one.in_simulator)]
     if under_checker := [mutant for mutant in all_mutants if mutant.in_simulator]:
         in_simulator.ensure_built(under_checker)
     failures = 0
@@ -325,7 +336,10 @@ def main() -> int:
         ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool,
     ):
         top = Path(temporary)
-        bases = {p: build_base(p, top / p, pool) for p in sorted({mutant.preset for mutant in compiled})}
+        needing = {one.preset for one in compiled if source_of_test(one.test).parent.name == WORKLOADS.name}
+        bases = {
+            p: build_base(p, top / p, pool, workloads=p in needing) for p in sorted({one.preset for one in compiled})
+        }
         tests = sorted({(mutant.preset, mutant.test, defines_of(mutant)) for mutant in compiled})
         drivers = sorted({(mutant.preset, defines_of(mutant)[:1]) for mutant in compiled})
         list(pool.map(lambda driver: build_drivers(bases[driver[0]], driver[1]), drivers))
@@ -336,7 +350,7 @@ def main() -> int:
             try:
                 folder = top / f"mutant-{mutant.name}"
                 if work == "unmutated":
-                    if mutant.in_python:
+                    if mutant.in_python or mutant.in_program:
                         return in_python.unmutated_passes(mutant, turns)
                     if mutant.in_simulator:
                         return in_simulator.unmutated_passes(mutant, turns)
@@ -344,6 +358,8 @@ def main() -> int:
                     return unmutated_passes(program, mutant.filter, turns)
                 if mutant.in_python:
                     return in_python.examine(mutant, folder, options.repeat)
+                if mutant.in_program:
+                    return in_program.examine(mutant, folder, options.repeat)
                 if mutant.in_simulator:
                     return in_simulator.examine(mutant, folder, options.repeat)
                 return examine(bases[mutant.preset], mutant, folder, options.repeat)
@@ -352,9 +368,7 @@ def main() -> int:
             except Skipped:
                 return None
 
-        kinds = {
-            (m.preset, m.test, m.filter, () if m.in_python or m.in_simulator else defines_of(m)): m for m in all_mutants
-        }  # fmt: skip
+        kinds = {(m.preset, m.test, m.filter, defines_of(m) if m in compiled else ()): m for m in all_mutants}
         jobs = [("unmutated", mutant) for mutant in kinds.values()] + [("mutant", mutant) for mutant in all_mutants]
         for (work, mutant), problem in zip(jobs, pool.map(lambda job: guarded(*job), jobs), strict=True):
             killer = f"{mutant.test} {mutant.filter}"

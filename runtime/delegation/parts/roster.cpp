@@ -3,8 +3,13 @@
 #include "runtime/base/format.hpp"
 #include "runtime/platform/pages.hpp"
 
+#include <cxxabi.h>
 #include <mutex>
 #include <string>
+#include <utility>
+
+// Of the library or program that this is linked into, which stays as long as what is to be called at a thread's end.
+extern "C" [[gnu::visibility("hidden")]] void* __dso_handle;
 
 namespace loam::delegation {
 namespace {
@@ -30,19 +35,18 @@ void dispose(Cell& cell) noexcept {
 
 }  // namespace
 
-struct MembershipsAtExit {
-  ~MembershipsAtExit() {
-    while (Cell* const cell = Roster::owned_) {
-      Roster::owned_ = cell->owned;
-      // roster.B.  R1: 0 if the roster is gone, now or a moment later.
-      std::uint64_t number = cell->owner.load(std::memory_order_acquire);
-      if (number == 0 ||
-          !cell->owner.compare_exchange_strong(number, number | Roster::kLeft, std::memory_order_acq_rel))
-        dispose(*cell);
-    }
-    for (auto& known : Roster::remembered_) known = {};
+// The calling thread ends. Another of its variables may be destroyed later, and make requests: it leaves once more then.
+void Roster::leave(void*) noexcept {
+  leaves_at_end_ = false;
+  while (Cell* const cell = owned_) {
+    owned_ = cell->owned;
+    // roster.B.  R1: 0 if the roster is gone, now or a moment later.
+    std::uint64_t number = cell->owner.load(std::memory_order_acquire);
+    if (number == 0 || !cell->owner.compare_exchange_strong(number, number | kLeft, std::memory_order_acq_rel))
+      dispose(*cell);
   }
-};
+  for (auto& known : remembered_) known = {};
+}
 
 // relaxed: a number carries no data.
 Roster::Roster()
@@ -59,8 +63,7 @@ Roster::~Roster() {
 }
 
 Cell& Roster::take_slow() {
-  static thread_local MembershipsAtExit at_exit;
-  [[maybe_unused]] auto* const made = &at_exit;  // odr-use: constructs it for this thread
+  if (!std::exchange(leaves_at_end_, true)) abi::__cxa_thread_atexit(&leave, nullptr, &__dso_handle);
   Remembered& known = remembered_[number_ % kRememberedMax];
   known = {number_, nullptr};
   for (Cell** place = &owned_; *place != nullptr;) {

@@ -60,8 +60,6 @@ class Roster {
   }
 
  private:
-  friend struct MembershipsAtExit;
-
   static constexpr std::uint64_t kLeft = std::uint64_t{1} << 63;
   static constexpr unsigned kRememberedMax = 8;
 
@@ -72,9 +70,11 @@ class Roster {
 
   Cell& take_slow();
   Cell* join();
+  static void leave(void*) noexcept;
 
   inline static thread_local constinit Remembered remembered_[kRememberedMax] = {};
   inline static thread_local constinit Cell* owned_ = nullptr;  // all cells that rosters lent to this thread
+  inline static thread_local constinit bool leaves_at_end_ = false;
 
   const std::uint64_t number_;
   std::atomic<Cell*>* const places_;

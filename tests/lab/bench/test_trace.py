@@ -8,6 +8,7 @@ import re
 import signal
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +306,51 @@ def test_a_changed_byte_is_seen_by_the_player(known: Path, tmp_path: Path) -> No
     player = paths.load_paths()["libraries"]["replay"]
     done = subprocess.run([player, tmp_path / "t"], capture_output=True, text=True, check=False)
     assert (done.returncode, "the sum of a chunk is wrong" in done.stderr) == (2, True)
+
+
+def made_up(file: Path, *threads: Sequence[tuple[int, ...]]) -> Path:
+    """A trace of these events, each a kind (lab/interposer/trace.hpp) and its numbers; a chunk for each thread."""
+
+    def put(number: int) -> bytes:
+        return bytes([number & 127 | 128]) + put(number >> 7) if number > 127 else bytes([number])
+
+    raw = trace.HEAD.pack(0x313043454D414F4C, 1, CHUNK, len(threads), len(threads), 0, 0, 1).ljust(4096, b"\0")
+    for thread, events in enumerate(threads, 1):
+        body = b"".join(put(first << 2 | kind) + b"".join(map(put, rest)) for kind, first, *rest in events)
+        raw += (struct.pack("<QQII", thread, 0, len(body), 0) + body).ljust(CHUNK, b"\0")
+    file.write_bytes(raw)
+    return file
+
+
+ALLOC, FREE, FOREIGN, RESIZE = range(4)
+
+
+def played(file: Path) -> tuple[int, str]:
+    """On one thread: the status, and what was said."""
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, file, "--threads", "1"], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "threads",
+    [
+        [[(ALLOC, 100), (FREE, 1), (FREE, 1), (ALLOC, 100), (FREE, 1)]],
+        [[(ALLOC, 100), (FREE, 1)], [(FOREIGN, 1, 0)]],
+        [[(FOREIGN, 2, 0), (ALLOC, 100)], [(FOREIGN, 1, 0), (ALLOC, 100)]],
+    ],
+    ids=["twice", "twice by two threads", "each waits for the other"],
+)
+def test_what_waits_for_ever_is_damaged_and_not_left_out(known: Path, tmp_path: Path, threads: Any) -> None:
+    status, said = played(made_up(tmp_path / "t", *threads))
+    assert (status, "a block is freed that nobody allocated" in said) == (2, True)
+
+
+def test_what_malloc_refuses_is_freed_for_nothing_and_the_rest_is_played(known: Path, tmp_path: Path) -> None:
+    huge = 1 << 56
+    own = [(ALLOC, huge), (FREE, 1), (ALLOC, 100), (FREE, 1), (ALLOC, huge), (FREE, 1), (RESIZE, 100), (ALLOC, huge)]
+    status, said = played(made_up(tmp_path / "t", own, [(FOREIGN, 1, 4), (ALLOC, 100), (FREE, 1)]))
+    assert (status, "11 events of 2 threads" in said, "malloc refused 3 blocks" in said) == (3, True, True), said
 
 
 def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:

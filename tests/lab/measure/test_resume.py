@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -16,7 +17,9 @@ from campaigns import STM, FakeInstruments, forked, measure, runner, study
 import loam_lab
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.given_up import TIMEOUTS_MAX
 from loam_lab.judging.result import summarise
+from loam_lab.model.cell import canonical
 from loam_lab.model.store import journal
 
 
@@ -31,6 +34,23 @@ def test_resume_skips_what_is_finished(tmp_path: Path) -> None:
     assert (ended.measured, ended.done) == (len(kept) - 5, len(kept))
     assert len(log.read_text().splitlines()) == 2 * len(kept) - 5
     assert measure(study(), tmp_path / "o", instruments, resume=True)[0].measured == 0
+
+
+def test_what_was_given_up_stays_given_up(tmp_path: Path) -> None:
+    made = study(allocators=["plain"], parameters={"mode": "hang"}, timeout_s=0.3)
+    ended = runner(made, tmp_path).run()
+    assert ended.measured == TIMEOUTS_MAX < ended.total
+    assert runner(made, tmp_path, resume=True).run().measured == 0
+
+
+def test_the_time_goes_on_after_whatever_ended_last(tmp_path: Path) -> None:
+    """Lines of several writers are not in the order of time: the last one that is read may have ended long before."""
+    runner(study(), tmp_path).run()
+    file = tmp_path / "journal" / "local.jsonl"
+    first, second, *_ = [json.loads(line) for line in file.read_text().splitlines()]
+    file.write_text("".join(canonical(line) + "\n" for line in ({**first, "t_s": 1000.0}, second)))
+    runner(study(), tmp_path, resume=True).run()
+    assert all(line["t_s"] > 1000 for line in journal.read(tmp_path)[2:])
 
 
 def lines_in(folder: Path) -> int:

@@ -64,7 +64,7 @@ def test_what_is_under_way_ends_with_the_campaign(tmp_path: Path) -> None:
     numbers: list[int] = []
     with SideBySide(2) as lanes:
         watch = lanes.watch(lambda pid: numbers.append(pid) or 0.01)
-        lanes.start(None, lambda: vars(execute(["/bin/sleep", "60"], {}, timeout_s=60, watch=watch)))  # type: ignore[arg-type]
+        lanes.start(None, lambda: vars(execute(["/bin/sleep", "900"], {}, timeout_s=900, watch=watch)))  # type: ignore[arg-type]
         while not numbers:
             pass
     with pytest.raises(ProcessLookupError):

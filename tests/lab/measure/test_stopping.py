@@ -11,6 +11,7 @@ import pytest
 from campaigns import STM, measure, runner, study
 
 from loam_lab.campaign.measure import plan as plans
+from loam_lab.campaign.measure.progress import Progress
 from loam_lab.campaign.measure.stopping_rule import BATCH, Narrow
 from loam_lab.judging.statistics.intervals import half_width
 from loam_lab.model.store import journal
@@ -71,6 +72,20 @@ def test_columns_end_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Narrow, "close", lambda self, turn, closed: frozenset(closes.get(turn, ())))
     measure(made, tmp_path)
     assert sorted(blocks_run(tmp_path).values()) == [10, 15]
+
+
+def test_the_runs_that_are_left_are_told_after_each_column_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = study(
+        parameters={"structure": ["list", "tree"], "spread": [0, 20]}, blocks=2, target_width=0.02, max_blocks=6
+    )
+    closes = {2: {0}, 3: {1}}
+    monkeypatch.setattr(Narrow, "close", lambda self, turn, closed: frozenset(closes.get(turn, ())))
+    changes: list[int] = []
+    monkeypatch.setattr(Progress, "grow", lambda self, runs: changes.append(runs))
+    ended, _ = measure(made, tmp_path)
+    assert ended.total + sum(changes) == ended.measured
 
 
 def test_a_resumed_campaign_stops_where_the_first_one_did(tmp_path: Path) -> None:

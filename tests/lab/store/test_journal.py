@@ -101,6 +101,12 @@ def test_two_holders_of_a_folder_are_told_apart(tmp_path: Path) -> None:
         pass
 
 
+def test_a_holder_is_named_whoever_held_it_before(tmp_path: Path) -> None:
+    (tmp_path / journal.LOCK).write_text("123456789012\n")
+    with journal.lock(tmp_path):
+        assert (tmp_path / journal.LOCK).read_text() == f"{os.getpid()}\n"
+
+
 def test_a_folder_that_a_killed_campaign_still_holds_for_a_moment_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +129,16 @@ def test_a_full_disk_says_how_to_go_on(tmp_path: Path) -> None:
     written(tmp_path).symlink_to("/dev/full")
     with journal.Journal(tmp_path) as writer, pytest.raises(LoamError, match=r"No space left.*--resume"):
         writer.append(line(0))
+
+
+def test_a_line_that_the_kernel_takes_in_pieces_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    with journal.Journal(tmp_path) as writer:
+        monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:7]))
+        for number in range(3):
+            writer.append(line(number, detail="é" * number))
+        monkeypatch.undo()
+    assert [found["detail"] for found in journal.read(tmp_path)] == ["", "é", "éé"]
 
 
 def test_an_unusable_folder_is_named() -> None:

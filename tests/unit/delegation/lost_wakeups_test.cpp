@@ -125,6 +125,28 @@ TEST(LostWakeupsOfFlatCombining, WhoeverUnlocksPassesOverAnAnsweredSleeper) {
   EXPECT_EQ(number.apply(add), 4);
 }
 
+// The answers of a group are written together. Of its clients the last one is awake: it has not asked for its answer yet.
+TEST(LostWakeupsOfFfwd, ASleeperInFrontOfOneThatIsAwakeIsWoken) {
+  delegation::Ffwd<> server{sleepy()};
+  delegated<long, delegation::Ffwd<>> number(server, 0);
+  Gates gates{{"served: posted", 0}};  // holds nobody
+  std::atomic<bool> works{false}, may_end{false};
+  auto first = number.submit([&](long& n) {
+    works = true;
+    while (!may_end) std::this_thread::yield();
+    return ++n;
+  });
+  while (!works) std::this_thread::yield();
+  std::thread sleeper([&] { number.apply([](long& n) { return ++n; }); });
+  Gates::wait_for("served: posted", 2);
+  std::this_thread::sleep_for(10ms);  // it sleeps; if not, this test shows nothing
+  auto last = number.submit([](long& n) { return ++n; });
+  may_end = true;
+  sleeper.join();  // for ever, if nobody wakes it
+  EXPECT_EQ(first.get(), 1);
+  EXPECT_EQ(last.get(), 3);
+}
+
 }  // namespace
 }  // namespace loam
 #endif

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <functional>
 #include <set>
+#include <thread>
 
 namespace loam::delegation {
 namespace {
@@ -48,6 +51,41 @@ TEST(Roster, OneThatIsInUseIsNotFoundBesideThoseThatAreNot) {
   EXPECT_EQ(roster.high(), 3u);
   for (Cell* const cell : again) roster.give(*cell);
   roster.give(kept);
+}
+
+struct AtTheEnd {
+  std::function<void()> does;
+  ~AtTheEnd() { does(); }
+};
+
+// A variable of a thread that is older than its first request is destroyed after the thread has left its places.
+TEST(Roster, WhatAThreadAsksForAsItEndsTakesAPlaceOfItsOwnAndLeavesItAgain) {
+  Roster roster;
+  for (int round = 0; round < 10; ++round) {
+    Cell *own = nullptr, *of_the_next = nullptr, *late = nullptr;
+    std::thread([&] {
+      static thread_local AtTheEnd last;
+      last.does = [&] {
+        std::atomic<bool> has{false}, over{false};
+        std::thread next([&] {
+          of_the_next = &roster.take();
+          has = true;
+          while (!over) std::this_thread::yield();
+          roster.give(*of_the_next);
+        });
+        while (!has) std::this_thread::yield();
+        late = &roster.take();
+        roster.give(*late);
+        over = true;
+        next.join();
+      };
+      own = &roster.take();
+      roster.give(*own);
+    }).join();
+    EXPECT_EQ(of_the_next, own) << "it was left";
+    EXPECT_NE(late, of_the_next) << "two threads had one place";
+    EXPECT_LE(roster.high(), 2u) << "each place serves again, round " << round;
+  }
 }
 
 }  // namespace

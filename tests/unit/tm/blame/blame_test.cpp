@@ -211,6 +211,28 @@ TEST(BlameTest, TheClosestOfSeveralWordsIsNamed) {
   });
 }
 
+// What was committed before an attempt began has nothing to do with its abort, however close it is.
+TEST(BlameTest, AWriteThatTheSnapshotHasIsNoCause) {
+  LOAM_NEEDS_POINTS();
+  tests::in_variant({"etl-wb", "", {.shift = kShift, .records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
+    note_blocks();
+    Driver::update([&](auto& tx) { tx.write(word_at(0), Word{1}); });
+    EXPECT_EQ(name_of(failed_validation<Driver>({"", 0, 8, {}, {}})), "same_block");
+  });
+}
+
+TEST(BlameTest, ABlockEndsWithItsLastByteWhicheverWasMadeFirst) {
+  tests::in_variant({"etl-wb", "", {.shift = kShift, .records_log2 = kRecordsLog2, .blame = true}}, []<class Driver>() {
+    blame::note_block(space + 16, 16);
+    blame::note_block(space, 16);
+    EXPECT_EQ(blame::block_start(space + 16), space + 16);
+    EXPECT_EQ(name_of(blame::relation(&word_at(8), &word_at(16))), "other_block");
+    blame::note_block(space + 64, 17);
+    EXPECT_EQ(blame::block_start(space + 80), space + 64);
+    EXPECT_EQ(blame::block_start(space + 96), nullptr);
+  });
+}
+
 TEST(BlameTest, TransactionalBlocksKnowTheirBounds) {
   LOAM_NEEDS_POINTS();
   tests::in_variant({"etl-wb", "", {.blame = true}}, []<class Driver>() {

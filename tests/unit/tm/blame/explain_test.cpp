@@ -379,6 +379,52 @@ TEST(ExplainTest, AFullSampleThinsOutEvenly) {
   });
 }
 
+// A thread that has ended leaves its slot to the next one, whose footprints are those of its own first transactions.
+TEST(ExplainTest, ALaterThreadOfASlotHasASampleOfItsOwn) {
+  explained_etl_wb(1, []<class Driver>() {
+    const auto commits = [](std::size_t offset, unsigned times) {
+      unsigned slot = 0;
+      std::thread([&] {
+        for (unsigned i = 0; i < times; ++i) Driver::update([&](auto& tx) { tx.write(word_at(offset), Word{i}); });
+        slot = Descriptor::current().slot;
+      }).join();
+      return slot;
+    };
+    const unsigned slot = commits(0, 100);  // so many that not each of them is kept
+    ASSERT_EQ(commits(8, 3), slot);
+    unsigned own = 0;
+    for (const Kept& kept : footprints()) {
+      if (kept.thread != slot) continue;
+      ++own;
+      EXPECT_EQ(kept.weight, 1u);
+      ASSERT_EQ(kept.words.size(), 1u);
+      EXPECT_EQ(kept.words[0].word, &word_at(8));
+    }
+    EXPECT_EQ(own, 3u);
+  });
+}
+
+// Details of blocks lie in a table: of a block whose place another one took only the start is known, not that one's details.
+TEST(ExplainTest, ABlockWhoseDetailsWereTakenOverIsKnownByItsStartAlone) {
+  explained_etl_wb(1, []<class Driver>() {
+    const auto read = [] { Driver::update([](auto& tx) { tx.read(word_at(0)); }); };
+    read();
+    // Blocks of a granule, neighbours, as many as the table has places: one of them takes each place.
+    constexpr std::uintptr_t kPlaces = std::uintptr_t{1} << 20, kFirst = std::uintptr_t{1} << 44;
+    for (std::uintptr_t i = 0; i < kPlaces; ++i)
+      explain::allocated(reinterpret_cast<const void*>(kFirst + 16 * i), 16);  // NOLINT(performance-no-int-to-ptr)
+    read();
+    const auto all = footprints();
+    ASSERT_EQ(all.size(), 2u);
+    for (const Kept& kept : all) {
+      ASSERT_EQ(kept.words.size(), 1u);
+      EXPECT_EQ(kept.words[0].block, space);
+    }
+    EXPECT_EQ(all[0].words[0].bytes, 16u);
+    EXPECT_EQ(all[1].words[0].bytes, 0u);
+  });
+}
+
 TEST(ExplainTest, AFootprintHasWhatTheCommittedAttemptTouched) {
   LOAM_NEEDS_POINTS();
   explained_etl_wb(1, []<class Driver>() {

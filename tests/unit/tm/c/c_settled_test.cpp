@@ -84,5 +84,23 @@ TEST_F(COpen, AWaitIsCountedAndExcusesNothingLater) {
         4);
 }
 
+// One that restarts while it runs alone waits for another thread to do its part, so the next attempt is as any other.
+TEST_F(COpen, WhoRestartsAfterItBecameIrrevocableIsNotAlone) {
+  tests::in_c(kAlgorithm, [] {
+    volatile int attempts = 0;
+    loam_tx_frame frame;
+    if (loam_tx_begin(&frame, 0)) {
+      attempts = attempts + 1;
+      const Mode mode = Descriptor::current().mode;
+      if (attempts == 1) loam_tx_become_irrevocable(frame.tx);
+      EXPECT_EQ(mode == Mode::serial, attempts == 2) << "attempt " << attempts;
+      if (attempts == 2) loam_tx_restart(frame.tx);
+      loam_tx_commit(&frame);
+    }
+    EXPECT_EQ(attempts, 3);
+    expect_afresh();
+  });
+}
+
 }  // namespace
 }  // namespace loam::tm
