@@ -357,7 +357,12 @@ def _print(result: Result, *, as_json: bool) -> None:
 
     if as_json:
         console.print_json(result)
-    elif result.factors:
+        show_warnings(result)
+        return
+    from loam_lab.model.result.labelled import labelled
+
+    result = labelled(result)
+    if result.factors:
         factor_tables.show(result)
     else:
         tables.show(result)
