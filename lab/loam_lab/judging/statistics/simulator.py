@@ -19,7 +19,7 @@ SHOWN = {
 RATIO = "l1d_miss_ratio"
 
 
-def of_blocks(campaign: Campaign, cell: Cell, metric: str) -> dict[int, tuple[float, float]]:
+def of_blocks(campaign: Campaign, cell: Cell, metric: str) -> dict[object, tuple[float, float]]:
     """What the simulated cores counted in each block, and what it is divided by: accesses of a ratio, else operations."""
     names = {shown: name for name, shown in SHOWN.items()}
     counted, divisor = COUNTED + names.get(metric, ""), (campaign.primary(cell).of or ("",))[0]
