@@ -131,6 +131,26 @@ def test_it_is_built_and_says_from_what(
     assert (built["git"], built["commit"], built["git_sha256"]) == (wanted.git, wanted.commit, wanted.sha256)
 
 
+def test_a_makefile_without_configure_builds_it_and_links_to_nowhere_do_no_harm(public: Path, tmp_path: Path) -> None:
+    git(public, "checkout", "--quiet", "-b", "made", "HEAD~1")
+    (public / "nowhere").symlink_to("gone")
+    (public / "src/Makefile").write_text("$(OUT): tiny.c\n\t$(CC) -shared -fPIC -o $@ tiny.c\n")
+    git(public, "add", ".")
+    git(public, "commit", "--quiet", "-m", "three")
+    export = tmp_path / "made"
+    git(public, "worktree", "add", "--quiet", "--detach", str(export), "made")
+    (export / ".git").unlink()
+    table = {
+        "git": f"file://{public}", "commit": git(public, "rev-parse", "made"), "sha256": repository.digest(export),
+        "license": "MIT", "folder": "src", "make": ["libtiny.so", "OUT=libtiny.so"], "output": "libtiny.so",
+        "object": "libtiny.so",
+    }  # fmt: skip
+    built = compilation.make("tiny", recipe.parse(table), tmp_path / "tiny.toml")
+    assert built["commands"][-1].endswith("libtiny.so OUT=libtiny.so") and not built["commands"][0].startswith(
+        "./configure"
+    )
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

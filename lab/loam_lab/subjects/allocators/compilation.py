@@ -116,7 +116,7 @@ def _configure(source: Source, file: Path, crate: Path, scratch: Path, target: P
     """Copy, ./configure where there is one, make."""
     del file
     tree = scratch / "tree"
-    shutil.copytree(crate, tree)
+    shutil.copytree(crate, tree, symlinks=True)
     for name, other in source.copy:
         shutil.copy(tree / name, tree / other)
     where = tree / source.folder
