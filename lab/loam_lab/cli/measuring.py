@@ -50,6 +50,7 @@ Machines = Annotated[
         help="Machines; host is this one. See list machines.",
     ),
 ]
+Groups = Annotated[list[str] | None, typer.Option("--group", metavar="G,H", help="Only these groups of the study.")]
 Collectors = Annotated[
     list[str] | None, typer.Option("--collector", metavar="C,D", help="Garbage collectors, for --sync jvm-...")
 ]
@@ -174,6 +175,7 @@ def study_run(
     ],
     effort: Effort = "full",
     machine: Machines = None,
+    group: Groups = None,
     target_width: TargetWidth = None,
     max_blocks: MaxBlocks = None,
     budget: Budget = None,
@@ -200,8 +202,9 @@ def study_run(
     from loam_lab.commands.run import commands
 
     return commands.study_run(
-        name, effort=effort, machine=names(machine), target_width=target_width, max_blocks=max_blocks, budget_s=budget,
-        oversubscribe=oversubscribe, engine=where, resume=resume, out=out, as_json=as_json,
+        name, effort=effort, machine=names(machine), group=names(group), target_width=target_width,
+        max_blocks=max_blocks, budget_s=budget, oversubscribe=oversubscribe, engine=where, resume=resume, out=out,
+        as_json=as_json,
     )  # fmt: skip
 
 

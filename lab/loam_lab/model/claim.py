@@ -24,7 +24,9 @@ from loam_lab.model.spelling import ClaimId, Unprinted
 Level = Annotated[int | str, Field(union_mode="left_to_right")]
 Plain = bool | int | float | str
 Kind = Literal["ratio_above", "ratio_below", "order", "band", "trend", "steadier"]
-Source = Literal["timing", "cachegrind", "counters", "tlb", "profile"]
+Source = Literal["timing", "cachegrind", "counters", "tlb", "profile", "simulator"]
+# What the simulated cores count in timed runs: no runs of its own, and one value of each block.
+SIMULATOR = "simulator"
 # What is counted there is a fact of the program, not a sample: one value decides.
 EXACT: tuple[Source, ...] = ("profile",)
 

@@ -33,6 +33,12 @@ def mistakes(study: Study) -> Iterator[Mistake]:
             if name not in groups:
                 place: Where = ("figures", index, "groups")
                 yield place, f"a figure names group {name!r}, which the study does not have", _near(name, groups)
+    allocators = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
+    for name, label in study.labels.items():
+        if name not in allocators:
+            yield ("labels", name), f"no group measures allocator {name!r}", _near(name, allocators)
+        if label in allocators or list(study.labels.values()).count(label) > 1:
+            yield ("labels", name), f"two allocators would be called {label!r}", "give each its own label"
     seen: set[str] = set()
     claims = {claim.id for claim in study.claims}
     for index, claim in enumerate(study.claims):

@@ -17,6 +17,8 @@ from loam_lab.model.claim import Claim, PaperFigure
 from loam_lab.model.spelling import Name
 
 SCHEMA = 2
+# A longer one would not fit where tables and figures have names.
+LABEL_MAX = 24
 
 # What to change in a file of an older schema.
 _CHANGES = {
@@ -130,6 +132,7 @@ class Study(BaseModel):
     target_width: half-width of the ratios to reach, as a fraction: `blocks` is then the least number of blocks and
     max_blocks the largest; None to run exactly `blocks`
     claims: what a paper says and how it is decided; paper_figures: its figures and tables, shown beside ours
+    labels: what readers see instead of the name of an allocator
     lookalikes: by the name of an absent allocator, the measured one that is built like it
     screening: the allocators are the baseline with one setting changed each, and the result ranks what the changes do
     identical: sets of machines that are declared to be of one kind: their A/A comparison is made, and their blocks are pooled
@@ -167,6 +170,7 @@ class Study(BaseModel):
     figures: tuple[Figure, ...] = ()
     claims: tuple[Claim, ...] = ()
     paper_figures: tuple[PaperFigure, ...] = ()
+    labels: dict[str, Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] = {}
     lookalikes: dict[str, str] = {}
     screening: bool = False
     identical: tuple[tuple[str, ...], ...] = ()

@@ -272,7 +272,10 @@ def test_several_are_built_although_one_fails(tiny: Path, capsys: pytest.Capture
     [
         ('crate = "x"\nversion = "1"\nfiles = ["a.c"]\nflag = ["-O3"]', "source.flag is no key"),
         ('crate = "x"\nversion = "1"', "needs version, and files or make"),
-        ('crate = "x"\ndebian = "y"', "either crate and version, or debian"),
+        (
+            'crate = "x"\ndebian = "y"',
+            "source needs one of: crate and version; git, commit and sha256; debian and path",
+        ),
         ('debian = "y"', "needs path"),
         ('crate = "x"\nversion = "1"\nfiles = "a.c"', "must be a list of strings"),
     ],

@@ -114,6 +114,26 @@ def test_the_labs_own_figures_are_metrics_too() -> None:
     assert undecided.value.reason == NoValue("a shift=5 1T", "user_s")
 
 
+def test_what_simulated_cores_count_is_read_by_block() -> None:
+    def counted(cell: Cell, block: int) -> dict[str, float]:
+        counts = {"counted_misses": 3.0 + block, "counted_accesses": 60.0, "counted_transfers": 5.0}
+        return {**speed(cell, block), **(counts if block else {})}
+
+    found = read(made(counted), source="simulator", metric="l1d_miss_ratio")
+    assert found.counts == {1: (4.0, 60.0), 2: (5.0, 60.0)}, "a run without the counts has none"
+    assert found.values == {1: 4 / 60, 2: 5 / 60} and not found.exact
+    assert read(made(counted), source="simulator", metric="transfers").values == {1: 5 / 205, 2: 5 / 305}
+    for metric in ("upgrades", "l1d_misses_of_none", "operations"):
+        with pytest.raises(Undecided) as undecided:
+            read(made(counted), source="simulator", metric=metric)
+        assert undecided.value.reason == NoValue("a shift=5 1T", metric, "simulator")
+    lost = made(counted)
+    lost.runs(lost.cells[0])[1].state = "failed"
+    with pytest.raises(Undecided) as undecided:
+        read(lost, source="simulator", metric="l1d_miss_ratio")
+    assert undecided.value.reason == NotGood("a shift=5 1T", "failed")
+
+
 # ---- values over the levels of a parameter
 
 

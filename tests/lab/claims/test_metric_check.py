@@ -48,6 +48,16 @@ def test_counted_quantities_pass_where_the_group_counts(source: str) -> None:
         check.check(study(band(source=source), **{source: True}), {"list": [claimed.DESCRIPTION]})
 
 
+def test_what_simulated_cores_count_needs_no_runs_of_its_own_and_no_other_machine() -> None:
+    read = band(source="simulator", metric="l1d_miss_ratio")
+    check.check(study(read, machines=["sim:xeon-e5405"]), {"list": [claimed.DESCRIPTION]})
+    for on in (["host"], ["sim:xeon-e5405", "host"]):
+        with pytest.raises(
+            LoamError, match=r"claim 000-01: metric=l1d_miss_ratio: group list does not run on simulated"
+        ):
+            check.check(study(read, machines=on), {"list": [claimed.DESCRIPTION]})
+
+
 def test_every_selection_of_a_predicate_is_looked_at() -> None:
     to = {"kind": "ratio_above", "of": A1, "to": {"allocator": "b", "metric": "colour"}}
     trend = {"kind": "trend", "of": {**A1, "metric": "colour"}, "along": "shift", "levels": [5, 4], "direction": "flat"}

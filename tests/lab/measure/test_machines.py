@@ -14,7 +14,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
 from loam_lab.campaign.measure import plan as plans
 from loam_lab.cli import main as cli
-from loam_lab.commands.run import commands
+from loam_lab.commands.run import commands, selecting
 from loam_lab.model import consistent
 from loam_lab.model.claim import Claim
 from loam_lab.model.study import Study
@@ -142,9 +142,9 @@ def test_a_study_asked_for_one_machine_runs_the_groups_that_name_it(twin: Machin
     made = study(machines=["host"])
     other = made.groups[0].model_copy(update={"name": "two", "machines": ("twin",)})
     both = made.model_copy(update={"groups": (*made.groups, other)})
-    assert [group.name for group in commands.on_machines(both, ["twin"]).groups] == ["two"]
-    assert [group.name for group in commands.on_machines(both, ["host"]).groups] == ["one"]
-    moved = commands.on_machines(made, ["twin"])
+    assert [group.name for group in selecting.on_machines(both, ["twin"]).groups] == ["two"]
+    assert [group.name for group in selecting.on_machines(both, ["host"]).groups] == ["one"]
+    moved = selecting.on_machines(made, ["twin"])
     assert [(group.name, group.machines) for group in moved.groups] == [("one", ("twin",))]
 
 

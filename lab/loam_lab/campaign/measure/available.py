@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def present(study: Study) -> tuple[Study, list[str]]:
     """The study without allocators that this machine lacks, or with their look-alikes, and what to say about them.
 
-    Used where the user did not name them: five allocators measured are worth more than an error about the sixth
+    Used where the user did not name them: five allocators measured are worth more than an error about the sixth. Those that
+    come as sources and that a claim names are built before
     raises: LoamError if none is left
     """
     from loam_lab.subjects.allocators import building, registry
@@ -25,10 +26,13 @@ def present(study: Study) -> tuple[Study, list[str]]:
     building.ensure_own(named)
     missing: dict[str, tuple[str, str]] = {}
     problem: LoamError | None = None
+    claimed = _claimed(study)
     for name in named:
         if registry.split(name)[0] not in registry.definitions():
             raise unknown("allocators", name, registry.all_names(), "allocator")
         try:
+            if name in claimed:
+                building.ensure([name])
             registry.load(name)
         except LoamError as found:
             problem = found
@@ -53,6 +57,13 @@ def present(study: Study) -> tuple[Study, list[str]]:
             what = f"{stand_ins[name]}, which is built like it, stands for it; claims about it are decided by preset"
         notes.append(f"{name} is left out: {why}; {what}; {how}")
     return kept, notes
+
+
+def _claimed(study: Study) -> set[str]:
+    """The allocators of which claims read cells of the study's groups."""
+    groups = {group.name for group in study.groups}
+    read = [one for claim in study.claims for predicate in claim.predicates for one in predicate.selections()]
+    return {name for one in read if one.group in groups for name in one.allocator}
 
 
 def _standing(

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.fleet.selection import Choice, reach
-from loam_lab.campaign.measure import stopping_rule
-from loam_lab.campaign.measure.available import fitting, installed, present, without
+from loam_lab.campaign.measure import foretold, stopping_rule
+from loam_lab.campaign.measure.available import fitting, installed, present
 from loam_lab.campaign.measure.builds import prepare
 from loam_lab.campaign.measure.progress import duration
+from loam_lab.commands.run.selecting import SIMULATED_BLOCKS, SIMULATED_WARMUP_MS, of_groups, on_machines
 from loam_lab.model import cache, collector
 from loam_lab.subjects import machines
 
@@ -33,8 +34,6 @@ QUICK_BLOCKS = 6
 RUN_BLOCKS, BLOCKS_MAX = 10, 60
 WARMUP = "warmup_ms"
 WARMUP_MS = 50
-# Of a simulated machine: milliseconds of its own time, in which it does what a host does in them, thousands of times slower.
-SIMULATED_BLOCKS, SIMULATED_WARMUP_MS, SIMULATED_MS = 5, 1, 10
 
 
 def tour(*, resume: bool = False, out: Path | None = None, as_json: bool = False) -> int:
@@ -70,38 +69,12 @@ def study_list(*, as_json: bool = False) -> int:
     return 0
 
 
-def _simulated_times(study: Study) -> Study:
-    """The study with groups on simulated machines that run for as long as these need: their blocks are seeds."""
-    groups = []
-    for group in study.groups:
-        if machines.are_simulated(group.machines):
-            short = {"duration_ms": SIMULATED_MS} if "duration_ms" in group.parameters else {}
-            group = group.model_copy(update={
-                "parameters": {**group.parameters, **short}, "blocks": min(SIMULATED_BLOCKS, study.blocks_of(group)),
-                "warmup_ms": min(SIMULATED_WARMUP_MS, study.warmup_of(group)),
-            })  # fmt: skip
-        groups.append(group)
-    if groups and all(machines.are_simulated(group.machines) for group in groups):
-        study = study.model_copy(update={"target_width": None})
-    return study.model_copy(update={"groups": tuple(groups)})
-
-
-def on_machines(study: Study, machine: Sequence[str]) -> Study:
-    """What of a study runs on some machines: the groups that name them, else all of its groups, moved there."""
-    kept = {group.name: tuple(one for one in group.machines if one in machine) for group in study.groups}
-    if any(kept.values()):
-        groups = (group.model_copy(update={"machines": kept[group.name] or group.machines}) for group in study.groups)
-        left = study.model_copy(update={"groups": tuple(groups)})
-        return without(left, {name for name, some in kept.items() if not some})
-    groups = (group.model_copy(update={"machines": tuple(machine)}) for group in study.groups)
-    return _simulated_times(study.model_copy(update={"groups": tuple(groups)}))
-
-
 def study_run(
     name: str,
     *,
     effort: str = "full",
     machine: Sequence[str] = (),
+    group: Sequence[str] = (),
     target_width: float | None = None,
     max_blocks: int | None = None,
     budget_s: float | None = None,
@@ -115,6 +88,7 @@ def study_run(
     """Run a study by name, alias or file.
 
     effort: "quick" is what the study calls so, else at most QUICK_BLOCKS blocks, the fewest that have an interval
+    group: names: only these groups
     machine: names: only the groups that the study runs on these; where it has none, all groups, on these
     engine: where its runs are measured
     oversubscribe: run also the thread counts of the study beyond this machine's, which decide nothing
@@ -127,28 +101,33 @@ def study_run(
         study = study.quick(QUICK_BLOCKS).model_copy(update={"target_width": None})
     chosen = {"target_width": target_width, "max_blocks": max_blocks, "budget_s": budget_s}
     study = study.model_copy(update={name: value for name, value in chosen.items() if value is not None})
+    whole, study = study, of_groups(study, group)
     for one in machine:
         machines.find(one, "--machine")
     if machine:
         study = on_machines(study, machine)
-    for group in study.groups:
-        for one in group.machines:
-            machines.find(one, f"group {group.name}: machines")
-    carrier, told = None, list[str]()
+    for one_group in study.groups:
+        for one in one_group.machines:
+            machines.find(one, f"group {one_group.name}: machines")
+    asked, carrier, told = study, None, list[str]()
     if not engine.local:
         study, carrier, told = reach(study, engine)
+    options = ["./loam", "study", "run", name, *(["--effort", effort] if effort != "full" else [])]
     if command is None:
-        options = ["--effort", effort] if effort != "full" else []
-        options += ["--machine", ",".join(machine)] if machine else []
-        options += ["--oversubscribe"] if oversubscribe else []
+        words = [*options, *(["--machine", ",".join(machine)] if machine else [])]
+        words += ["--group", ",".join(group)] if group else []
+        words += ["--oversubscribe"] if oversubscribe else []
         names = {"--target-width": target_width, "--max-blocks": max_blocks, "--budget": budget_s}
-        options += [word for option, value in names.items() if value is not None for word in (option, str(value))]
-        command = shlex.join(["./loam", "study", "run", name, *options, *engine.words()])
+        words += [word for option, value in names.items() if value is not None for word in (option, str(value))]
+        command = shlex.join([*words, *engine.words()])
     study, notes = present(study)
     notes += told
     if not oversubscribe:
         study, too_many = fitting(study)
         notes += too_many
+    if engine.local:
+        for line in foretold.told(whole, foretold.left_open(whole, asked, study, options, by_group=bool(group))):
+            console.note(line)
     return perform(
         study, command=command, resume=resume, out=out, as_json=as_json, oversubscribe=oversubscribe,
         where="parameters", notes=notes, carrier=carrier, engine=engine,
@@ -378,7 +357,12 @@ def _print(result: Result, *, as_json: bool) -> None:
 
     if as_json:
         console.print_json(result)
-    elif result.factors:
+        show_warnings(result)
+        return
+    from loam_lab.model.result.labelled import labelled
+
+    result = labelled(result)
+    if result.factors:
         factor_tables.show(result)
     else:
         tables.show(result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loam_lab.base.errors import LoamError, unknown
+from loam_lab.model.claim import SIMULATOR
+from loam_lab.subjects import machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 COUNTED = (
     "instructions", "cycles", "l1d_misses", "l1d_miss_ratio", "llc_misses", "llc_miss_ratio", "dtlb_misses",
     "dtlb_misses_large", "dtlb_first_misses", "hitm", "calls", "requested_bytes", "padding", "external",
+    "accesses", "transfers", "upgrades", "false_sharing_misses", "true_sharing_misses", "memory_reads",
 )  # fmt: skip
 
 
@@ -47,6 +50,12 @@ def _metric(
         if name not in COUNTED:
             raise unknown(subject, name, COUNTED, "counted quantity")
         group = next(group for group in study.groups if group.name == selection.group)
+        if selection.source == SIMULATOR:
+            if not machines.are_simulated(group.machines):
+                raise LoamError(
+                    subject, name, f"group {group.name} does not run on simulated machines alone", "name another source"
+                )
+            return
         if selection.source not in study.purposes_of(group):
             advice = f"add {selection.source} = true to it"
             raise LoamError(subject, name, f"group {group.name} has no {selection.source} runs", advice)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from loam_lab.judging import reasons
 from loam_lab.judging.reasons import NoMetric, NotGood, NotMeasured, NoValue, Oversubscribed, Reason
-from loam_lab.model.claim import BLOCKS, EXACT, Selection
+from loam_lab.judging.statistics import simulator
+from loam_lab.model.claim import BLOCKS, EXACT, SIMULATOR, Selection
 from loam_lab.model.result import CounterSource, Counts
 
 if TYPE_CHECKING:
@@ -100,6 +101,11 @@ def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:
     values: dict[object, float] = {}
     counts: dict[object, tuple[float, float]] = {}
     for cell in cells:
+        if selection.source == SIMULATOR:
+            _check_state(campaign, cell, where)
+            counts.update(simulator.of_blocks(campaign, cell, selection.metric))
+            values.update({block: above / below for block, (above, below) in counts.items()})
+            continue
         if selection.source != "timing":
             value = _counted(evidence, cell, selection)
             if value is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.judging.statistics import simulator
 from loam_lab.model.cell import COUNTING, IN_VALGRIND
 from loam_lab.model.records import COUNTED, records_mapping
 from loam_lab.model.result import CounterSource, Counts
@@ -33,14 +34,6 @@ def of_cell(campaign: Campaign, cell: Cell) -> list[Counts]:
     return found
 
 
-# As the workload's records have them, and as the result has them.
-_OF_SIMULATOR = {
-    "misses": "l1d_misses", "false_sharing": "false_sharing_misses", "true_sharing": "true_sharing_misses",
-    "transfers": "transfers", "upgrades": "upgrades", "accesses": "accesses", "from_memory": "memory_reads",
-    "tlb_misses": "dtlb_misses",
-}  # fmt: skip
-
-
 def _simulated(campaign: Campaign, cell: Cell) -> list[Counts]:
     """What the simulated cores counted in the timed runs, all seeds together: a ratio of sums."""
     operations = campaign.primary(cell).of
@@ -48,10 +41,10 @@ def _simulated(campaign: Campaign, cell: Cell) -> list[Counts]:
     done = sum(run.sums.get(operations[0], 0.0) for run in runs) if operations else 0.0
     if done <= 0:
         return []
-    sums = {name: sum(run.sums.get(COUNTED + name, 0.0) for run in runs) for name in _OF_SIMULATOR}
-    entry: dict[str, Any] = {shown: sums[name] / done for name, shown in _OF_SIMULATOR.items()}
+    sums = {name: sum(run.sums.get(COUNTED + name, 0.0) for run in runs) for name in simulator.SHOWN}
+    entry: dict[str, Any] = {shown: sums[name] / done for name, shown in simulator.SHOWN.items()}
     if sums["accesses"]:
-        entry["l1d_miss_ratio"] = sums["misses"] / sums["accesses"]
+        entry[simulator.RATIO] = sums["misses"] / sums["accesses"]
     return [Counts("simulator", **entry)]
 
 

@@ -318,7 +318,8 @@ def _allocator(campaign: Campaign, allocator: dict[str, Any]) -> result.Allocato
     reasons = dict.fromkeys(
         str(reason) for run in runs if run.state == "unproven" for reason in run.proof.get("reasons", [])
     )
-    return result.Allocator(**allocator, proof=worst, reasons=list(reasons))
+    label = campaign.study.labels.get(allocator["name"])
+    return result.Allocator(**allocator, proof=worst, reasons=list(reasons), label=label)
 
 
 def _failures(campaign: Campaign) -> list[result.Failure]:

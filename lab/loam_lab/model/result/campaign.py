@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from loam_lab.model.result.parts import Facts, Parameters, Part
 
 
 class Allocator(Part, frozen=True):
-    """An allocator as it was found. proof: proven, unproven, wrong, not measured"""
+    """An allocator as it was found. proof: proven, unproven, wrong, not measured
+
+    label: what its study calls it; where that stands for the name (labelled.py), the name
+    """
+
+    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"label"})
 
     name: str
     version: str | None = None
@@ -18,6 +25,7 @@ class Allocator(Part, frozen=True):
     settings: Facts = {}
     proof: str = ""
     reasons: list[str] = []
+    label: str | None = None
 
 
 class Build(Part, frozen=True):

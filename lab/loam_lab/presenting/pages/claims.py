@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from loam_lab.base import paths, subcommands
 from loam_lab.base.errors import LoamError
 from loam_lab.judging.claims import kept
-from loam_lab.model import studies, words
+from loam_lab.model import labels, studies, words
 from loam_lab.model.claim import SELF_CONTRADICTING, Claim
 from loam_lab.model.store.folder import read_result
 from loam_lab.model.store.journal import write_whole
@@ -56,11 +56,16 @@ class Row:
         return number if number.isdigit() else ""
 
     @property
+    def worded(self) -> Callable[[str], str]:
+        """Puts the study's labels in the place of names of allocators."""
+        return labels.worded(self.study.labels)
+
+    @property
     def why(self) -> str:
         """Why it is not reproduced."""
         own = self.kept.reason if self.kept else self.claim.self_contradicting
         own = "; ".join([own, *(self.kept.assumed if self.kept else ())])
-        return "; ".join(part for part in (own, self.claim.note) if part)
+        return self.worded("; ".join(part for part in (own, self.claim.note) if part))
 
 
 def rows(of: Sequence[Study], ledgers: Mapping[str, kept.Ledger]) -> list[Row]:
@@ -134,7 +139,7 @@ def _cells(row: Row) -> Iterator[str]:
         yield from ("", "", "", "", "")
     else:
         machines = [f"host: {found.cpu}" if name == HOST and found.cpu else name for name in found.machines]
-        yield escape(", ".join(found.allocators))
+        yield escape(", ".join(map(row.worded, found.allocators)))
         yield escape("; ".join(machines))
         yield escape("; ".join(found.inputs))
         yield found.made[:10]

@@ -9,6 +9,7 @@ from pathlib import Path
 from loam_lab.base.errors import LoamError, unknown
 from loam_lab.judging.claims.together import Run
 from loam_lab.model.result import Result
+from loam_lab.model.result.labelled import labelled
 from loam_lab.presenting.report import figures, html, raster, tables, text, view
 
 FORMATS = ("html", "csv", "md", "svg")
@@ -34,7 +35,7 @@ def build(
     for name in wanted:
         if name not in (*FORMATS, PNG):
             raise unknown("formats", name, (*FORMATS, PNG), "report format")
-    study = view.read(result, source, others)
+    study = view.read(labelled(result), source, others)
     # CSV needs no figure: it is written without importing the drawing libraries.
     drawn = figures.draw(study) if set(wanted) - {"csv"} else []
     written: dict[str, Path] = {}

@@ -244,8 +244,9 @@ def allocators(study: Study) -> Table:
     for item in study.raw.allocators:
         settings = ", ".join(f"{key}={value}" for key, value in item.settings.items())
         reasons = "; ".join(item.reasons)
+        named = f"{item.name}: {item.label}" if item.label else item.name
         rows.append((
-            item.name, item.version or MISSING, settings or MISSING,
+            named, item.version or MISSING, settings or MISSING,
             item.path or item.soname or MISSING, _short(item.build_id), _short(item.sha256),
             (item.proof or MISSING) + (f": {reasons}" if reasons else ""),
         ))  # fmt: skip

@@ -118,5 +118,4 @@ def _announce(todo: Sequence[Definition]) -> None:
     )
     width = max(len(name) for name, _ in sources)
     for name, source in sources:
-        where = f"crate {source.crate} {source.version}" if source.crate else f"Debian package {source.debian}"
-        console.note(f"  {name:<{width}}  from {where}, {source.license}, {source.build_s:.0f} s")
+        console.note(f"  {name:<{width}}  from {source.origin}, {source.license}, {source.build_s:.0f} s")

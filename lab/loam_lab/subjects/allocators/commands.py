@@ -142,7 +142,8 @@ def _built_from(definition: registry.Definition) -> dict[str, object] | None:
     if source is None:
         return None
     return {
-        "crate": source.crate, "version": source.version, "debian": source.debian, "license": source.license,
+        "crate": source.crate, "version": source.version, "debian": source.debian, "git": source.git,
+        "commit": source.commit, "license": source.license,
         "build_s": source.build_s, "on_request": source.on_request, "command": f"./loam allocators build {definition.name}",
     }  # fmt: skip
 

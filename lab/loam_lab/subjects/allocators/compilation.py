@@ -23,7 +23,7 @@ from typing import Any
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
-from loam_lab.subjects.allocators import fetch, identify, recipe
+from loam_lab.subjects.allocators import fetch, identify, recipe, repository
 from loam_lab.subjects.allocators.recipe import Source
 
 # Initial-exec: thread-local variables of a preloaded object need no call, and none that would allocate.
@@ -36,7 +36,7 @@ def make(name: str, source: Source, file: Path) -> dict[str, Any]:
 
     name: of the allocator; source, file: its recipe and TOML file
     returns: content of built.json: {"schema", "name", "recipe", "release", "object", "sha256", "bytes", "seconds",
-             "crate", "crate_version", "crate_sha256", "debian", "compiler", "commands"}
+             "crate", "crate_version", "crate_sha256", "git", "commit", "git_sha256", "debian", "compiler", "commands"}
     raises: LoamError if sources cannot be had or differ, a tool is missing, a command fails, the object is no allocator
     """
     home = recipe.folder()
@@ -60,13 +60,14 @@ def _into(name: str, source: Source, file: Path, scratch: Path, folder: Path) ->
         began = time.monotonic()
         built |= {"debian": source.debian, "release": fetch.debian_object(source, target), "commands": []}
     else:
-        crate = fetch.crate(source, file)
+        crate = fetch.crate(source, file) if source.crate else repository.files(source)
         began = time.monotonic()
         log = _Log(name, scratch / "log", recipe.folder() / f"{name}.log")
-        built |= {
-            "crate": source.crate, "crate_version": recipe.full_version(source, file),
-            "crate_sha256": recipe.locked(source, file), "release": source.release,
-        }  # fmt: skip
+        built |= {"release": source.release} | (
+            {"git": source.git, "commit": source.commit, "git_sha256": source.sha256} if source.git else
+            {"crate": source.crate, "crate_version": recipe.full_version(source, file),
+             "crate_sha256": recipe.locked(source, file)}
+        )  # fmt: skip
         commands = (_configure if source.make else _compile)(source, file, crate, scratch, target, log)
         built |= {"compiler": log.version(source.compiler), "commands": commands}
     identify.require_allocator(target)
@@ -81,7 +82,7 @@ def _into(name: str, source: Source, file: Path, scratch: Path, folder: Path) ->
 def _compile(source: Source, file: Path, crate: Path, scratch: Path, target: Path, log: _Log) -> list[str]:
     """Compile file by file, then link. Paths of this machine are kept out of the object."""
     where = crate / source.folder
-    mapped = f"-ffile-prefix-map={crate}={source.crate}"
+    mapped = f"-ffile-prefix-map={crate}={source.crate or source.repository}"
     flags = [*FLAGS, mapped, *(flag.replace("{here}", str(file.parent)) for flag in source.flags)]
     compiles = []
     for index, name in enumerate(_files(source, crate)):
@@ -112,15 +113,17 @@ def _files(source: Source, crate: Path) -> list[str]:
 
 
 def _configure(source: Source, file: Path, crate: Path, scratch: Path, target: Path, log: _Log) -> list[str]:
-    """Copy, ./configure, make."""
+    """Copy, ./configure where there is one, make."""
     del file
     tree = scratch / "tree"
-    shutil.copytree(crate, tree)
+    shutil.copytree(crate, tree, symlinks=True)
     for name, other in source.copy:
         shutil.copy(tree / name, tree / other)
     where = tree / source.folder
-    (where / "configure").chmod(0o755)
-    commands = [["./configure", *source.configure], ["make", f"-j{len(os.sched_getaffinity(0))}", *source.make]]
+    commands = [["make", f"-j{len(os.sched_getaffinity(0))}", *source.make]]
+    if (where / "configure").exists():
+        (where / "configure").chmod(0o755)
+        commands.insert(0, ["./configure", *source.configure])
     for command in commands:
         log.run(command, where)
     shutil.copyfile(where / source.output, target)

@@ -27,6 +27,8 @@ class Source:
     """One [source] table.
 
     crate, version: on crates.io; lock: folder beside the TOML file with Cargo.toml and Cargo.lock
+    git, commit, sha256: instead of a crate a public repository, its commit, and the digest of that commit's files
+    (repository.digest)
     debian, path: instead of a crate a Debian package and the object inside it; nothing is compiled
     release: the allocator's own version; license: as its authors state it
     folder: inside the crate, where the compiler works; flags, files, libraries: for the compiler, relative to it
@@ -43,6 +45,9 @@ class Source:
     crate: str = ""
     version: str = ""
     lock: str = "crates"
+    git: str = ""
+    commit: str = ""
+    sha256: str = ""
     debian: str = ""
     path: str = ""
     compiler: str = "gcc"
@@ -59,6 +64,18 @@ class Source:
     output: str = ""
     build_s: float = 0.0
     on_request: bool = False
+
+    @property
+    def repository(self) -> str:
+        """The name of the git repository: the last part of its address."""
+        return self.git.rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+    @property
+    def origin(self) -> str:
+        """Where the sources come from, in a few words."""
+        if self.crate:
+            return f"crate {self.crate} {self.version}"
+        return f"{self.git} at {self.commit[:12]}" if self.git else f"Debian package {self.debian}"
 
 
 @dataclass(frozen=True)
@@ -108,10 +125,15 @@ def parse(content: dict[str, Any]) -> Source:
         if field.default is MISSING and key not in content:
             raise ValueError(f"source.{key} is missing")
     made = Source(**values)
-    if bool(made.crate) == bool(made.debian):
-        raise ValueError("source needs either crate and version, or debian and path")
+    if [bool(made.crate), bool(made.debian), bool(made.git)].count(True) != 1:
+        raise ValueError("source needs one of: crate and version; git, commit and sha256; debian and path")
     if made.crate and not (made.version and (made.files or made.files_from or made.make)):
         raise ValueError("source.crate needs version, and files or make")
+    if made.git and not (made.files or made.files_from or made.make):
+        raise ValueError("source.git needs files or make")
+    for key, length in (("commit", 40), ("sha256", 64)):
+        if made.git and not re.fullmatch(f"[0-9a-f]{{{length}}}", getattr(made, key)):
+            raise ValueError(f"source.{key} must be {length} digits of 0-9 a-f")
     if made.debian and not made.path:
         raise ValueError("source.debian needs path")
     expression(made.pattern, "source.pattern")
@@ -135,6 +157,8 @@ def digest(source: Source, file: Path) -> str:
         Path(flag.replace("{here}", str(file.parent))).read_text() for flag in source.flags if flag.startswith("{here}")
     ]
     table = {key: value for key, value in asdict(source).items() if key not in ("build_s", "on_request", "license")}
+    # What an older lab built without these keys is built by the same recipe still.
+    table = {key: value for key, value in table.items() if value or key not in ("git", "commit", "sha256")}
     checksum = locked(source, file) if source.crate else ""
     return hashlib.sha256(json.dumps([table, checksum, beside], sort_keys=True).encode()).hexdigest()
 
