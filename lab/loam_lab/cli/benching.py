@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from loam_lab.base.errors import LoamError
-from loam_lab.cli import options
+from loam_lab.cli import completing, options
 from loam_lab.cli.measuring import Counters, Memory, Tlb
 
 Search = Annotated[
@@ -87,6 +87,7 @@ Limit = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=N",
+        autocompletion=completing.limit,
         help="A limit, such as as=4G or nofile=256; of all processes together memory.max=1G.",
     ),
 ]

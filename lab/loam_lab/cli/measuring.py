@@ -51,7 +51,13 @@ Machines = Annotated[
     ),
 ]
 Collectors = Annotated[
-    list[str] | None, typer.Option("--collector", metavar="C,D", help="Garbage collectors, for --sync jvm-...")
+    list[str] | None,
+    typer.Option(
+        "--collector",
+        metavar="C,D",
+        autocompletion=completing.collectors,
+        help="Garbage collectors, for --sync jvm-...",
+    ),
 ]
 Parameter = Annotated[
     list[str] | None,

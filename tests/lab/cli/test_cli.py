@@ -241,6 +241,17 @@ def test_nearest_and_unknown() -> None:
         ("list syn", "syncs"),
         ("explain --base desi", "design:base"),
         ("allocators verify hoa", "hoard"),
+        ("allocators build hoa", "hoard"),
+        ("bench --limit memory.h", "memory.high="),
+        ("bench --limit nof", "nofile="),
+        ("doctor --for htm", "htm"),
+        ("exec --itm hyb", "hybrid-norec"),
+        ("explain --factor cac", "cache"),
+        ("page privat", "privatization"),
+        ("run gcbench --collector par", "parallel"),
+        ("run intset --engine sl", "slurm"),
+        ("selfcheck vol", "volume"),
+        ("tune --only th", "thp"),
     ],
 )
 def test_names_are_completed(words: str, follows: str) -> None:

@@ -148,14 +148,19 @@ def joined(command: Sequence[str]) -> str:
     return shlex.join(command)
 
 
+def resources() -> dict[str, str]:
+    """The names of limits of a process, as --limit takes them, each with that of the module resource."""
+    import resource
+
+    return {name[7:].lower(): name for name in dir(resource) if name.startswith("RLIMIT_")}
+
+
 def limits(given: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
     """Limits of resources from NAME=NUMBER with an optional K, M or G, and those of a control group, whose names have a dot.
 
     raises: LoamError for a name that resource does not have, or what is no number
     """
-    import resource
-
-    known = {name[7:].lower(): name for name in dir(resource) if name.startswith("RLIMIT_")}
+    known = resources()
     found: dict[str, int] = {}
     group: dict[str, str] = {}
     for item in given:
