@@ -27,8 +27,8 @@ COMMANDS = [
     "gallery", "exec", "site", "manual", "agent describe", "agent run",
 ]  # fmt: skip
 
-# exec becomes another program, manual prints pages, and an agent speaks to the engine that started it.
-WITHOUT_JSON = {"exec", "manual", "agent describe", "agent run"}
+# exec becomes another program, and an agent speaks to the engine that started it.
+WITHOUT_JSON = {"exec", "agent describe", "agent run"}
 
 
 def loam(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
