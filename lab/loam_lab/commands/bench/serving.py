@@ -94,10 +94,12 @@ def _against(
 
 
 def values(job: Job, printed: str) -> dict[str, float]:
-    """The metric that a load printed, of several matches the geometric mean, and its latencies.
+    """The metric that a load printed, of several matches the geometric mean, and its latencies; nothing without a metric.
 
     raises: Failed where nothing matches, or what matches is no number above 0
     """
+    if not job.metric:
+        return {}
     found = []
     pattern = re.compile(job.metric)
     for match in pattern.finditer(printed):

@@ -42,17 +42,19 @@ if TYPE_CHECKING:
 AGAIN_S = 2.0
 # When the first run, which does not count, is first spoken of, and how often then.
 TOLD_S = 10.0
+FIRST = "the first run, which does not count,"
 
 
 class Trial:
     """Says how long a run that does not count has been going on, and when it is ended; give `look` to execute().
 
-    sampler: looks at its processes, too; None where nobody asks for them
+    sampler: looks at its processes, too; None where nobody asks for them; what: the run is called
     """
 
-    def __init__(self, limit_s: float, sampler: Sampler | None = None) -> None:
+    def __init__(self, limit_s: float, sampler: Sampler | None = None, what: str = FIRST) -> None:
         self._limit_s = limit_s
         self._sampler = sampler
+        self._what = what
         self._began_s = time.monotonic()
         self._told_s = self._began_s
 
@@ -62,9 +64,7 @@ class Trial:
         if now_s - self._told_s >= TOLD_S:
             self._told_s = now_s
             limit = f"it is ended after {duration(self._limit_s)} (--timeout)"
-            console.note(
-                f"the first run, which does not count, has taken {duration(now_s - self._began_s)} so far; {limit}"
-            )
+            console.note(f"{self._what} has taken {duration(now_s - self._began_s)} so far; {limit}")
         rest_s = max(0.0, TOLD_S - (now_s - self._told_s))
         return rest_s if self._sampler is None else min(rest_s, self._sampler.look(pid))
 
