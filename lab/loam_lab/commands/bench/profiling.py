@@ -12,7 +12,8 @@ from loam_lab.base import console, paths
 from loam_lab.campaign.counters import profile
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.run.tables import quantity, share
+from loam_lab.commands.run.tables import share
+from loam_lab.model import words
 from loam_lab.model.protocol import PROFILE
 from loam_lab.subjects.allocators import preloading
 
@@ -118,8 +119,8 @@ def show(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _count(value: float) -> str:
-    return quantity(value, "1")
+    return words.quantity(value, "1")
 
 
 def _bytes(value: float) -> str:
-    return quantity(value, "B")
+    return words.quantity(value, "B")
