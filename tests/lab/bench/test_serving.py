@@ -20,7 +20,7 @@ from campaigns import FAKES, FakeInstruments, forked
 
 from loam_lab.base.errors import LoamError
 from loam_lab.base.interrupts import ends_like_ctrl_c
-from loam_lab.commands.bench import asked, bench, children, percentiles, serving, target
+from loam_lab.commands.bench import asked, bench, children, percentiles, serving, trial
 from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
@@ -323,7 +323,7 @@ def test_the_first_run_leaves_nothing_whatever_ends_it(
 def test_a_load_that_never_ends_says_how_long_it_has_taken_and_when_it_is_ended(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(target, "TOLD_S", 0.2)
+    monkeypatch.setattr(trial, "TOLD_S", 0.2)
     said = refused(job(port, load="hangs", timeout_s=2.0), tmp_path / "o")
     assert "the load did not end within 2 s" in said
     told = capsys.readouterr().err

@@ -17,6 +17,7 @@ from loam_lab.campaign.measure.instruments import signal_name, without_allocator
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
 from loam_lab.commands.bench import described, profiling, target
 from loam_lab.commands.bench.job import Job
+from loam_lab.commands.bench.trial import Trial
 from loam_lab.model import records
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 
@@ -92,8 +93,8 @@ def record(
 
 def _run(argv: Sequence[str], user: Mapping[str, str], variables: Mapping[str, str], timeout_s: float) -> str:
     """Record a command; returns what went wrong, "" if nothing did; raises: OSError if it does not start"""
-    watch = target.Trial(timeout_s, what=RECORDING).look
-    outcome = execute(argv, {**user, **variables}, timeout_s=timeout_s, watch=watch)
+    with Trial(timeout_s, what=RECORDING) as trial:
+        outcome = execute(argv, {**user, **variables}, timeout_s=timeout_s, watch=trial.look)
     if outcome.exit_code == 0:
         return ""
     how = signal_name(outcome.signal) if outcome.signal is not None else f"status {outcome.exit_code}"
@@ -104,11 +105,11 @@ def _serve(job: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> s
     """Record a server while it is started, filled, loaded and stopped by the driver of bench; returns: as _run()"""
     subject = described.subject(job)
     environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
-    limit_s = described.timeout_s(job)
-    outcome = execute(
-        [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=limit_s, records=True,
-        keep_stdout=True, watch=target.Trial(job.timeout_s, what=RECORDING).look,
-    )  # fmt: skip
+    with Trial(job.timeout_s, what=RECORDING) as trial:
+        outcome = execute(
+            [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=described.timeout_s(job),
+            records=True, keep_stdout=True, watch=trial.look,
+        )  # fmt: skip
     ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]
     if not ends:
         return f"the server was ended: {outcome.stderr_tail.strip()[-300:] or 'it took too long'}"
