@@ -9,8 +9,7 @@ import typer
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
-from loam_lab.cli.benching import Command, Fill, Load, Ready
-from loam_lab.cli.measuring import Memory
+from loam_lab.cli.benching import SERVER, Command, Fill, Load, Memory, Ready
 
 Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
@@ -25,7 +24,10 @@ def record(
     server: Annotated[
         str | None,
         typer.Option(
-            "--server", metavar="COMMAND", help="Record this server under a load; it must stay in the foreground."
+            "--server",
+            rich_help_panel=SERVER,
+            metavar="COMMAND",
+            help="The server; it must stay in the foreground, on 127.0.0.1.",
         ),
     ] = None,
     ready: Ready = None,
