@@ -258,3 +258,11 @@ def test_processor_time_decides_where_the_command_waited(result: dict[str, Any],
     result = recommend.add(typed(result), "cmd").as_json()
     assert (result["recommendation"]["allocator"], result["recommendation"]["by"]) == (allocator, "processor_s")
     assert re.search(pattern, result["recommendation"]["text"]), result["recommendation"]["text"]
+
+
+def test_of_a_server_nothing_is_said_about_a_command() -> None:
+    for processor, verdict, p in (((0.8, 0.01), "better", 0.001), ((1.0, 0.03), "inconclusive", 0.6)):
+        result = {**waited((0.95, 0.3), processor, verdict, p), "primary_metrics": {"redis": "requests_per_s"}}
+        text = recommend.add(typed(result), "cmd").as_json()["recommendation"]["text"]
+        assert "command" not in text and "wall time" not in text, text
+        assert "kept the server waiting" in text

@@ -119,7 +119,7 @@ def _by_processor(result: Result) -> Any:
         for cell in result.cells
         if cell.copy == 0
     ]
-    title = "Processor time, which decides: the command waited for a processor"
+    title = "Processor time, which decides, because of the waiting for a processor"
     return console.table(columns, rows, numeric=columns[1:4], title=title)
 
 
