@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from campaigns import FakeInstruments, told_times
 from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, bench, recommend
+from loam_lab.commands.bench import alike, asked, bench, recommend
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import Interval
@@ -46,6 +47,19 @@ def test_a_faster_allocator_is_found_and_every_figure_is_there(
         assert len(fast["metrics"][metric]["values"]) == 6
     assert result["primary_metrics"] == {"sh": "wall_s"}
     assert result["commands"][0].startswith("./loam bench --allocator plain,fast -- sh -c")
+    assert alike.find(tmp_path / "o", "wall_s") == {"sh -c " + shlex.quote(TOLD): set()}, "told apart"
+
+
+def test_allocators_that_are_alike_are_not_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the first one that was as fast as any is advised, whichever was a little faster."""
+    told_times(monkeypatch)
+    command = ["sh", "-c", "case $FAKE_ALLOCATOR in plain) echo took 0.10 ;; *) echo took 0.05 ;; esac >&2"]
+    for number, names in enumerate((["plain", "one", "other"], ["plain", "other", "one"])):
+        folder = tmp_path / str(number)
+        _, result = run(folder, command, allocators=names, blocks=8)
+        assert alike.find(folder, "wall_s") == {shlex.join(command): {frozenset({"one", "other"})}}
+        assert result["recommendation"]["allocator"] == names[1]
+        assert f"{names[2]} may do as well" in result["recommendation"]["text"]
 
 
 def test_a_command_that_fails_or_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:

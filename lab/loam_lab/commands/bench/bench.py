@@ -20,6 +20,7 @@ from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
 from loam_lab.commands.bench import (
+    alike,
     choices,
     flames,
     footprint,
@@ -194,10 +195,13 @@ def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
     """
     memory = footprint.find(folder)
     commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
+    same = alike.find(folder, recommend.decides(result))
     if len(commands) > 1:
-        result = several.add(result, commands, memory)
+        result = several.add(result, commands, memory, same)
     else:
-        result = choices.add(recommend.add(result, text, memory.of(), memory.by), memory.of(), memory.by)
+        (only,) = same.values()
+        named = recommend.add(result, text, memory.of(), memory.by, only)
+        result = choices.add(named, memory.of(), memory.by, only)
     advised = result.recommendation
     assert advised is not None, "it was just added"
     changes = advised.allocator not in ("", own)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from loam_lab.commands.bench import paste
+from loam_lab.commands.bench import paste, rule
 from loam_lab.commands.bench.footprint import HOW, LARGEST
 from loam_lab.judging.result import processor
 from loam_lab.judging.statistics import multiplicity, verdicts
@@ -52,18 +52,24 @@ class Rival:
         return not self.faster and self.verdict not in ("worse", "equivalent") and (low is None or low < 1 - MARGIN)
 
 
-def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMORY, figure: str = LARGEST) -> Result:
+def add(
+    result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMORY, figure: str = LARGEST,
+    alike: rule.Alike = frozenset(),
+) -> Result:  # fmt: skip
     """The result with its recommendation, which names no allocator where it is not proven of each which one served.
 
     command: as the user typed it; memory: ratios of the peak to the baseline's, by allocator; figure: which peak
+    alike: pairs of allocators that were not told apart by what decides
     """
     if silent := unproven(result):
         return replace(result, recommendation=Recommendation("", silent, "", decides(result)))
     by = decides(result)
     rivals = rivals_of(result, by)
-    shown = sorted((rival for rival in rivals if rival.faster), key=lambda rival: rival.ratio.estimate)
     baseline = result.baseline
-    name = shown[0].name if shown else baseline
+    name = rule.fastest(baseline, told(rivals, memory, alike))
+    shown = sorted(
+        (rival for rival in rivals if rival.faster), key=lambda rival: (rival.name != name, rival.ratio.estimate)
+    )
     text = _use(result, shown, by, _memory(memory.get(shown[0].name), figure)) if shown else _stay(result, rivals, by)
     if by == "processor_s" and rivals:
         text += _because(result)
@@ -71,6 +77,30 @@ def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMOR
         text += _crowded(result)
     line = paste.shell(name, command, result.before_own or ()) if shown else command
     return replace(result, recommendation=Recommendation(name, text, line, by, memory_by=figure if memory else None))
+
+
+def told(rivals: Iterable[Rival], memory: Mapping[str, Interval], alike: rule.Alike) -> dict[str, rule.Told]:
+    """What was shown of each: the ratio by speed, and by memory where that is known."""
+    named = {rival.name: rival for rival in rivals}
+    known = [name for name in named if name in memory]
+    adjusted = dict(
+        zip(known, multiplicity.holm([1.0 if (p := memory[name].p) is None else p for name in known]), strict=True)
+    )
+    found = {
+        name: rule.Told(
+            rival.ratio.estimate if rival.faster or rival.verdict == "worse" else 1.0,
+            _apart(memory[name], adjusted[name]) if name in adjusted else None,
+        )
+        for name, rival in named.items()
+    }
+    return rule.level(found, alike)
+
+
+def _apart(ratio: Interval, p: float) -> float:
+    """The ratio, where its interval lies beyond the margin on one side; else 1."""
+    if ratio.low is None or ratio.high is None or p >= multiplicity.SIGNIFICANCE:
+        return 1.0
+    return ratio.estimate if ratio.high < 1 / rule.NEAR or ratio.low > rule.NEAR else 1.0
 
 
 def unproven(result: Result) -> str:
