@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 from campaigns import FakeInstruments, told_times
+from msgspec.structs import replace
 from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import alike, asked, bench, recommend
+from loam_lab.commands.bench import alike, asked, bench, recommend, shown
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Choice, Recommendation
 from loam_lab.model.store import journal
 
 # Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
@@ -280,3 +282,19 @@ def test_of_a_server_nothing_is_said_about_a_command() -> None:
         text = recommend.add(typed(result), "cmd").as_json()["recommendation"]["text"]
         assert "command" not in text and "wall time" not in text, text
         assert "kept the server waiting" in text
+
+
+def test_a_choice_that_is_not_the_recommendation_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who wants less memory is told what to paste, also where the recommendation is to stay."""
+    names = {"speed": "glibc", "memory": "glibc:tcache=0", "both": "glibc:tcache=0"}
+    choices = [Choice(purpose, name, name) for purpose, name in names.items()]
+    advised = Recommendation("glibc", "Stay with glibc.", "server", choices=choices)
+    bare: dict[str, Any] = {"baseline": "glibc", "blocks": 10, "cells": [cell("glibc", 1, 0, "baseline")]}
+    found = bench._with_lines(advised, "server", typed(bare))
+    assert found is not None
+    line = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0 server"
+    assert [choice.command for choice in found] == [None, line, line]
+    assert bench._with_lines(replace(advised, allocator="glibc:tcache=0"), "server", typed(bare)) == choices
+    assert bench._with_lines(replace(advised, choices=None), "server", typed(bare)) is None
+    shown._advice(replace(advised, choices=found), "glibc")
+    assert capsys.readouterr().out.count(f"  {line}\n") == 1, "once for both"
