@@ -18,13 +18,13 @@ from loam_lab.campaign.process import output
 from loam_lab.model import words
 
 
-def on_a_terminal(folder: Path, long_s: float = 1e9, **changed: object) -> str:
+def on_a_terminal(folder: Path, long_s: float = 1e9, lines: int = 40, **changed: object) -> str:
     """What a campaign writes on a terminal of 100 columns; long_s: from which on runs are long."""
     ours, its = os.openpty()
 
     def action() -> None:
         os.dup2(its, 2)
-        os.environ.update(COLUMNS="100", LINES="40", TERM="xterm")
+        os.environ.update(COLUMNS="100", LINES=str(lines), TERM="xterm")
         progress.INTERVALS_S = progress.REDRAW_S = ticks.TICK_S = 0.0
         progress.LONG_S = long_s
         sys.stderr = os.fdopen(2, "w", buffering=1)
@@ -59,6 +59,11 @@ def test_a_terminal_shows_the_intervals_so_far(tmp_path: Path) -> None:
     assert f"{fast['estimate']:.3f}" in said
     assert words.quantity(fast["value"], "1/s") in said
     assert "spread" not in said, "what does not vary is not shown"
+
+
+def test_a_low_terminal_has_room_for_the_bar(tmp_path: Path) -> None:
+    said = on_a_terminal(tmp_path, lines=9, parameters={"structure": ["list", "tree", "hash"]}, blocks=6)
+    assert "the 3 widest" in said and "54/54" in said
 
 
 def test_what_does_not_fit_is_left_out_widest_first(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ REDRAW_S = 0.5
 # Intervals cost some milliseconds for a large study; more often than this nobody reads them.
 INTERVALS_S = 2.0
 ROWS_MAX = 14
+# The title, the head and the empty lines of the table, and the bar.
+AROUND_ROWS = 6
 CELLS = 40
 # Within shorter runs nothing moves: the next one begins soon.
 LONG_S = 3.0
@@ -162,7 +164,8 @@ class Progress:
         if self._watched is not None and now - self._looked >= INTERVALS_S:
             self._looked = now
             if self._watched.poll():
-                self._intervals = table(self._watched, ROWS_MAX)
+                # The bar below it must not be what a low terminal has no room for.
+                self._intervals = table(self._watched, max(1, min(ROWS_MAX, console.err().height - AROUND_ROWS)))
         # The line is the last one: it can be written again where it stands.
         line = Text(self._line(), no_wrap=True, overflow="crop")
         return Group(self._intervals, line) if self._intervals else line
