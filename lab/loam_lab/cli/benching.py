@@ -67,6 +67,16 @@ MetricOption = Annotated[
         help="Pattern in what the load prints; its group is the number to compare.",
     ),
 ]
+Stop = Annotated[
+    str | None,
+    typer.Option(
+        "--stop",
+        rich_help_panel=SERVER,
+        metavar="SIGNAL",
+        autocompletion=completing.signal,
+        help="The signal at which the server ends by itself (default: TERM, or INT where it catches only that).",
+    ),
+]
 Better = Annotated[
     Literal["higher", "lower"] | None,
     typer.Option("--better", rich_help_panel=SERVER, help="Which value is better, if the metric's name does not say."),
@@ -212,6 +222,7 @@ def bench(
     load: Load = None,
     metric: MetricOption = None,
     better: Better = None,
+    stop: Stop = None,
     commands: Commands = None,
     command_file: CommandFile = None,
     scan: Scan = None,
@@ -259,7 +270,7 @@ def bench(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
         limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure, fill=fill,
-        scans=scan or (),
+        scans=scan or (), stop=stop,
     )  # fmt: skip
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names

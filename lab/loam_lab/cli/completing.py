@@ -115,6 +115,12 @@ def _limits() -> Iterable[str]:
     return [f"{name}=" for name in (*sorted(job.resources()), *cgroups.USUAL)]
 
 
+def _signals() -> Iterable[str]:
+    import signal as signals
+
+    return sorted(one.name.removeprefix("SIG") for one in signals.Signals)
+
+
 def _pages() -> Iterable[str]:
     from loam_lab.base import subcommands
 
@@ -133,7 +139,7 @@ allocators, workloads, syncs, machines, collectors, settings, tuned = (
 allocator, workload, sync, machine, study, kind = (
     _names(one, several=False) for one in (_allocators, _workloads, _syncs, _machines, _studies, _kinds)
 )
-added, built, algorithm, engine, checked, limit, page, selfcheck = (
+added, built, algorithm, engine, checked, limit, signal, page, selfcheck = (
     _names(one, several=False)
-    for one in (_added, _built, _algorithms, _engines, _checked, _limits, _pages, _selfchecks)
+    for one in (_added, _built, _algorithms, _engines, _checked, _limits, _signals, _pages, _selfchecks)
 )

@@ -36,6 +36,7 @@ def what(
     ignore_failure: bool = False,
     fill: str = "",
     scans: Sequence[str] = (),
+    stop: str | None = None,
 ) -> Sequence[str] | Job:
     """The command or the job that the options ask for; every program that they name is there.
 
@@ -45,7 +46,9 @@ def what(
     given = [name for name, one in (("--", command), ("--server", server), ("--command", lines)) if one]
     of_server = {"--ready": ready, "--load": load, "--metric": metric}
     if server is None and (
-        surplus := [name for name, one in {**of_server, "--better": better, "--fill": fill}.items() if one]
+        surplus := [
+            name for name, one in {**of_server, "--better": better, "--fill": fill, "--stop": stop}.items() if one
+        ]
     ):
         raise LoamError(surplus[0], None, "belongs to a server", _SERVER)
     if not given:
@@ -79,6 +82,7 @@ def what(
         better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
         check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
         timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure, fill=fill,
+        stop=job.signal_named(stop) if stop else "",
     )  # fmt: skip
 
 

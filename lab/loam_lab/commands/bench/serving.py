@@ -50,7 +50,7 @@ def server(
             yield process
             well = True
         finally:
-            problem = _stop(process, total)
+            problem = _stop(process, total, job.stop)
             if well and problem:
                 raise Failed(problem + tail(log))
 
@@ -186,9 +186,9 @@ def _how(process: subprocess.Popen[bytes]) -> str:
     return signal.Signals(found.si_status).name
 
 
-def _stop(process: subprocess.Popen[bytes], total: Used) -> str:
-    """Ask a server to end, and wait for it; returns what went wrong, "" if nothing did."""
-    asked = _stopping_signal(process.pid)
+def _stop(process: subprocess.Popen[bytes], total: Used, by: str) -> str:
+    """Ask a server to end, and wait for it; returns what went wrong, "" if nothing did. by: a signal's name, "" to find it"""
+    asked = signal.Signals[f"SIG{by}"] if by else _stopping_signal(process.pid)
     running = not children.ended([process], 0.0)
     if running:
         process.send_signal(asked)

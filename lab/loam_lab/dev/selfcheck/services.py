@@ -49,7 +49,8 @@ class Service:
     """A file of lab/services. In its texts {port}, {port2}, {folder}, {services} and {python} stand for those of a walk.
 
     packages: of Debian; programs: that they hold; folders: where else than on PATH those may be, as patterns
-    user: as whom root starts it, "" for root; prepare: shell lines before a walk; files: by name, in the folder of a walk
+    user: as whom root starts it, "" for root; stop: the signal that lets it end by itself, "" for the usual
+    prepare: shell lines before a walk; files: by name, in the folder of a walk
     """
 
     name: str
@@ -62,6 +63,7 @@ class Service:
     prepare: str = ""
     fill: str = ""
     user: str = ""
+    stop: str = ""
     folders: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
@@ -179,7 +181,8 @@ def walk(service: Service, user: str, allocators: str, blocks: int | None) -> Wa
             sys.executable, "-P", "-m", "loam_lab.cli.main", "bench", "--server", server, "--ready", str(port),
             "--load", f"sh {folder}/load.sh", "--metric", service.metric, "--better", service.better,
             "--allocator", allocators, "--out", str(folder / "result"), "--json",
-            *(["--fill", f"sh {folder}/fill.sh"] if service.fill else []), *(["--blocks", str(blocks)] if blocks else []),
+            *(["--fill", f"sh {folder}/fill.sh"] if service.fill else []), *(["--stop", service.stop] if service.stop else []),
+            *(["--blocks", str(blocks)] if blocks else []),
         ]  # fmt: skip
         done = subprocess.run(
             [*_as(user), *command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
