@@ -1,5 +1,6 @@
-# The installed package: libloam-tm.{a,so}, libloam-malloc.so, headers, a CMake package, pkg-config files. docs/adr/0009 has
-# the reasons for the layout. `cmake --build BUILD --target loam-package && cmake --install BUILD --component loam --prefix PREFIX`
+# The installed package: libloam-tm.{a,so}, libloam-malloc.so, libitm.so.1, headers, a CMake package, pkg-config files.
+# docs/adr/0009 has the reasons for the layout.
+# `cmake --build BUILD --target loam-package && cmake --install BUILD --component loam --prefix PREFIX`
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -85,6 +86,12 @@ if(TARGET loam-malloc)
   add_dependencies(loam-package loam-malloc)
   install(TARGETS loam-malloc EXPORT loam-targets COMPONENT loam INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   list(APPEND loam_pc_names loam-malloc)
+endif()
+
+# Our libitm has the name of GCC's: only a folder of its own keeps the two apart.
+if(TARGET loam-itm)
+  add_dependencies(loam-package loam-itm)
+  install(TARGETS loam-itm LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/loam/itm" COMPONENT loam)
 endif()
 
 # Headers. In the tree they include one another as "runtime/...", installed as "loam/runtime/...".

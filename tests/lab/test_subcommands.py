@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,27 @@ def test_a_listing_shows_names_and_what_they_do(capsys: pytest.CaptureFixture[st
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == sorted(subcommands.listed("presenting.pages"))
     assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_a_listing_is_json_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    for line, key, package in (("page", "pages", "presenting.pages"), ("selfcheck", "checks", "dev.selfcheck")):
+        assert main.run([line, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)[key]
+        assert {one["name"]: one["summary"] for one in told} == subcommands.listed(package)
+
+
+@pytest.mark.parametrize("name", subcommands.listed("dev.selfcheck"))
+def test_every_check_has_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["selfcheck", name, "--help"]) == 0
+    assert " --json " in capsys.readouterr().out
+
+
+def test_a_check_prints_one_document(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main.run(["selfcheck", "volume", "--records", "100", "--keep", str(tmp_path / "kept"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["records"] >= 90 and told["rss_peak_bytes"] > 1 << 20 and len(told["steps"]) == 4
+    assert main.run(["selfcheck", "detection", "--minutes", "0", "--out", str(tmp_path), "--json"]) == 3
+    assert {row["kept"] for row in json.loads(capsys.readouterr().out)["rows"]} == {None}
 
 
 @pytest.mark.parametrize(

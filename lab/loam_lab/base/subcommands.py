@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from loam_lab.base import console
 from loam_lab.base.errors import LoamError, unknown
 
 
@@ -56,13 +57,17 @@ def listed(package: str) -> dict[str, str]:
 
 
 def run(package: str, kind: str, arguments: Sequence[str]) -> int:
-    """Run the subject that the arguments begin with, or list all of them where they name none.
+    """Run the subject that the arguments begin with, or list all of them where they name none, with --json as JSON.
 
     package: below loam_lab, as presenting.pages; kind: the word for a subject
     returns: the exit status
     raises: LoamError with the nearest name if there is no such subject
     """
     subjects = listed(package)
+    if list(arguments) == ["--json"]:
+        named = [{"name": name, "summary": about} for name, about in subjects.items()]
+        console.print_json({"schema": 1, f"{kind}s": named})
+        return 0
     if not arguments or arguments[0] in ("-h", "--help"):
         width = max(map(len, subjects))
         print("\n".join(f"{name:<{width}}  {about}" for name, about in subjects.items()))

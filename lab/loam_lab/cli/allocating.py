@@ -31,7 +31,10 @@ def add(
 
 
 @allocators.command("remove")
-def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], as_json: AsJson = False) -> int:
+def remove(
+    name: Annotated[str, typer.Argument(autocompletion=completing.added, help="A name given with add.")],
+    as_json: AsJson = False,
+) -> int:
     """Forget an allocator that add registered. The shared object stays where it is."""
     from loam_lab.subjects.allocators import commands
 
@@ -41,7 +44,10 @@ def remove(name: Annotated[str, typer.Argument(help="A name given with add.")], 
 @allocators.command("build")
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Default: all that build within a minute.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME...]", autocompletion=completing.built, help="Default: all that build within a minute."
+        ),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also rebuild what is up to date.")] = False,
     as_json: AsJson = False,

@@ -6,12 +6,20 @@ from typing import Annotated
 
 import typer
 
+from loam_lab.cli import completing
+
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
 ]
 Itm = Annotated[
-    str, typer.Option("--itm", metavar="ALGORITHM", help="The algorithm behind the interface of GCC's libitm.")
+    str,
+    typer.Option(
+        "--itm",
+        metavar="ALGORITHM",
+        autocompletion=completing.algorithm,
+        help="The algorithm behind the interface of GCC's libitm.",
+    ),
 ]
 
 

@@ -74,7 +74,12 @@ Base = Annotated[
 ]
 Factor = Annotated[
     list[str] | None,
-    typer.Option("--factor", metavar="F,F=V", help="With --factors: only these settings, or one value of them."),
+    typer.Option(
+        "--factor",
+        metavar="F,F=V",
+        autocompletion=completing.settings,
+        help="With --factors: only these settings, or one value of them.",
+    ),
 ]
 
 

@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from loam_lab.cli import completing
 from loam_lab.cli.options import names
 
 if TYPE_CHECKING:
     from loam_lab.campaign.fleet.selection import Choice
 
-Engine = Annotated[str, typer.Option("--engine", metavar="E", help="Where runs are measured: local, slurm or ssh.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="E", autocompletion=completing.engine, help="Where runs are measured: local, slurm or ssh."
+    ),
+]
 Hosts = Annotated[
     list[str] | None,
     typer.Option("--hosts", metavar="A,B", help="Nodes or hosts of the engine; each is a machine of the result."),

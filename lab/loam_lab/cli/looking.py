@@ -27,7 +27,10 @@ Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where to
 Subject = Annotated[
     str | None,
     typer.Option(
-        "--for", metavar="SUBJECT", help="Only one of noise, memory, htm, counters, allocators, build, tests."
+        "--for",
+        metavar="SUBJECT",
+        autocompletion=completing.checked,
+        help="Only one of noise, memory, htm, counters, allocators, build, tests.",
     ),
 ]
 Golden = Annotated[bool, typer.Option("--golden-update", help="Accept new expected output; read the diff then.")]

@@ -52,7 +52,13 @@ Machines = Annotated[
 ]
 Groups = Annotated[list[str] | None, typer.Option("--group", metavar="G,H", help="Only these groups of the study.")]
 Collectors = Annotated[
-    list[str] | None, typer.Option("--collector", metavar="C,D", help="Garbage collectors, for --sync jvm-...")
+    list[str] | None,
+    typer.Option(
+        "--collector",
+        metavar="C,D",
+        autocompletion=completing.collectors,
+        help="Garbage collectors, for --sync jvm-...",
+    ),
 ]
 Parameter = Annotated[
     list[str] | None,

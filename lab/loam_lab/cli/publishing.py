@@ -26,11 +26,12 @@ def manual(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A prefix such as ~/.local.")] = Path(
         "build/manual"
     ),
+    as_json: AsJson = False,
 ) -> int:
     """Write man pages, and completions for bash, zsh and fish, where shells look for them."""
     from loam_lab.presenting.site import manual as subject
 
-    return subject.run(context.find_root().command, out.expanduser())
+    return subject.run(context.find_root().command, out.expanduser(), as_json=as_json)
 
 
 def gallery(

@@ -9,8 +9,7 @@ import typer
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
-from loam_lab.cli.benching import Command
-from loam_lab.cli.measuring import Memory
+from loam_lab.cli.benching import SERVER, Command, Fill, Load, Memory, Ready
 
 Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
@@ -22,19 +21,32 @@ trace = typer.Typer(help="Record the allocations of a program; replay them under
 @trace.command("record")
 def record(
     command: Command = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            rich_help_panel=SERVER,
+            metavar="COMMAND",
+            help="The server; it must stay in the foreground, on 127.0.0.1.",
+        ),
+    ] = None,
+    ready: Ready = None,
+    load: Load = None,
+    fill: Fill = "",
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="The trace (default: PROGRAM.trace here).")
     ] = None,
     timeout: options.Timeout = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run a command and write down what it allocates and frees, thread by thread."""
+    """Run a command, or a server under a load, and write down what it allocates and frees, thread by thread."""
     options.positive("--timeout", timeout)
-    if not command:
-        raise LoamError("trace record", None, "no command was given", "as in ./loam trace record -- lua5.4 FILE")
+    from loam_lab.commands.bench import asked
     from loam_lab.commands.bench import trace as traces
 
-    return traces.record(command, out=out, timeout_s=timeout or traces.TIMEOUT_S, as_json=as_json)
+    limit_s = timeout or traces.TIMEOUT_S
+    what = asked.to_record(command or (), server=server, ready=ready, load=load, fill=fill, timeout_s=limit_s)
+    return traces.record(what, out=out, timeout_s=limit_s, as_json=as_json)
 
 
 @trace.command("replay")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from loam_lab.base.errors import LoamError
+from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson, names
 
 
@@ -19,7 +20,13 @@ def tune(
         bool, typer.Option("--restore", help="Restore each setting that is still as --apply set it.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="A,B", help="Only these settings, such as thp,governor.")
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="A,B",
+            autocompletion=completing.tuned,
+            help="Only these settings, such as thp,governor.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

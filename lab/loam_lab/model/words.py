@@ -27,6 +27,9 @@ _METRICS = {
     "elapsed_s": ("timed part", ""),
 }
 
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
 MAPPINGS = {"table": "record table", "hash": "hashed records", "shadow": "shadow records"}
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -121,3 +124,20 @@ def marked(verdict: str, rough: bool = False) -> str:
 def judged(verdict: str, rough: bool) -> str:
     """A verdict with what its interval's width says beside it: "better", "better, roughly"."""
     return verdict + roughly(rough and verdict in ("better", "worse"))
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit in a readable size: "1.24 M/s", "12.3 MiB", "0.512 s"."""
+    if unit == "B":
+        for size, name in _BYTES:
+            if value >= size:
+                return f"{value / size:.1f} {name}"
+        return f"{value:.0f} B"
+    if unit == "s":
+        return f"{value:.3f} s" if value >= 0.1 else f"{1000 * value:.2f} ms"
+    suffix = "/s" if unit == "1/s" else "" if unit == "1" else f" {unit}"
+    for scale, name in _SCALES:
+        if value >= scale:
+            scaled = value / scale
+            return f"{scaled:.3g} {name}{suffix}" if scaled < 999.5 else f"{scaled:.0f} {name}{suffix}"
+    return f"{value:.3g}{suffix}"

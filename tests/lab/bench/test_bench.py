@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 from campaigns import FakeInstruments, told_times
+from msgspec.structs import replace
 from typed import typed
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, bench, recommend
+from loam_lab.commands.bench import alike, asked, bench, recommend, shown
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import Interval
+from loam_lab.model.result import Choice, Recommendation
 from loam_lab.model.store import journal
 
 # Under the made-up allocator "fast" the command says that it took less; see campaigns.told_times.
@@ -46,6 +49,19 @@ def test_a_faster_allocator_is_found_and_every_figure_is_there(
         assert len(fast["metrics"][metric]["values"]) == 6
     assert result["primary_metrics"] == {"sh": "wall_s"}
     assert result["commands"][0].startswith("./loam bench --allocator plain,fast -- sh -c")
+    assert alike.find(tmp_path / "o", "wall_s") == {"sh -c " + shlex.quote(TOLD): set()}, "told apart"
+
+
+def test_allocators_that_are_alike_are_not_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of the first one that was as fast as any is advised, whichever was a little faster."""
+    told_times(monkeypatch)
+    command = ["sh", "-c", "case $FAKE_ALLOCATOR in plain) echo took 0.10 ;; *) echo took 0.05 ;; esac >&2"]
+    for number, names in enumerate((["plain", "one", "other"], ["plain", "other", "one"])):
+        folder = tmp_path / str(number)
+        _, result = run(folder, command, allocators=names, blocks=8)
+        assert alike.find(folder, "wall_s") == {shlex.join(command): {frozenset({"one", "other"})}}
+        assert result["recommendation"]["allocator"] == names[1]
+        assert f"{names[2]} may do as well" in result["recommendation"]["text"]
 
 
 def test_a_command_that_fails_or_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
@@ -258,3 +274,27 @@ def test_processor_time_decides_where_the_command_waited(result: dict[str, Any],
     result = recommend.add(typed(result), "cmd").as_json()
     assert (result["recommendation"]["allocator"], result["recommendation"]["by"]) == (allocator, "processor_s")
     assert re.search(pattern, result["recommendation"]["text"]), result["recommendation"]["text"]
+
+
+def test_of_a_server_nothing_is_said_about_a_command() -> None:
+    for processor, verdict, p in (((0.8, 0.01), "better", 0.001), ((1.0, 0.03), "inconclusive", 0.6)):
+        result = {**waited((0.95, 0.3), processor, verdict, p), "primary_metrics": {"redis": "requests_per_s"}}
+        text = recommend.add(typed(result), "cmd").as_json()["recommendation"]["text"]
+        assert "command" not in text and "wall time" not in text, text
+        assert "kept the server waiting" in text
+
+
+def test_a_choice_that_is_not_the_recommendation_has_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who wants less memory is told what to paste, also where the recommendation is to stay."""
+    names = {"speed": "glibc", "memory": "glibc:tcache=0", "both": "glibc:tcache=0"}
+    choices = [Choice(purpose, name, name) for purpose, name in names.items()]
+    advised = Recommendation("glibc", "Stay with glibc.", "server", choices=choices)
+    bare: dict[str, Any] = {"baseline": "glibc", "blocks": 10, "cells": [cell("glibc", 1, 0, "baseline")]}
+    found = bench._with_lines(advised, "server", typed(bare))
+    assert found is not None
+    line = "GLIBC_TUNABLES=glibc.malloc.tcache_count=0 server"
+    assert [choice.command for choice in found] == [None, line, line]
+    assert bench._with_lines(replace(advised, allocator="glibc:tcache=0"), "server", typed(bare)) == choices
+    assert bench._with_lines(replace(advised, choices=None), "server", typed(bare)) is None
+    shown._advice(replace(advised, choices=found), "glibc")
+    assert capsys.readouterr().out.count(f"  {line}\n") == 1, "once for both"

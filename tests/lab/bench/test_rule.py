@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import random
+import statistics
 
 import pytest
 
 from loam_lab.commands.bench import rule
 from loam_lab.commands.bench.rule import Told
+from loam_lab.judging.statistics.intervals import paired_ratio
 
 # By the verdict: better, not told apart, worse; each rival differs by another amount.
 SPEED = {"a": (0.7, 1.0, 1.3), "b": (0.9, 1.0, 1.1), "c": (0.89, 1.0, 2.0)}
@@ -73,3 +76,53 @@ def test_no_combination_contradicts_itself() -> None:
 )
 def test_what_is_advised(told: dict[str, Told], advised: dict[str, str]) -> None:
     assert rule.advise(BASELINE, told) == advised
+
+
+def equal(*pairs: str) -> rule.Alike:
+    return {frozenset(pair) for pair in pairs}
+
+
+@pytest.mark.parametrize(
+    ("told", "alike", "advised"),
+    [
+        # b is the fastest by estimate; a was not told apart from it, and is named first.
+        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
+        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal(), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        # It needs more memory.
+        ({"a": Told(0.82, 1.2), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Told(0.8, 1.0), "b": Told(0.82, 0.9)}, equal("ab"), {"speed": "b", "memory": "b", "both": "b"}),
+        # It looks much slower, however few blocks there were.
+        ({"a": Told(0.9, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        # It was not shown to be faster than the baseline.
+        ({"a": Told(1.0, 1.0), "b": Told(0.98, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        # It was told apart from the fastest, though not from the second.
+        ({"a": Told(0.82), "b": Told(0.81), "c": Told(0.8)}, equal("ab", "bc"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+    ],
+)  # fmt: skip
+def test_equally_fast_is_what_was_not_told_apart_from_the_fastest(
+    told: dict[str, Told], alike: rule.Alike, advised: dict[str, str]
+) -> None:
+    assert rule.advise(BASELINE, rule.level(told, alike)) == advised
+
+
+def test_levelled_speeds_contradict_nothing_either() -> None:
+    every_pair = equal("ab", "ac", "bc")
+    levelled = [rule.level(told, every_pair) for told in every()]
+    assert {text: told for told in levelled if (text := problem(told))} == {}
+
+
+def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
+    """Ten studies of the same machine: the same advice in nine of them at least; by the estimate alone it would change."""
+    draw = random.Random(1)
+    advised, by_estimate = [], []
+    for _ in range(10):
+        times = {
+            name: [true * draw.lognormvariate(0, 0.02) for _ in range(8)] for name, true in (("a", 0.8), ("b", 0.8))
+        }
+        ratio = paired_ratio(times["a"], times["b"])
+        assert ratio.low is not None and ratio.high is not None
+        told = {name: Told(statistics.median(values), 1.0) for name, values in times.items()}
+        advised.append(rule.fastest(BASELINE, rule.level(told, equal("ab") if ratio.low <= 1 <= ratio.high else set())))
+        by_estimate.append(rule.fastest(BASELINE, told))
+    assert advised.count("a") >= 9
+    assert 2 <= by_estimate.count("a") <= 8

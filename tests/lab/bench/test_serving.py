@@ -20,7 +20,7 @@ from campaigns import FAKES, FakeInstruments, forked
 
 from loam_lab.base.errors import LoamError
 from loam_lab.base.interrupts import ends_like_ctrl_c
-from loam_lab.commands.bench import asked, bench, children, percentiles, serving, target
+from loam_lab.commands.bench import asked, bench, children, percentiles, serving, trial
 from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
@@ -320,10 +320,25 @@ def test_the_first_run_leaves_nothing_whatever_ends_it(
     assert not (tmp_path / "o").exists()
 
 
+def test_a_server_is_ended_by_the_signal_that_was_asked_for(tmp_path: Path, port: int) -> None:
+    """One that ends in order at USR1 alone, as HAProxy does: TERM would kill it before it could say who served it."""
+    what = job(port, mode="usr1", stop="sigusr1")
+    assert what.options()[what.options().index("--stop") + 1] == "USR1"
+    used = children.Used()
+    with serving.server(what, os.environ, used) as process:
+        pass
+    assert process.returncode == 0
+    with serving.server(replace(what, stop=""), os.environ, used) as process:
+        pass
+    assert process.returncode < 0, "killed"
+    with pytest.raises(LoamError, match="--stop=NONE: is no signal"):
+        job(port, stop="NONE")
+
+
 def test_a_load_that_never_ends_says_how_long_it_has_taken_and_when_it_is_ended(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(target, "TOLD_S", 0.2)
+    monkeypatch.setattr(trial, "TOLD_S", 0.2)
     said = refused(job(port, load="hangs", timeout_s=2.0), tmp_path / "o")
     assert "the load did not end within 2 s" in said
     told = capsys.readouterr().err

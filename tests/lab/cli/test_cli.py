@@ -27,8 +27,8 @@ COMMANDS = [
     "gallery", "exec", "site", "manual", "agent describe", "agent run",
 ]  # fmt: skip
 
-# exec becomes another program, manual prints pages, and an agent speaks to the engine that started it.
-WITHOUT_JSON = {"exec", "manual", "agent describe", "agent run"}
+# exec becomes another program, and an agent speaks to the engine that started it.
+WITHOUT_JSON = {"exec", "agent describe", "agent run"}
 
 
 def loam(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -241,6 +241,17 @@ def test_nearest_and_unknown() -> None:
         ("list syn", "syncs"),
         ("explain --base desi", "design:base"),
         ("allocators verify hoa", "hoard"),
+        ("allocators build hoa", "hoard"),
+        ("bench --limit memory.h", "memory.high="),
+        ("bench --limit nof", "nofile="),
+        ("doctor --for htm", "htm"),
+        ("exec --itm hyb", "hybrid-norec"),
+        ("explain --factor cac", "cache"),
+        ("page privat", "privatization"),
+        ("run gcbench --collector par", "parallel"),
+        ("run intset --engine sl", "slurm"),
+        ("selfcheck vol", "volume"),
+        ("tune --only th", "thp"),
     ],
 )
 def test_names_are_completed(words: str, follows: str) -> None:

@@ -129,6 +129,13 @@ def test_a_used_folder_is_refused(tmp_path: Path) -> None:
         measure(study(), tmp_path / "b")
 
 
+def test_a_start_that_was_killed_before_its_manifest_stood_does_not_use_up_a_folder(tmp_path: Path) -> None:
+    for name in (".lock", ".campaign.json.4711"):
+        (tmp_path / name).write_text('{"schema": ')
+    ended, _ = measure(study(), tmp_path)
+    assert ended.done == ended.total
+
+
 def test_two_campaigns_in_one_folder_are_refused(tmp_path: Path) -> None:
     child = forked(runner(study(blocks=1000), tmp_path).run)
     try:

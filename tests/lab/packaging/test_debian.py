@@ -24,7 +24,7 @@ import loam_lab
 from loam_lab.base import paths
 
 ROOT = paths.root()
-PACKAGES = ("loam", "libloam-malloc0", "libloam-tm0", "libloam-dev")
+PACKAGES = ("loam", "libloam-malloc0", "libloam-tm0", "libloam-itm1", "libloam-dev")
 TRIPLE = "x86_64-linux-gnu"
 SYMBOLS = f"LOAM_{loam_lab.__version__.rpartition('.')[0]}"
 
@@ -99,12 +99,23 @@ def test_maintainer_data_is_complete() -> None:
     for name in ("libloam-malloc0", "libloam-tm0"):
         assert libraries[name]["Multi-Arch"] == "same" and "${shlibs:Depends}" in libraries[name]["Depends"]
         assert f"{name} (= ${{binary:Version}})" in libraries["libloam-dev"]["Depends"]
+    itm = libraries["libloam-itm1"]
+    assert itm["Multi-Arch"] == "same" and "Provides" not in itm and "Replaces" not in itm, "GCC's stays as it is"
     assert binaries[0]["Architecture"] == "all"
     assert (
         (ROOT / "packaging/debian/copyright")
         .read_text()
         .startswith("Format: https://www.debian.org/doc/packaging-manuals/")
     )
+
+
+def test_our_libitm_does_not_take_the_place_of_the_one_of_gcc() -> None:
+    """It has the same name. It lies where no program looks unless told to, and no package comes to depend on it."""
+    (pattern,) = patterns("libloam-itm1")
+    assert re.fullmatch(r"usr/lib/\*/loam/itm/libitm\.so\.1", pattern)
+    rules = (ROOT / "packaging/debian/rules").read_text()
+    assert re.search(r"^\tdh_makeshlibs -X/loam/itm/$", rules, re.MULTILINE)
+    assert '"${CMAKE_INSTALL_LIBDIR}/loam/itm"' in (ROOT / "cmake/LoamInstall.cmake").read_text()
 
 
 def test_the_command_of_the_package_unpacks_once_and_starts(tree: Path, tmp_path: Path) -> None:
@@ -228,6 +239,8 @@ def test_the_packages_are_built_and_hold_what_they_should(built: Path, tmp_path:
     assert (tmp_path / "loam/usr/share/man/man1/loam.1.gz").is_file()
     assert (tmp_path / "loam/usr/share/bash-completion/completions").is_dir()
     assert "libloam-tm.so.0 libloam-tm0" in shared_libraries(found["libloam-tm0"], tmp_path / "tm-control")
+    run("dpkg-deb", "-e", found["libloam-itm1"], tmp_path / "itm-control", folder=tmp_path)
+    assert not (tmp_path / "itm-control/shlibs").exists()
 
 
 def shared_libraries(package: Path, folder: Path) -> str:
@@ -263,6 +276,14 @@ def test_they_install_on_a_clean_debian_12_run_and_go_without_a_trace(
     )
     debian_12.run("sh", "-c", "cc x.c $(pkg-config --cflags --libs loam-tm) -o x")
     assert debian_12.run("./x").strip() == loam_lab.__version__
+    # A program of -fgnu-tm, on GCC's library and on ours.
+    transaction = "int x; int main(void) { __transaction_atomic { ++x; } return x - 1; }"
+    (debian_12.folder / "root/t.c").write_text(transaction + "\n")
+    debian_12.run("cc", "-fgnu-tm", "t.c", "-o", "t")
+    ours = f"/usr/lib/{TRIPLE}/loam/itm"
+    assert f"{ours}/libitm.so.1" not in debian_12.run("ldd", "./t")
+    assert f"{ours}/libitm.so.1" in debian_12.run("env", f"LD_LIBRARY_PATH={ours}", "ldd", "./t")
+    debian_12.run("env", f"LD_LIBRARY_PATH={ours}", "./t")
     maps = debian_12.run("sh", "-c", f"LD_PRELOAD=/usr/lib/{TRIPLE}/libloam-malloc.so cat /proc/self/maps")
     assert "libloam-malloc.so" in maps
     # The first command of every newcomer: it builds what it measures, and installs the allocators of Debian that it compares.

@@ -14,6 +14,7 @@ from typed import typed
 
 from loam_lab.commands.run import tables
 from loam_lab.judging.result import summarise
+from loam_lab.model import words
 
 ALLOCATORS = ["plain", "fast", "slow"]
 
@@ -208,7 +209,7 @@ def test_a_damaged_line_is_counted_and_told(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_quantities_are_readable(value: float, unit: str, text: str) -> None:
-    assert tables.quantity(value, unit) == text
+    assert words.quantity(value, unit) == text
     assert math.isfinite(value)
 
 

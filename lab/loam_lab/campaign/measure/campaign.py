@@ -40,6 +40,7 @@ from loam_lab.subjects.machines import HOST
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.launch import Launcher
+    from loam_lab.campaign.process.execute import Watch
 
 _Carry: TypeAlias = Callable[[Sequence[Sequence[PlannedRun]]], Iterator[tuple[PlannedRun, dict[str, Any] | None]]]
 
@@ -119,6 +120,7 @@ class Runner:
     def __post_init__(self) -> None:
         self._execution = Execution(self.study, self.plan, self.instruments, self.launchers)
         self._lanes = processors()
+        self._within: Callable[[tuple[object, ...]], Callable[[Watch | None], Watch] | None] = lambda kind: None
 
     def run(self) -> Ended:
         """Run what is missing.  Ctrl-C ends it with everything kept.
@@ -182,6 +184,7 @@ class Runner:
         with contextlib.ExitStack() as stack:
             stack.enter_context(ends_like_ctrl_c())
             progress = stack.enter_context(Progress(self.study.name, len(todo), remaining, Watched(self.folder)))
+            self._within = progress.within
             closed: set[int] = set()
             try:
                 carry = stack.enter_context(self._carrying(given_up, ended))
@@ -264,7 +267,7 @@ class Runner:
                 own = Path(tempfile.mkdtemp(dir=scratch))
                 lanes.start(run, functools.partial(self._execution.one, run, own, self._now_s(), lanes.watch))
             else:
-                line = self._execution.one(run, scratch, self._now_s())
+                line = self._execution.one(run, scratch, self._now_s(), self._within(self._kind(run)))
                 writer.append(line)
                 yield run, line
         yield from settled(0)

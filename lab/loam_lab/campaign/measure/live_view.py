@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import statistics
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,7 @@ class Watched:
                 "varied": {n: v for n, v in cell.parameters if len(group.levels().get(n, ())) > 1}, "sync": cell.sync,
                 "threads": cell.threads, "allocator": cell.allocator, "copy": copy, "metric": self._metrics[cell.key].name,
                 "better": self._metrics[cell.key].better, "estimate": ratio.estimate, "low": ratio.low, "high": ratio.high,
+                "value": statistics.median(value for _, value in above.values()), "unit": self._metrics[cell.key].unit,
                 "n": ratio.n, "half_width": None if math.isinf(width) else width,
             })  # fmt: skip
         return found

@@ -1,8 +1,9 @@
 """Start one process, wait without doing anything, and say what it used.
 
-Nothing of the lab runs while a timed process runs: the lab blocks in poll() on the process's descriptor.  The process
-gets its own group (so that a timeout ends its children too), standard input from /dev/null, a file in memory for its
-records, and a pipe for its diagnostics, of which the lab keeps the end (see output.py).
+Nothing of the lab runs while a timed process runs: the lab blocks in poll() on the process's descriptor (of a long run on a
+terminal it wakes once a second and writes a line, see measure/ticks.py).  The process gets its own group (so that a timeout
+ends its children too), standard input from /dev/null, a file in memory for its records, and a pipe for its diagnostics, of
+which the lab keeps the end (see output.py).
 """
 
 from __future__ import annotations

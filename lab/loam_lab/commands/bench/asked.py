@@ -12,6 +12,8 @@ from loam_lab.commands.bench.job import SAME_OUTPUT, Job
 
 TIMEOUT_S = 600.0
 _COMMAND = "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'"
+_RECORD = "as in ./loam trace record -- lua5.4 FILE"
+_RECORD_SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q'"
 _SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q' --metric '...'"
 
 
@@ -34,6 +36,7 @@ def what(
     ignore_failure: bool = False,
     fill: str = "",
     scans: Sequence[str] = (),
+    stop: str | None = None,
 ) -> Sequence[str] | Job:
     """The command or the job that the options ask for; every program that they name is there.
 
@@ -43,7 +46,9 @@ def what(
     given = [name for name, one in (("--", command), ("--server", server), ("--command", lines)) if one]
     of_server = {"--ready": ready, "--load": load, "--metric": metric}
     if server is None and (
-        surplus := [name for name, one in {**of_server, "--better": better, "--fill": fill}.items() if one]
+        surplus := [
+            name for name, one in {**of_server, "--better": better, "--fill": fill, "--stop": stop}.items() if one
+        ]
     ):
         raise LoamError(surplus[0], None, "belongs to a server", _SERVER)
     if not given:
@@ -77,6 +82,33 @@ def what(
         better=job.direction(metric, better) if metric else "", prepare=prepare, cleanup=cleanup,
         check=scripts[0] if scripts else "", same_output=same, warmup=warmup, limits=bounds, group=group,
         timeout_s=timeout_s or TIMEOUT_S, ignore_failure=ignore_failure, fill=fill,
+        stop=job.signal_named(stop) if stop else "",
+    )  # fmt: skip
+
+
+def to_record(
+    command: Sequence[str], *, server: str | None, ready: str | None, load: str | None, fill: str, timeout_s: float
+) -> Sequence[str] | Job:  # fmt: skip
+    """What `trace record` is asked for: a command, or a server under a load of which nothing is measured.
+
+    raises: LoamError as what()
+    """
+    of_server = {"--ready": ready, "--load": load}
+    if server is None:
+        if surplus := [name for name, one in {**of_server, "--fill": fill}.items() if one]:
+            raise LoamError(surplus[0], None, "belongs to a server", _RECORD_SERVER)
+        if not command:
+            raise LoamError("trace record", None, "no command was given", _RECORD)
+        return [target.program(command[0], "trace record"), *command[1:]]
+    if command:
+        raise LoamError("trace record", "-- and --server", "only one of them can be recorded at a time", _RECORD)
+    if missing := [name for name, one in of_server.items() if not one]:
+        raise LoamError("--server", server, f"needs {' and '.join(missing)} too", _RECORD_SERVER)
+    _check_ready(ready or "")
+    return Job(
+        commands={}, server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric="",
+        better="", prepare="", cleanup="", check="", same_output=False, warmup=0, limits={}, group={}, timeout_s=timeout_s,
+        fill=fill,
     )  # fmt: skip
 
 

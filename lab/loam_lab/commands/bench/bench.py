@@ -20,6 +20,7 @@ from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
 from loam_lab.commands.bench import (
+    alike,
     choices,
     flames,
     footprint,
@@ -36,7 +37,7 @@ from loam_lab.commands.run import special_tables
 from loam_lab.judging.statistics import intervals, multiplicity
 
 if TYPE_CHECKING:
-    from loam_lab.model.result import Result
+    from loam_lab.model.result import Choice, Recommendation, Result
     from loam_lab.model.study import Study
 
 BLOCKS_MIN, BLOCKS_MAX, BLOCKS_STEP = 10, 60, 5
@@ -194,19 +195,35 @@ def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
     """
     memory = footprint.find(folder)
     commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
+    same = alike.find(folder, recommend.decides(result))
     if len(commands) > 1:
-        result = several.add(result, commands, memory)
+        result = several.add(result, commands, memory, same)
     else:
-        result = choices.add(recommend.add(result, text, memory.of(), memory.by), memory.of(), memory.by)
+        (only,) = same.values()
+        named = recommend.add(result, text, memory.of(), memory.by, only)
+        result = choices.add(named, memory.of(), memory.by, only)
     advised = result.recommendation
     assert advised is not None, "it was just added"
     changes = advised.allocator not in ("", own)
     lines = paste.lines(advised.allocator, text, result.before_own or ()) if changes else {}
+    if len(commands) == 1:
+        advised = replace(advised, choices=_with_lines(advised, text, result))
     if own and not changes and advised.allocator:
         advised = replace(advised, text=f"Change nothing: the program is linked with {own} itself. {advised.text}")
     if memory.why and advised.allocator:
         advised = replace(advised, text=f"{advised.text} Memory decides nothing: {memory.why}.")
     return replace(result, recommendation=replace(advised, lines=lines))
+
+
+def _with_lines(advised: Recommendation, text: str, result: Result) -> list[Choice] | None:
+    """The choices, each with the line to paste where it is neither the recommendation nor to change nothing."""
+    if advised.choices is None:
+        return None
+    return [
+        choice if choice.allocator in (result.baseline, advised.allocator)
+        else replace(choice, command=paste.shell(choice.allocator, text, result.before_own or ()))
+        for choice in advised.choices
+    ]  # fmt: skip
 
 
 def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: str) -> Any:

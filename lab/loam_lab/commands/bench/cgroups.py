@@ -16,6 +16,8 @@ from pathlib import Path
 from loam_lab.base.errors import LoamError
 
 MOUNTS, OWN = Path("/proc/self/mounts"), Path("/proc/self/cgroup")
+# Those that a shell is told; any other file of a group may be named as well.
+USUAL = ("memory.max", "memory.high", "pids.max", "cpu.max")
 # A group goes once its last process was reaped, which the kernel notices a moment later.
 EMPTY_S = 2.0
 _NAME = "loam-"

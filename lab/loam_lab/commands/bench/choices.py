@@ -13,8 +13,6 @@ from msgspec.structs import replace
 
 from loam_lab.commands.bench import recommend, rule
 from loam_lab.commands.bench.footprint import HOW, LARGEST
-from loam_lab.commands.bench.rule import NEAR, Told
-from loam_lab.judging.statistics import multiplicity
 from loam_lab.judging.statistics.verdicts import MARGIN, percent
 from loam_lab.model import words
 from loam_lab.model.result import Choice, Recommendation, Result
@@ -27,17 +25,19 @@ if TYPE_CHECKING:
 MOSTLY = 0.5
 
 
-def add(result: Result, memory: Mapping[str, Interval], figure: str = LARGEST) -> Result:
+def add(
+    result: Result, memory: Mapping[str, Interval], figure: str = LARGEST, alike: rule.Alike = frozenset()
+) -> Result:  # fmt: skip
     """The result, which has a recommendation, with the choices of one command; without any where nothing was told apart.
 
-    memory: ratios of the peak by allocator; figure: which peak (see footprint.py)
+    memory: ratios of the peak by allocator; figure: which peak (see footprint.py); alike: as for recommend.add()
     """
     advised = result.recommendation or Recommendation()
     if not advised.allocator:
         return result
     by = recommend.decides(result)
     rivals = {rival.name: rival for rival in recommend.rivals_of(result, by)}
-    told = _told(rivals, memory)
+    told = recommend.told(rivals.values(), memory, alike)
     named = rule.advise(result.baseline, told)
     lines = []
     if "speed" in named:
@@ -46,28 +46,6 @@ def add(result: Result, memory: Mapping[str, Interval], figure: str = LARGEST) -
         lines.append(Choice("memory", named["memory"], _thrifty(result.baseline, named["memory"], memory, figure)))
         lines.append(_both(result, by, rivals, memory, rule.front(result.baseline, told)))
     return replace(result, recommendation=replace(advised, choices=lines))
-
-
-def _told(rivals: Mapping[str, Rival], memory: Mapping[str, Interval]) -> dict[str, Told]:
-    """What was shown of each: the ratio by speed, and by memory where that is known."""
-    names = [name for name in rivals if name in memory]
-    adjusted = dict(
-        zip(names, multiplicity.holm([1.0 if (p := memory[name].p) is None else p for name in names]), strict=True)
-    )
-    return {
-        name: Told(
-            rival.ratio.estimate if rival.faster or rival.verdict == "worse" else 1.0,
-            _apart(memory[name], adjusted[name]) if name in adjusted else None,
-        )
-        for name, rival in rivals.items()
-    }
-
-
-def _apart(ratio: Interval, p: float) -> float:
-    """The ratio, where its interval lies beyond the margin on one side; else 1."""
-    if ratio.low is None or ratio.high is None or p >= multiplicity.SIGNIFICANCE:
-        return 1.0
-    return ratio.estimate if ratio.high < 1 / NEAR or ratio.low > NEAR else 1.0
 
 
 def _speed(result: Result, chosen: str) -> str:

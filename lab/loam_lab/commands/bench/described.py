@@ -63,6 +63,12 @@ def description(job: Job, name: str) -> dict[str, Any]:
     }
 
 
+def timeout_s(job: Job) -> float:
+    """When the driver is ended that should have ended long before, and said which part took too long."""
+    loads = 1 + job.warmup + bool(job.fill)
+    return loads * job.timeout_s + job.ready_s + AROUND_S
+
+
 def _unit(job: Job) -> str:
     return (
         "1/s" if job.better == "higher" and re.search(r"per.?s|/s|rps|ops|qps|tps", job.metric, re.IGNORECASE) else "1"
@@ -95,5 +101,4 @@ class JobLauncher(WorkloadLauncher):
 
     def timeout_s(self, run: PlannedRun) -> float:
         """See Launcher: the driver ends what takes too long itself, and says what it was."""
-        loads = 1 + self._job.warmup + bool(self._job.fill)
-        return loads * self._job.timeout_s + self._job.ready_s + AROUND_S
+        return timeout_s(self._job)

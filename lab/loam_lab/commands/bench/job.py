@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
@@ -37,6 +38,7 @@ class Job:
     same_output: whether every run must write the same; warmup: loads that do not count, against each started server
     limits: of resources by name, as resource.setrlimit has them; group: limits of a control group, by file
     timeout_s: of the command or the load; ignore_failure: whether a command may end with another status than 0
+    stop: name of the signal that lets a server end by itself, "" for TERM, or INT where it catches only that
     """
 
     commands: dict[str, list[str]]
@@ -56,6 +58,7 @@ class Job:
     ready_s: float = READY_S
     ignore_failure: bool = False
     fill: str = ""
+    stop: str = ""
 
     @property
     def serves(self) -> bool:
@@ -88,6 +91,7 @@ class Job:
         if self.serves:
             found += ["--server", shlex.join(self.server), "--ready", self.ready, "--load", shlex.join(self.load)]
             found += ["--metric", self.metric, "--better", self.better]
+            found += ["--stop", self.stop] if self.stop else []
         for text in self.commands:
             found += ["--command", text]
         lines = {"--prepare": self.prepare, "--fill": self.fill, "--cleanup": self.cleanup, "--check": self.check}
@@ -148,14 +152,27 @@ def joined(command: Sequence[str]) -> str:
     return shlex.join(command)
 
 
+def resources() -> dict[str, str]:
+    """The names of limits of a process, as --limit takes them, each with that of the module resource."""
+    import resource
+
+    return {name[7:].lower(): name for name in dir(resource) if name.startswith("RLIMIT_")}
+
+
+def signal_named(name: str) -> str:
+    """A signal by its name, with or without SIG in front; raises: LoamError if there is none"""
+    plain = name.upper().removeprefix("SIG")
+    if f"SIG{plain}" not in signal.Signals.__members__:
+        raise LoamError("--stop", name, "is no signal", "as in --stop USR1")
+    return plain
+
+
 def limits(given: Sequence[str]) -> tuple[dict[str, int], dict[str, str]]:
     """Limits of resources from NAME=NUMBER with an optional K, M or G, and those of a control group, whose names have a dot.
 
     raises: LoamError for a name that resource does not have, or what is no number
     """
-    import resource
-
-    known = {name[7:].lower(): name for name in dir(resource) if name.startswith("RLIMIT_")}
+    known = resources()
     found: dict[str, int] = {}
     group: dict[str, str] = {}
     for item in given:

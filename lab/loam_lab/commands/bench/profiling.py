@@ -12,7 +12,9 @@ from loam_lab.base import console, paths
 from loam_lab.campaign.counters import profile
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.run.tables import quantity, share
+from loam_lab.commands.bench.trial import Trial
+from loam_lab.commands.run.tables import share
+from loam_lab.model import words
 from loam_lab.model.protocol import PROFILE
 from loam_lab.subjects.allocators import preloading
 
@@ -68,11 +70,12 @@ def observed(
     goal: Target, run: PlannedRun, variables: Mapping[str, str], timeout_s: float, tool: Sequence[str] = ()
 ) -> tuple[Outcome, Judged]:
     """One run whose time does not count. variables: of the process; tool: a command line in front of its own"""
-    records = goal.launcher.speaks_records
-    outcome = execute(
-        [*tool, *goal.launcher.argv(run)], goal.launcher.environment(variables), timeout_s=FACTOR * timeout_s,
-        records=records, keep_stdout=records,
-    )  # fmt: skip
+    records, limit_s = goal.launcher.speaks_records, FACTOR * timeout_s
+    with Trial(limit_s, what=f"a further run under {run.cell.allocator}, whose time does not count,") as trial:
+        outcome = execute(
+            [*tool, *goal.launcher.argv(run)], goal.launcher.environment(variables), timeout_s=limit_s, records=records,
+            keep_stdout=records, watch=trial.look,
+        )  # fmt: skip
     return outcome, goal.launcher.judge(outcome, run)
 
 
@@ -118,8 +121,8 @@ def show(found: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _count(value: float) -> str:
-    return quantity(value, "1")
+    return words.quantity(value, "1")
 
 
 def _bytes(value: float) -> str:
-    return quantity(value, "B")
+    return words.quantity(value, "B")

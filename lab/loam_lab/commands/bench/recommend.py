@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from loam_lab.commands.bench import paste
+from loam_lab.commands.bench import paste, rule
 from loam_lab.commands.bench.footprint import HOW, LARGEST
 from loam_lab.judging.result import processor
 from loam_lab.judging.statistics import multiplicity, verdicts
@@ -52,18 +52,24 @@ class Rival:
         return not self.faster and self.verdict not in ("worse", "equivalent") and (low is None or low < 1 - MARGIN)
 
 
-def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMORY, figure: str = LARGEST) -> Result:
+def add(
+    result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMORY, figure: str = LARGEST,
+    alike: rule.Alike = frozenset(),
+) -> Result:  # fmt: skip
     """The result with its recommendation, which names no allocator where it is not proven of each which one served.
 
     command: as the user typed it; memory: ratios of the peak to the baseline's, by allocator; figure: which peak
+    alike: pairs of allocators that were not told apart by what decides
     """
     if silent := unproven(result):
         return replace(result, recommendation=Recommendation("", silent, "", decides(result)))
     by = decides(result)
     rivals = rivals_of(result, by)
-    shown = sorted((rival for rival in rivals if rival.faster), key=lambda rival: rival.ratio.estimate)
     baseline = result.baseline
-    name = shown[0].name if shown else baseline
+    name = rule.fastest(baseline, told(rivals, memory, alike))
+    shown = sorted(
+        (rival for rival in rivals if rival.faster), key=lambda rival: (rival.name != name, rival.ratio.estimate)
+    )
     text = _use(result, shown, by, _memory(memory.get(shown[0].name), figure)) if shown else _stay(result, rivals, by)
     if by == "processor_s" and rivals:
         text += _because(result)
@@ -71,6 +77,30 @@ def add(result: Result, command: str, memory: Mapping[str, Interval] = _NO_MEMOR
         text += _crowded(result)
     line = paste.shell(name, command, result.before_own or ()) if shown else command
     return replace(result, recommendation=Recommendation(name, text, line, by, memory_by=figure if memory else None))
+
+
+def told(rivals: Iterable[Rival], memory: Mapping[str, Interval], alike: rule.Alike) -> dict[str, rule.Told]:
+    """What was shown of each: the ratio by speed, and by memory where that is known."""
+    named = {rival.name: rival for rival in rivals}
+    known = [name for name in named if name in memory]
+    adjusted = dict(
+        zip(known, multiplicity.holm([1.0 if (p := memory[name].p) is None else p for name in known]), strict=True)
+    )
+    found = {
+        name: rule.Told(
+            rival.ratio.estimate if rival.faster or rival.verdict == "worse" else 1.0,
+            _apart(memory[name], adjusted[name]) if name in adjusted else None,
+        )
+        for name, rival in named.items()
+    }
+    return rule.level(found, alike)
+
+
+def _apart(ratio: Interval, p: float) -> float:
+    """The ratio, where its interval lies beyond the margin on one side; else 1."""
+    if ratio.low is None or ratio.high is None or p >= multiplicity.SIGNIFICANCE:
+        return 1.0
+    return ratio.estimate if ratio.high < 1 / rule.NEAR or ratio.low > rule.NEAR else 1.0
 
 
 def unproven(result: Result) -> str:
@@ -81,7 +111,7 @@ def unproven(result: Result) -> str:
     reasons = {one.name: one.reasons for one in result.allocators}
     why = list(dict.fromkeys(reason for name in cells for reason in reasons.get(name, [])))
     several = len(cells) > 1
-    text = f"Nothing is recommended: it was not proven that {words.listing(cells)} served the command"
+    text = f"Nothing is recommended: it was not proven that {words.listing(cells)} served {_it(result)}"
     text += f" ({'; '.join(why)})." if why else "."
     if result.baseline in cells or len(cells) == len({cell.factors.allocator for cell in result.cells}):
         return text + " Every comparison needs that; docs/internals/interposition.md says what else can be in the way."
@@ -129,7 +159,8 @@ def _use(result: Result, shown: list[Rival], by: str, memory: str) -> str:
     best = shown[0]
     roughly = words.roughly(verdicts.rough(best.ratio))
     over = more_is_better(result, by)
-    text = f"Use {best.name}: {_gains(best.ratio, by, over)} than with {result.baseline} {_span(best.ratio, over)}{roughly}"
+    gains = _gains(_it(result), best.ratio, by, over)
+    text = f"Use {best.name}: {gains} than with {result.baseline} {_span(best.ratio, over)}{roughly}"
     text += f"{',' if roughly and memory else ''}{memory}."
     near = [rival.name for rival in shown[1:] if (rival.ratio.low or 0) <= (best.ratio.high or math.inf)]
     return text + (f" {words.listing(near)} may do as well." if near else "")
@@ -142,10 +173,19 @@ def less(ratio: Interval, by: str) -> str:
     return f"{verb} {percent(abs(saved))} {'less' if saved >= 0 else 'more'} {noun}"
 
 
-def _gains(ratio: Interval, by: str, over: bool) -> str:
+def _serves(result: Result) -> bool:
+    """Whether a server was measured, by what its load printed."""
+    return next(iter(result.primary_metrics.values()), "wall_s") != "wall_s"
+
+
+def _it(result: Result) -> str:
+    return "the server" if _serves(result) else "the command"
+
+
+def _gains(what: str, ratio: Interval, by: str, over: bool) -> str:
     """ "the command takes 4.0 % less time", "requests_per_s is 4.0 % higher"."""
     if by in ("wall_s", "processor_s"):
-        return f"the command {less(ratio, by)}"
+        return f"{what} {less(ratio, by)}"
     gain = _gain(ratio.estimate, over)
     return f"{by} is {percent(abs(gain))} {'higher' if (gain >= 0) == over else 'lower'}"
 
@@ -195,8 +235,9 @@ def _told(result: Result, rivals: list[Rival], by: str) -> str:
     wall = max(verdicts.reach(rival.ratio) for rival in rivals_of(result, "wall_s"))
     whom = "all others" if len(alike) == len(rivals) > 2 else words.listing(rival.name for rival in alike)
     text += f"; {whom} {'equals' if len(alike) == 1 else 'equal'} {result.baseline} within {percent(within)}"
+    other = "what the load printed" if _serves(result) else "wall time"
     return text + (
-        f", while by wall time only differences above {percent(wall)} would show." if math.isfinite(wall) else "."
+        f", while by {other} only differences above {percent(wall)} would show." if math.isfinite(wall) else "."
     )
 
 
@@ -204,7 +245,8 @@ def _more(result: Result, still_open: list[Rival]) -> str:
     """What would tell more: blocks, where a number that can be measured would do, else a quieter machine."""
     blocks = result.blocks
     needed = math.ceil(max(verdicts.blocks_for(rival.ratio, MARGIN) for rival in still_open))
-    quiet = "a quiet machine (./loam doctor says what disturbs this one) or a longer command"
+    longer = "a longer load" if _serves(result) else "a longer command"
+    quiet = f"a quiet machine (./loam doctor says what disturbs this one) or {longer}"
     if decides(result) == "processor_s":
         return f"What would tell more: {quiet}."
     if needed <= BLOCKS_ADVISED_MAX:
@@ -220,7 +262,7 @@ def _because(result: Result) -> str:
     """Why processor time decided."""
     found = result.waiting or Waiting()
     return (
-        f" Processor time (user and system) decides here, because other work kept the command waiting for a processor in "
+        f" Processor time (user and system) decides here, because other work kept {_it(result)} waiting for a processor in "
         f"{found.disturbed} of {found.blocks} blocks."
     )
 
@@ -229,7 +271,7 @@ def _crowded(result: Result) -> str:
     """What to do where threads of what is measured waited for one another."""
     found = result.waiting or Waiting()
     where = f"in {found.own} of {found.blocks} blocks"
-    if next(iter(result.primary_metrics.values()), "wall_s") == "wall_s":
+    if not _serves(result):
         return (
             f" The command's own threads and processes waited for one another {where}: it has more of them than there are "
             "processors, so that is part of its time."

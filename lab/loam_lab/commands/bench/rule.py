@@ -1,19 +1,25 @@
 """From what was told apart to what is advised: one rule for speed, for memory and for both.
 
 What was not told apart from the baseline counts as equal to it, so no choice rests on a difference that was not shown,
-and none contradicts another one.
+and none contradicts another one.  What was not told apart from the fastest counts as equally fast: which of the two is named
+must not be another one each time that somebody asks.  Of those the one is taken that needs less memory, else the first named.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 
 from loam_lab.judging.statistics.verdicts import MARGIN
 
 # Two allocators this near to each other are not told apart.
 NEAR = 1 + MARGIN
+# Nothing that looks slower than the fastest by more than this counts as equally fast, however few blocks there were.
+EQUAL_MAX = 1.05
+
+# Pairs of allocators that were not told apart by speed.
+Alike = Set[frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -24,13 +30,35 @@ class Told:
     memory: float | None = 1.0
 
 
+def level(told: Mapping[str, Told], alike: Alike) -> dict[str, Told]:
+    """The same, but those that were not told apart from the fastest have its ratio."""
+    if not told:
+        return {}
+    best = min(told, key=lambda name: told[name].speed)
+    fastest = told[best].speed
+
+    def equal(name: str) -> bool:
+        return told[name].speed < 1 and frozenset((name, best)) in alike and told[name].speed <= fastest * EQUAL_MAX
+
+    return {name: replace(one, speed=fastest) if equal(name) else one for name, one in told.items()}
+
+
+def fastest(baseline: str, told: Mapping[str, Told]) -> str:
+    """The one to take for speed; the baseline where none was shown to be faster."""
+    best = _least(baseline, {name: one.speed for name, one in told.items()})
+    if best == baseline:
+        return baseline
+    needs = {name: one.memory or 1.0 for name, one in told.items() if one.speed == told[best].speed}
+    return next(name for name, memory in needs.items() if memory <= min(needs.values()) * NEAR)
+
+
 def advise(baseline: str, told: Mapping[str, Told]) -> dict[str, str]:
     """Which allocator to take for "speed", "memory" and "both"; empty where no other was shown to be better in either.
 
     told: of all others, by name
     """
     known = {name: one.memory for name, one in told.items() if one.memory is not None}
-    speed = _least(baseline, {name: one.speed for name, one in told.items()})
+    speed = fastest(baseline, told)
     memory = _least(baseline, known)
     if {speed, memory} == {baseline}:
         return {}

@@ -50,7 +50,7 @@ def server(
             yield process
             well = True
         finally:
-            problem = _stop(process, total)
+            problem = _stop(process, total, job.stop)
             if well and problem:
                 raise Failed(problem + tail(log))
 
@@ -94,10 +94,12 @@ def _against(
 
 
 def values(job: Job, printed: str) -> dict[str, float]:
-    """The metric that a load printed, of several matches the geometric mean, and its latencies.
+    """The metric that a load printed, of several matches the geometric mean, and its latencies; nothing without a metric.
 
     raises: Failed where nothing matches, or what matches is no number above 0
     """
+    if not job.metric:
+        return {}
     found = []
     pattern = re.compile(job.metric)
     for match in pattern.finditer(printed):
@@ -184,9 +186,9 @@ def _how(process: subprocess.Popen[bytes]) -> str:
     return signal.Signals(found.si_status).name
 
 
-def _stop(process: subprocess.Popen[bytes], total: Used) -> str:
-    """Ask a server to end, and wait for it; returns what went wrong, "" if nothing did."""
-    asked = _stopping_signal(process.pid)
+def _stop(process: subprocess.Popen[bytes], total: Used, by: str) -> str:
+    """Ask a server to end, and wait for it; returns what went wrong, "" if nothing did. by: a signal's name, "" to find it"""
+    asked = signal.Signals[f"SIG{by}"] if by else _stopping_signal(process.pid)
     running = not children.ended([process], 0.0)
     if running:
         process.send_signal(asked)

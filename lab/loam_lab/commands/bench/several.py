@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,10 +14,14 @@ from loam_lab.model.result import Choice, Recommendation, Result
 
 if TYPE_CHECKING:
     from loam_lab.commands.bench.footprint import Footprint
+    from loam_lab.commands.bench.rule import Alike
 
 
-def add(result: Result, commands: Sequence[str], memory: Footprint) -> Result:
-    """The result with a recommendation that has one for each command, as recommend.add and choices.add make it."""
+def add(result: Result, commands: Sequence[str], memory: Footprint, alike: Mapping[str, Alike]) -> Result:
+    """The result with a recommendation that has one for each command, as recommend.add and choices.add make it.
+
+    alike: of each command, as for recommend.add()
+    """
     if recommend.unproven(result):
         return recommend.add(result, "")
     each = []
@@ -27,8 +31,8 @@ def add(result: Result, commands: Sequence[str], memory: Footprint) -> Result:
             cells=[cell for cell in result.cells if cell.parameters["command"] == command],
             best=[line for line in result.best if line.parameters.get("command") == command],
         )
-        own = memory.of(command)
-        one = choices.add(recommend.add(part, command, own, memory.by), own, memory.by).recommendation
+        own, same = memory.of(command), alike[command]
+        one = choices.add(recommend.add(part, command, own, memory.by, same), own, memory.by, same).recommendation
         assert one is not None, "it was just added"
         each.append(replace(one, of=command))
     baseline = result.baseline

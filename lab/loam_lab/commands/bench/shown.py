@@ -30,11 +30,7 @@ def show(result: Result) -> None:
 
     out = console.out()
     recommendation = result.recommendation or Recommendation()
-    out.print(Text(recommendation.text, style="head"), soft_wrap=True)
-    if recommendation.allocator not in ("", result.baseline):
-        out.print(Text(f"  {recommendation.command}", style="command"), soft_wrap=True)
-    for choice in recommendation.choices or ():
-        out.print(Text(f"for {choice.purpose}: {choice.text}"), soft_wrap=True)
+    _advice(recommendation, result.baseline)
     for place, line in (recommendation.lines or {}).items():
         if place != "shell":
             out.print(Text(f"{place}:", style="aside"))
@@ -44,6 +40,22 @@ def show(result: Result) -> None:
     if recommend.decides(result) == "processor_s":
         out.print(_by_processor(result))
     tables.failures(result)
+
+
+def _advice(recommendation: Recommendation, baseline: str) -> None:
+    """The recommendation and the choices, each with its line to paste, which is printed once."""
+    from rich.text import Text
+
+    out = console.out()
+    out.print(Text(recommendation.text, style="head"), soft_wrap=True)
+    if recommendation.allocator not in ("", baseline):
+        out.print(Text(f"  {recommendation.command}", style="command"), soft_wrap=True)
+    printed: set[str] = set()
+    for choice in recommendation.choices or ():
+        out.print(Text(f"for {choice.purpose}: {choice.text}"), soft_wrap=True)
+        if choice.command and choice.command not in printed:
+            printed.add(choice.command)
+            out.print(Text(f"  {choice.command}", style="command"), soft_wrap=True)
 
 
 def _families(result: Result) -> dict[str, list[Cell]]:
@@ -119,7 +131,7 @@ def _by_processor(result: Result) -> Any:
         for cell in result.cells
         if cell.copy == 0
     ]
-    title = "Processor time, which decides: the command waited for a processor"
+    title = "Processor time, which decides, because of the waiting for a processor"
     return console.table(columns, rows, numeric=columns[1:4], title=title)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,16 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import CommandLauncher, Judged, used_by
-from loam_lab.campaign.measure.progress import duration
 from loam_lab.campaign.memory.sampler import Sampler
 from loam_lab.campaign.process.execute import Outcome, execute
 from loam_lab.commands.bench import described
 from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
+from loam_lab.commands.bench.trial import Trial
 from loam_lab.model.description import Description
 from loam_lab.model.records import totals
 from loam_lab.model.schema import SCHEMA
@@ -40,33 +38,6 @@ if TYPE_CHECKING:
     from loam_lab.subjects.subject import Subject
 
 AGAIN_S = 2.0
-# When the first run, which does not count, is first spoken of, and how often then.
-TOLD_S = 10.0
-
-
-class Trial:
-    """Says how long a run that does not count has been going on, and when it is ended; give `look` to execute().
-
-    sampler: looks at its processes, too; None where nobody asks for them
-    """
-
-    def __init__(self, limit_s: float, sampler: Sampler | None = None) -> None:
-        self._limit_s = limit_s
-        self._sampler = sampler
-        self._began_s = time.monotonic()
-        self._told_s = self._began_s
-
-    def look(self, pid: int) -> float:
-        """Say it unless the run has just begun; returns the seconds until the next look."""
-        now_s = time.monotonic()
-        if now_s - self._told_s >= TOLD_S:
-            self._told_s = now_s
-            limit = f"it is ended after {duration(self._limit_s)} (--timeout)"
-            console.note(
-                f"the first run, which does not count, has taken {duration(now_s - self._began_s)} so far; {limit}"
-            )
-        rest_s = max(0.0, TOLD_S - (now_s - self._told_s))
-        return rest_s if self._sampler is None else min(rest_s, self._sampler.look(pid))
 
 
 class Target(ABC):
@@ -122,7 +93,8 @@ class Command(Target):
         with _variables(study.baseline, instruments) as variables:
             environment = launcher.environment(variables)
             try:
-                outcome = execute(self._argv, environment, timeout_s=timeout_s, watch=Trial(timeout_s).look)
+                with Trial(timeout_s) as trial:
+                    outcome = execute(self._argv, environment, timeout_s=timeout_s, watch=trial.look)
                 if outcome.wall_s < AGAIN_S and outcome.exit_code == 0:  # the first one also read the program from disk
                     outcome = execute(self._argv, environment, timeout_s=timeout_s)
             except OSError as problem:
@@ -184,10 +156,11 @@ class Driven(Target):
                 if str(level) in took:
                     continue
                 for _ in range(1 if self._job.serves else 1 + self._job.warmup):
-                    outcome = execute(
-                        launcher.argv(run), environment, timeout_s=launcher.timeout_s(run), records=True, keep_stdout=True,
-                        watch=Trial(self._job.timeout_s, sampler).look,
-                    )  # fmt: skip
+                    with Trial(self._job.timeout_s, sampler) as trial:
+                        outcome = execute(
+                            launcher.argv(run), environment, timeout_s=launcher.timeout_s(run), records=True,
+                            keep_stdout=True, watch=trial.look,
+                        )  # fmt: skip
                     judged = launcher.judge(outcome, run)
                     _must_end_well(str(level) or self.text, judged, "it must work before it can be compared")
                 took[str(level)] = _whole_s(outcome, judged)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ from typing import Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import signal_name, without_allocator_settings
-from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.bench import profiling, target
+from loam_lab.campaign.process.execute import RECORDS_FD, execute
+from loam_lab.commands.bench import described, profiling, target
+from loam_lab.commands.bench.job import Job
+from loam_lab.commands.bench.trial import Trial
+from loam_lab.model import records
+from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 
 TIMEOUT_S = 3600.0
+RECORDING = "the recording"
 # The head of a trace, as lab/interposer/trace.hpp has it.
 HEAD = struct.Struct("<QIIQQQQQ")
 _MAGIC, _VERSION, _PAGE, _CHUNK = 0x313043454D414F4C, 1, 4096, 64 * 1024
@@ -36,16 +42,17 @@ class Head:
 
 
 def record(
-    command: Sequence[str], *, out: Path | None = None, timeout_s: float = TIMEOUT_S, as_json: bool = False
+    what: Sequence[str] | Job, *, out: Path | None = None, timeout_s: float = TIMEOUT_S, as_json: bool = False
 ) -> int:
-    """Run a command and write its trace; a process that it starts writes one of its own beside it.
+    """Run a command, or a server under its load, and write its trace; a process that it starts writes one of its own beside it.
 
-    returns: 0, 1 if the command failed, whose trace is kept
+    returns: 0, 1 if the command, the server or the load failed; what was written is kept
     raises: LoamError if it does not start, the file is there already, or nothing was recorded
     """
     from loam_lab.setup import build
 
-    argv = [target.program(command[0]), *command[1:]]
+    argv = what.server if isinstance(what, Job) else [target.program(what[0]), *what[1:]]
+    text = what.text if isinstance(what, Job) else shlex.join(what)
     file = (out or Path(f"{Path(argv[0]).name}.trace")).absolute()
     if file.exists():
         raise LoamError("--out", file, "is there already", "remove it, or name another file")
@@ -56,20 +63,19 @@ def record(
     user, dropped = without_allocator_settings(os.environ)
     if dropped:
         console.warn(f"{', '.join(sorted(dropped))} of your environment is not passed on")
-    environment = {**profiling.in_front(library, user), "LOAM_TRACE": str(file)}
+    variables = {**profiling.in_front(library, {}), "LOAM_TRACE": str(file)}
     try:
-        outcome = execute(argv, environment, timeout_s=timeout_s)
-    except OSError as problem:
-        raise LoamError("trace record", shlex.join(command), f"does not start: {problem.strerror}", "") from None
+        problem = _serve(what, user, variables) if isinstance(what, Job) else _run(argv, user, variables, timeout_s)
+    except OSError as refused:
+        raise LoamError("trace record", text, f"does not start: {refused.strerror}", "") from None
     _check_space(file)
     if not file.exists():
         from loam_lab.subjects.allocators import preflight
 
         if why := "; ".join(preflight.obstacles(argv)):
-            raise LoamError("trace record", shlex.join(command), why, "record a program that is linked dynamically")
-        raise LoamError(
-            "trace record", shlex.join(command), "no process asked for memory", "record a program that allocates"
-        )
+            raise LoamError("trace record", text, why, "record a program that is linked dynamically")
+        why = problem or "no process asked for memory"
+        raise LoamError("trace record", text, why, "" if problem else "record a program that allocates")
     heads = {}
     for written in (file, *sorted(file.parent.glob(f"{file.name}.[0-9]*"))):
         heads[str(written)] = head = read(written)
@@ -79,11 +85,35 @@ def record(
             console.warn(f"{written} ends early: the disk is full; free some space and record again")
     if as_json:
         console.print_json({"traces": [{"file": name, **asdict(head)} for name, head in heads.items()]})
-    if outcome.exit_code == 0:
+    if not problem:
         return 0
-    how = signal_name(outcome.signal) if outcome.signal is not None else f"status {outcome.exit_code}"
-    console.warn(f"the command ended with {'a time limit' if outcome.timed_out else how}; its trace is kept")
+    console.warn(f"{problem}; what was recorded is kept")
     return 1
+
+
+def _run(argv: Sequence[str], user: Mapping[str, str], variables: Mapping[str, str], timeout_s: float) -> str:
+    """Record a command; returns what went wrong, "" if nothing did; raises: OSError if it does not start"""
+    with Trial(timeout_s, what=RECORDING) as trial:
+        outcome = execute(argv, {**user, **variables}, timeout_s=timeout_s, watch=trial.look)
+    if outcome.exit_code == 0:
+        return ""
+    how = signal_name(outcome.signal) if outcome.signal is not None else f"status {outcome.exit_code}"
+    return f"the command ended with {'a time limit' if outcome.timed_out else how}"
+
+
+def _serve(job: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> str:
+    """Record a server while it is started, filled, loaded and stopped by the driver of bench; returns: as _run()"""
+    subject = described.subject(job)
+    environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
+    with Trial(job.timeout_s, what=RECORDING) as trial:
+        outcome = execute(
+            [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=described.timeout_s(job),
+            records=True, keep_stdout=True, watch=trial.look,
+        )  # fmt: skip
+    ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]
+    if not ends:
+        return f"the server was ended: {outcome.stderr_tail.strip()[-300:] or 'it took too long'}"
+    return "" if ends[0]["verified"] else str(ends[0]["message"])
 
 
 def _check_space(file: Path) -> None:

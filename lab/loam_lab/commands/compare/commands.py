@@ -11,6 +11,7 @@ from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.compare import judge, machines, sides
 from loam_lab.commands.run import tables
+from loam_lab.model import words
 from loam_lab.model.result import Ends
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _row(cell: Mapping[str, Any], *, gated: bool) -> list[str | Text]:
 
 
 def _value(estimate: float | None, unit: str) -> str:
-    return "" if estimate is None else tables.quantity(estimate, unit)
+    return "" if estimate is None else words.quantity(estimate, unit)
 
 
 def _show_gate(found: Mapping[str, Any]) -> None:

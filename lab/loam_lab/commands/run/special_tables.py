@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loam_lab.base import console
-from loam_lab.commands.run.tables import name_of, quantity, share
+from loam_lab.commands.run.tables import name_of, share
+from loam_lab.model import words as wording
 from loam_lab.model.result import Cell, Memory, Result
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _where(cell: Cell) -> str:
 
 
 def _bytes(value: float | None) -> str:
-    return "" if value is None else quantity(value, "B")
+    return "" if value is None else wording.quantity(value, "B")
 
 
 def _count(value: float | None) -> str:

@@ -23,12 +23,10 @@ VERDICT_STYLES = {
     "failed": "bad",
     "unproven": "bad",
 }
-SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 # Columns from which on the absolute interval and the blame run's own abort rate have room.
 WIDE = 110
 # A baseline's name that is longer would widen its column of ratios beyond the screen.
 NAME_MAX = 16
-BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def show(result: Result) -> None:
@@ -155,24 +153,7 @@ def share(value: float | None) -> str:
 
 def estimate(metric: Metric | None) -> str:
     """The estimate of a metric; "" where the cell has not that metric."""
-    return "" if metric is None else quantity(metric.estimate, metric.unit)
-
-
-def quantity(value: float, unit: str) -> str:
-    """A value with its unit in a readable size: "1.24 M/s", "12.3 MiB", "0.512 s"."""
-    if unit == "B":
-        for size, name in BYTES:
-            if value >= size:
-                return f"{value / size:.1f} {name}"
-        return f"{value:.0f} B"
-    if unit == "s":
-        return f"{value:.3f} s" if value >= 0.1 else f"{1000 * value:.2f} ms"
-    suffix = "/s" if unit == "1/s" else "" if unit == "1" else f" {unit}"
-    for scale, name in SCALES:
-        if value >= scale:
-            scaled = value / scale
-            return f"{scaled:.3g} {name}{suffix}" if scaled < 999.5 else f"{scaled:.0f} {name}{suffix}"
-    return f"{value:.3g}{suffix}"
+    return "" if metric is None else words.quantity(metric.estimate, metric.unit)
 
 
 def number(ratio: Ends | None) -> str:
@@ -193,7 +174,7 @@ def _ends(metric: Metric | None) -> str:
         return ""
     if metric.low is None or metric.high is None:
         return "none"
-    return f"{quantity(metric.low, metric.unit)} to {quantity(metric.high, metric.unit)}"
+    return f"{words.quantity(metric.low, metric.unit)} to {words.quantity(metric.high, metric.unit)}"
 
 
 def _text(text: str, style: str = "") -> Text:

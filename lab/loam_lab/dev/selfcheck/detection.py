@@ -205,18 +205,22 @@ def _changes(outcomes: Sequence[Trial]) -> list[Row]:
 
 
 def main(arguments: Sequence[str], one: Measure = measure) -> int:
-    """Measure for a while, then print the table as Markdown."""
+    """Measure for a while, then print the table as Markdown, or with --json as JSON."""
     parser = subcommands.Parser("selfcheck", "detection", __doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long to measure; 0: only print")
     parser.add_argument(
         "--studies", type=subcommands.count, default=100, help="of each kind, with those measured before"
     )
     parser.add_argument("--out", type=Path, help="folder of outcomes.jsonl; results/detection without it")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
     options = parser.parse_args(arguments)
     folder = options.out if options.out is not None else paths.results_root() / "detection"
     found = rows(run(folder / "outcomes.jsonl", minutes=options.minutes, studies=options.studies, one=one))
-    print("| what | studies | found | goal | |\n| --- | ---: | ---: | ---: | --- |")
-    for row in found:
+    if options.json:
+        print(json.dumps({"schema": 1, "rows": [asdict(row) for row in found]}, indent=1))
+    else:
+        print("| what | studies | found | goal | |\n| --- | ---: | ---: | ---: | --- |")
+    for row in () if options.json else found:
         word = {True: "reached", False: "missed", None: "too few studies"}[row.kept] if row.goal != NO_GOAL else ""
         print(f"| {row.what} | {row.studies} | {row.value:.2f} {row.unit} | {row.goal} | {word} |")
     if any(row.kept is False for row in found):

@@ -9,6 +9,7 @@ one fails that its directives do not expect to.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -16,7 +17,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from loam_lab.base import subcommands
@@ -149,11 +150,12 @@ def variables_of(names: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print one line for each test and library, and how many there are of each kind."""
+    """Print one line for each test and library, and how many there are of each kind; or with --json JSON."""
     parser = subcommands.Parser("selfcheck", "itm-suite", __doc__)
     parser.add_argument("folder", type=Path, help="libitm/testsuite of GCC's sources")
     parser.add_argument("--itm", default="norec,etl-wb", help="algorithms, and gcc for the machine's library")
     parser.add_argument("--only", default="*", help="a pattern of file names")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of the lines")
     options = parser.parse_args(arguments)
     suite = find(options.folder, options.only)
     for compiler in sorted({COMPILERS[file.suffix] for file in suite.files}):
@@ -161,12 +163,16 @@ def main(arguments: Sequence[str]) -> int:
             raise LoamError("itm-suite", compiler, "there is no such compiler", f"install {compiler}")
     libraries = variables_of(list(dict.fromkeys(shlex.split(options.itm.replace(",", " ")))))
     counts: dict[str, Counter[str]] = {library: Counter() for library in libraries}
+    found = []
     with tempfile.TemporaryDirectory(prefix="loam-itm-suite-") as scratch:
         for each in outcomes(suite, libraries, Path(scratch)):
+            found.append(asdict(each))
             counts[each.library][each.result] += 1
-            print(
-                f"{each.result:<11} {each.library:<13} {each.test}{f'  ({each.why})' if each.why else ''}", flush=True
-            )
-    for library, count in counts.items():
+            if not options.json:
+                why = f"  ({each.why})" if each.why else ""
+                print(f"{each.result:<11} {each.library:<13} {each.test}{why}", flush=True)
+    if options.json:
+        print(json.dumps({"schema": 1, "tests": found, "counts": counts}, indent=1))
+    for library, count in () if options.json else counts.items():
         print(f"{library}: {', '.join(f'{number} {result}' for result, number in sorted(count.items()))}", flush=True)
     return 1 if any(count[result] for count in counts.values() for result in BAD) else 0

@@ -4,7 +4,7 @@
 
 One workload, two synchronisations, eight levels of a parameter, six allocators, two thread counts, and as many machines as
 asked for; blocks as many as the number of records gives.  Values are drawn, nothing is measured.  Prints the seconds of each
-step, and how much of them was processor time of this process; then its peak memory.
+step, and how much of them was processor time of this process; then its peak memory. With --json all of it as JSON.
 """
 
 from __future__ import annotations
@@ -124,27 +124,42 @@ def _line(cell: Cell, block: int, copy: int, order: int, draw: random.Random) ->
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the seconds of writing, summarising and reporting."""
+    """Print the seconds of summarising and reporting."""
     parser = subcommands.Parser("selfcheck", "volume", __doc__)
     parser.add_argument("--records", type=subcommands.count, default=10_000, help="runs in the journal, about")
     parser.add_argument("--machines", type=subcommands.count, default=1, help="machines that they are of")
     parser.add_argument("--keep", type=Path, help="an empty folder for the campaign; a temporary one without it")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of the lines")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="loam-volume-") as scratch:
         folder = options.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        print(f"{write(folder, options.records, options.machines)} records", flush=True)
-        _steps(folder)
+        records = write(folder, options.records, options.machines)
+        if not options.json:
+            print(f"{records} records", flush=True)
+        steps, peak_bytes = _steps(folder, quiet=options.json)
+    if options.json:
+        print(json.dumps({"schema": 1, "records": records, "steps": steps, "rss_peak_bytes": peak_bytes}, indent=1))
+    else:
+        print(f"{peak_bytes / 2**20:.0f} MiB at the peak", flush=True)
     return 0
 
 
-def _steps(folder: Path) -> None:
+def _steps(folder: Path, *, quiet: bool) -> tuple[list[dict[str, Any]], int]:
+    """Summarise and report; returns: each step with its seconds, and the most memory of this process.
+
+    quiet: whether nothing is printed meanwhile
+    """
+    steps: list[dict[str, Any]] = []
     begun = time.perf_counter(), time.process_time()
 
     def told(what: str) -> None:
         nonlocal begun
         now = time.perf_counter(), time.process_time()
-        print(f"{now[0] - begun[0]:6.2f} s ({now[1] - begun[1]:6.2f} s)  {what}", flush=True)
+        wall_s, processor_s = now[0] - begun[0], now[1] - begun[1]
+        steps.append({"step": what, "wall_s": wall_s, "processor_s": processor_s})
+        if not quiet:
+            print(f"{wall_s:6.2f} s ({processor_s:6.2f} s)  {what}", flush=True)
         begun = now
 
     from loam_lab.judging.result import summarise
@@ -157,5 +172,4 @@ def _steps(folder: Path) -> None:
     told(f"loading the result, {(folder / RESULT).stat().st_size / 1e6:.1f} MB")
     builder.build(result, folder, source=str(folder))
     told("its report")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{peak:.0f} MiB at the peak", flush=True)
+    return steps, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -10,11 +10,14 @@ from loam_lab.model.result.parts import Ends, Part
 
 
 class Choice(Part, frozen=True):
-    """Which allocator to take for one purpose."""
+    """Which allocator to take for one purpose. command: the line to paste, where it is not that of the recommendation"""
+
+    _OPTIONAL: ClassVar[frozenset[str]] = frozenset({"command"})
 
     purpose: str = msgspec.field(name="for")
     allocator: str = ""
     text: str = ""
+    command: str | None = None
 
 
 class Recommendation(Part, frozen=True):

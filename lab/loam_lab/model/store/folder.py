@@ -60,13 +60,18 @@ def started(name: str, out: Path | None) -> Path:
 def check_unused(folder: Path) -> None:
     """Refuses to start a campaign in a folder that holds something; call with the lock held.
 
+    A part of a manifest holds nothing: who wrote it was killed before the campaign began
     raises: LoamError
     """
     if (folder / MANIFEST).exists():
         raise LoamError(
             "--out", folder, "holds a campaign already", "add --resume to continue it, or choose another folder"
         )
-    others = sorted(entry.name for entry in folder.iterdir() if entry.name != journal.LOCK)
+    others = sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if entry.name != journal.LOCK and not entry.name.startswith(f".{MANIFEST}.")
+    )
     if others:
         raise LoamError("--out", folder, f"is not empty: {others[0]}", "choose a new or empty folder")
 

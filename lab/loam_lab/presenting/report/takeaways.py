@@ -57,6 +57,8 @@ def _advice(study: Study) -> list[Finding]:
     if advised and advised.text:
         found.append(Finding("Recommendation", advised.text))
         found += [Finding(f"For {choice.purpose}", choice.text) for choice in advised.choices or ()]
+        others = {choice.command: choice.allocator for choice in advised.choices or () if choice.command}
+        found += [Finding(f"To paste for {name}", line) for line, name in others.items()]
         found += [Finding("To paste", line) for place, line in (advised.lines or {}).items() if place == "shell"]
     if searched and searched.text:
         found.append(Finding("Settings", searched.text))

@@ -25,9 +25,12 @@ _ZSH_FIRST = '\n\nif [ "$funcstack[1]" = "_loam" ]; then\n  _loam_completion "$@
 VARIABLE = "_LOAM_COMPLETE"
 
 
-def run(root: Any, out: Path) -> int:
+def run(root: Any, out: Path, *, as_json: bool = False) -> int:
     """Write all of them below a prefix and say where; root: of the command line."""
     written = [*write_pages(root, out / MAN), *write_completions(out)]
+    if as_json:
+        console.print_json({"schema": 1, "files": [str(file) for file in written]})
+        return 0
     console.out().print(f"{len(written)} files below {out}", soft_wrap=True, markup=False)
     return 0
 

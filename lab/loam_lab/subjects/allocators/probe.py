@@ -213,7 +213,8 @@ def _judge_ends(images: Sequence[_Image], notes: list[str]) -> None:
         else:
             image.unproven.append(
                 "it has no exit record: it ended by a signal or its own system call, executed another program, or "
-                "closed the probe's descriptor in a chroot or sandbox; let it end by itself, and measure it outside of those"
+                "closed the probe's descriptor in a chroot or sandbox; let it end by itself (a server may need another signal: "
+                "--stop), and measure it outside of those"
             )
 
 

@@ -1,0 +1,95 @@
+"""trace record --server: what a server allocates, from its start to its end, is in the trace, and nothing of its load."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import FAKES
+
+from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import asked, trace
+from loam_lab.commands.bench.job import Job
+from loam_lab.setup import build
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries() -> None:
+    build.ensure_built(["record", "replay"])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def events_of(file: Path) -> int:
+    player = paths.load_paths()["libraries"]["replay"]
+    done = subprocess.run([player, file], capture_output=True, text=True, check=True)
+    (events,) = re.findall(r"(\d+) events", done.stdout)
+    return int(events)
+
+
+def served(port: int, mode: str = "", load: str = "") -> Job:
+    server = f"{sys.executable} {FAKES / 'fake-server'}"
+    found = asked.to_record(
+        (), server=f"{server} {port} {mode}", ready=str(port), load=f"{server} load {port} 5 {load}", fill="true",
+        timeout_s=60.0,
+    )  # fmt: skip
+    assert isinstance(found, Job)
+    return found
+
+
+def test_a_server_is_recorded_from_its_start_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert trace.record(served(free_port()), out=tmp_path / "t", as_json=True) == 0
+    (told,) = json.loads(capsys.readouterr().out)["traces"]
+    assert told["file"] == str(tmp_path / "t"), "of the server alone, not of its load"
+    assert told["ended"] and told["threads"] == 1 and told["unknown"] == 0
+    assert events_of(tmp_path / "t") > 1000
+
+
+@pytest.mark.parametrize(
+    ("mode", "load", "said"),
+    [
+        ("", "fails", "the load ended with status 1: cannot load"),
+        ("dies", "", "the server ended under load, with SIGSEGV"),
+        ("fails", "", "before it was ready: no such configuration"),
+    ],
+)
+def test_what_a_bad_server_allocated_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str, load: str, said: str
+) -> None:
+    count = 20 if mode == "dies" else 5
+    job = served(free_port(), mode, load)
+    job = replace(job, load=[*job.load[:4], str(count), *job.load[5:]])
+    assert trace.record(job, out=tmp_path / "t") == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert said in told and "what was recorded is kept" in told
+    assert trace.read(tmp_path / "t").bytes > 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "command", "said"),
+    [
+        ({"ready": "1"}, (), "--server=true: needs --load too"),
+        ({"ready": "1", "load": "true"}, ("true",), "only one of them can be recorded"),
+        ({"ready": "0", "load": "true"}, (), "--ready=0: is no port"),
+        ({"ready": "1", "load": "/no/such"}, (), "no such program"),
+        ({"server": None, "fill": "true"}, ("true",), "--fill: belongs to a server"),
+        ({"server": None}, (), "no command was given"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    options: dict[str, str | None], command: tuple[str, ...], said: str
+) -> None:
+    given: dict[str, Any] = {"server": "true", "ready": None, "load": None, "fill": "", "timeout_s": 1.0, **options}
+    with pytest.raises(LoamError, match=said):
+        asked.to_record(command, **given)
