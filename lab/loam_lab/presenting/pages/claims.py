@@ -144,7 +144,7 @@ def _cells(row: Row) -> Iterator[str]:
         yield escape("; ".join(found.inputs))
         yield found.made[:10]
         yield found.revision[:12]
-    yield f"[{row.study.name}](../studies/{row.study.name}.toml)"
+    yield f"`studies/{row.study.name}.toml`"
 
 
 def counted(readme: str, of: Sequence[Row]) -> str:
