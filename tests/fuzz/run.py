@@ -37,7 +37,7 @@ NAMES = {part: f"the {part} heap" for part in PARTS} | {"delegation": "delegatio
 SEEDED = ("open", "guarded")
 CI_SECONDS = 120  # of all parts as they are
 PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room",
-           "managed": "gc_inner_objects_stay_inner", "delegation": "delegation_served_object_is_entered_twice"}  # fmt: skip
+           "managed": "gc_forwarded_twice", "delegation": "delegation_served_object_is_entered_twice"}  # fmt: skip
 PLANTED_SECONDS = 40  # many times what those of CI take
 GUARDED_TURNS = 100  # of one input
 
