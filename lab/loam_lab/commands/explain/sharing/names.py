@@ -11,6 +11,9 @@ from loam_lab.model import functions
 from loam_lab.subjects import symbols, symtab
 from loam_lab.subjects.symbols import Frame, Place
 
+# Nobody looks for his own lines in these, also where their debug symbols are installed: a wait in one of them is named by
+# who called it.
+RUNTIME = ("libc.so", "libstdc++.so", "libgcc_s.so", "libm.so", "libpthread.so", "ld-linux")
 UNKNOWN = "??"  # what addr2line calls what it does not know
 Chains = dict[tuple[str, int], tuple[Frame, ...]]
 
@@ -114,7 +117,7 @@ def _chains(places: Iterable[tuple[str, int]], root: Path) -> Chains:
         if not Path(file).is_file():
             continue
         for address, chain in symbols.frames(Path(file), sorted(addresses), root).items():
-            lines = tuple(frame for frame in chain if frame.line)
+            lines = () if Path(file).name.startswith(RUNTIME) else tuple(frame for frame in chain if frame.line)
             found[file, address] = lines or (_by_symbol(file, address),)
     return found
 
