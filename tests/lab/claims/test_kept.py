@@ -84,11 +84,11 @@ def test_the_page_has_a_row_of_each_claim() -> None:
     text = page.page(rows(ledger))
     assert (
         "| 000-01 | It is so. | contradicted by preset | a, b | host: C; sim:x | intset size=2 | 2026-11-02 | 0123456789ab "
-        "| [tiny](../studies/tiny.toml) |" in text
+        "| `studies/tiny.toml` |" in text
     )
     assert (
         "| 000-02 | Or \\[so\\] \\| so. *Follows from 000-01, and is not counted.* | not measured |  |  |  |  |  "
-        "| [tiny](../studies/tiny.toml) |" in text
+        "| `studies/tiny.toml` |" in text
     )
     assert "Of 1 claims 1 contradicted; 1 more follows from these." in text
     assert "- **000-01**, contradicted: r\n" in text and "**000-02**," not in text
