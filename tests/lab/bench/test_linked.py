@@ -10,7 +10,7 @@ from interposing import BUMP, MAIN, compile_c, library
 from synthetic_results import tour
 from typed import typed
 
-from loam_lab.commands.bench import bench, footprint, linked, target
+from loam_lab.commands.bench import alike, bench, footprint, linked, target
 from loam_lab.model.result import Result
 from loam_lab.subjects.allocators import registry
 
@@ -63,6 +63,7 @@ def test_nothing_is_to_be_pasted_where_nothing_is_to_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(footprint, "find", lambda folder: footprint.Footprint())
+    monkeypatch.setattr(alike, "find", lambda folder, by: {"": set()})
     raw = tour()
     raw["cells"] = raw["cells"][:1]
     raw["baseline"] = raw["cells"][0]["factors"]["allocator"] = "jemalloc"
