@@ -47,8 +47,8 @@ def entries(
 
 
 def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
-    measured, why, decisions = _decide(evidence, claim)
-    verdict, reason = _beyond(evidence, claim, measured, why)
+    at_first, why, decisions = _decide(evidence, claim)
+    verdict, reason = _beyond(evidence, claim, at_first, why)
     return result.Claim(
         id=claim.id,
         section=claim.section,
@@ -62,7 +62,7 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         paper=[result.PaperValue(value.what, value.value) for value in claim.paper],
         ours=[comparison.of_result() for decision in decisions for comparison in decision.comparisons],
         machine=" ".join(str(one.get("fingerprint", "")) for one in evidence.campaign.manifest["machines"].values()),
-        by_preset=measured in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
+        by_preset=at_first in (REPRODUCED, CONTRADICTED) and any(decision.by_preset for decision in decisions),
         self_contradicting=bool(claim.self_contradicting),
         follows_from=list(claim.follows_from),
         **_read_by(evidence, claim),
@@ -111,16 +111,16 @@ def _levels(found: Sequence[str]) -> str:
     return ",".join(found) if len(found) <= LEVELS_SHOWN else f"{found[0]}..{found[-1]}"
 
 
-def _beyond(evidence: Evidence, claim: Claim, measured: str, why: str) -> tuple[str, str]:
+def _beyond(evidence: Evidence, claim: Claim, at_first: str, why: str) -> tuple[str, str]:
     """The verdict and its reason, where no measurement can give it; else those of what was measured."""
-    here = f"here: {measured}, {why}"
+    here = f"here: {at_first}, {why}"
     if claim.self_contradicting:
         return SELF_CONTRADICTING, f"{claim.self_contradicting}; {here}"
     groups = {selection.group for predicate in claim.predicates for selection in predicate.selections()}
     machines = {cell.machine for cell in evidence.campaign.cells if cell.group in groups}
     if claim.model_lacks and any(machine.startswith(simulated.PREFIX) for machine in machines):
         return CANNOT_BE_DECIDED, f"{claim.model_lacks}; {here}"
-    return measured, why
+    return at_first, why
 
 
 def _decide(evidence: Evidence, claim: Claim) -> tuple[str, str, list[predicates.Decision]]:
