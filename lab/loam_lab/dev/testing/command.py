@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
+from loam_lab.dev.testing.lots import build_simulated
 from loam_lab.dev.testing.outcome import Outcome, carry_out, try_again
 from loam_lab.dev.testing.smoke import smoke
 from loam_lab.dev.testing.suites import run_ctest, run_folder, run_pytest
@@ -98,7 +99,13 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
 
     def lab(marks: str, workers: int = 1) -> Callable[[Outcome], None]:
         chosen = marks if whole else f"{marks} and not exhaustive"
-        return lambda outcome: run_pytest(outcome, _LAB, marks=chosen, environment=everything, workers=workers)
+
+        def run(outcome: Outcome) -> None:
+            if workers > 1:
+                build_simulated()
+            run_pytest(outcome, _LAB, marks=chosen, environment=everything, workers=workers)
+
+        return run
 
     if mode == "fast":
         quick = "not slow and not browser"
@@ -129,8 +136,8 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
 
 # One in so many, another lot with each change of the runtime; all of them by ./loam test --all. The suite checked runs
 # every one of the sanitizers' tests, without a sanitizer.
-_SANITIZED_SHARE = 3
-_MUTANTS_SHARE = "20"
+_SANITIZED_SHARE = 4
+_MUTANTS_SHARE = "30"
 _LABELS = ("unit", "model", "stress", "fuzz")
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 
