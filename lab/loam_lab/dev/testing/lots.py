@@ -15,7 +15,7 @@ _FOLDERS = ("include", "runtime", "structures")
 _COSTLY = ("runtime/tm/algorithms/", "workloads/syncs/")
 # Those that most studies and the lab's tests run. One in so many of the others is built, as long as not all is asked for.
 _ALWAYS = ("etl-wb", "global-lock", "htm-lock", "norec", "sequential")
-_SYNCS_SHARE = 4
+_SYNCS_SHARE = 5
 
 
 def sources_hash() -> int:
