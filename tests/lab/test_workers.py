@@ -42,8 +42,9 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_test_runs_once_and_a_module_is_not_split(tmp_path: Path, logs: Path) -> None:
-    names = [f"test_{letter}.py" for letter in "abcd"]
+    names = [f"{letter}/test_{letter}.py" for letter in "abcd"]
     for name in names:
+        (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(f"PROCESSES = 2\n{MODULE}")
     (tmp_path / "test_fails.py").write_text(FAILS)
     outcome = Outcome("lab")

@@ -50,9 +50,10 @@ def build_release(*, whole: bool = False) -> set[str]:
     return set(chosen)
 
 
-# What the tests of tests/lab/simulator start.
-_SIMULATED = ("etl-wb", "malloc")
+# What the lab's tests run on simulated machines.
+_SIMULATED = ("etl-wb", "malloc", "none")
 _SIMULATED_PREFIX = "simulated-"
+_SIMULATED_BLOCKS = ("simulated-blocks",)
 
 
 def build_simulated() -> None:
@@ -61,7 +62,6 @@ def build_simulated() -> None:
     raises: LoamError as build.ensure_built does
     """
     content = build.ensure_built([], simulated.PRESET)
-    known = {**content["executables"], **content["libraries"]}
-    build.ensure_built(
-        [name for name in known if name in _SIMULATED or name.startswith(_SIMULATED_PREFIX)], simulated.PRESET
-    )
+    programs = [name for name in content["executables"] | content["libraries"] if name.startswith(_SIMULATED_PREFIX)]
+    build.ensure_built([*_SIMULATED, *programs], simulated.PRESET)
+    build.ensure_built(_SIMULATED_BLOCKS, simulated.PRESET_BLOCKS)

@@ -9,7 +9,7 @@ is not this worker's, and none of its tests is run or counted. A module is never
 
 from __future__ import annotations
 
-import functools
+import itertools
 import os
 import zlib
 from pathlib import Path
@@ -26,13 +26,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Nothing is done for a test of another worker."""
-    return None if _take(item.path) else True
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    """pytest's own loop, over the modules that no other worker has."""
+    if session.testsfailed:
+        raise session.Interrupted(f"{session.testsfailed} errors during collection")
+    if session.config.option.collectonly:
+        return True
+    for module, tests in itertools.groupby(session.items, key=lambda item: item.path):
+        if not _take(module):
+            continue
+        # After the last test of a module everything is taken down: which module comes next is not known yet.
+        for test, following in itertools.pairwise([*tests, None]):
+            assert test is not None
+            test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+    return True
 
 
-@functools.cache
 def _take(module: Path) -> bool:
     """Whether this worker is the first that comes to a module."""
     name = f"{module.stem}-{zlib.crc32(str(module).encode()):08x}"
