@@ -192,3 +192,17 @@ def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that
     assert lots.build_release(whole=True) == every and asked[-1] is None
     monkeypatch.setenv("LOAM_TEST_ALL", "1")
     assert lots.build_release() == every and asked[-1] is None
+
+
+def test_what_the_labs_tests_simulate_is_built_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def built(targets: list[str], preset: str) -> dict[str, dict[str, str]]:
+        asked.append((preset, list(targets)))
+        return {"executables": dict.fromkeys(("etl-wb", "none", "tl2", "simulated-threads"), ""), "libraries": {}}
+
+    monkeypatch.setattr(build, "ensure_built", built)
+    lots.build_simulated()
+    assert asked == [
+        ("sim", []), ("sim", ["etl-wb", "malloc", "none", "simulated-threads"]), ("sim-blocks", ["simulated-blocks"]),
+    ]  # fmt: skip
