@@ -1,15 +1,14 @@
 # heap_fuzz, managed_fuzz, delegation_fuzz: sequences of operations, found by clang's libFuzzer. LOAM_FUZZ: the preset `fuzz`.
-#   LOAM_FUZZ_OVERLAY  a folder whose runtime/... stands before that of the tree: *_planted, with a planted fault
+# PART_fuzz_planted: a part with a planted fault.
+#   LOAM_FUZZ_OVERLAY_PART  a folder whose runtime/... stands before that of the tree; part: open, guarded, managed, delegation
 option(LOAM_FUZZ "fuzz targets; needs clang" OFF)
-set(LOAM_FUZZ_OVERLAY "" CACHE PATH "sources with a planted fault")
 if(NOT LOAM_FUZZ)
   return()
 endif()
 
-# loam_fuzz_target(NAME LAYER OVERLAY): the sources of the layer are compiled into the target, so that libFuzzer sees which
-# of their branches an input takes; those of the overlay stand in the place of the tree's.
-function(loam_fuzz_target name layer overlay)
-  string(REGEX REPLACE "_planted$" "" program "${name}")
+# loam_fuzz_target(NAME PROGRAM LAYER OVERLAY): tests/fuzz/PROGRAM.cpp. The sources of the layer are compiled into the target,
+# so that libFuzzer sees which of their branches an input takes; those of the overlay stand in the place of the tree's.
+function(loam_fuzz_target name program layer overlay)
   loam_layer_sources(${layer} sources)
   set(own "")
   foreach(source IN LISTS sources)
@@ -34,11 +33,16 @@ function(loam_fuzz_target name layer overlay)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
-loam_fuzz_target(heap_fuzz heap "")
-loam_fuzz_target(managed_fuzz gc "")
-loam_fuzz_target(delegation_fuzz delegation "")
-if(LOAM_FUZZ_OVERLAY)
-  loam_fuzz_target(heap_fuzz_planted heap "${LOAM_FUZZ_OVERLAY}")
-  loam_fuzz_target(managed_fuzz_planted gc "${LOAM_FUZZ_OVERLAY}")
-  loam_fuzz_target(delegation_fuzz_planted delegation "${LOAM_FUZZ_OVERLAY}")
-endif()
+loam_fuzz_target(heap_fuzz heap_fuzz heap "")
+loam_fuzz_target(managed_fuzz managed_fuzz gc "")
+loam_fuzz_target(delegation_fuzz delegation_fuzz delegation "")
+function(loam_planted_fuzz_target part program layer)
+  set(LOAM_FUZZ_OVERLAY_${part} "" CACHE PATH "sources with a fault planted in the part ${part}")
+  if(LOAM_FUZZ_OVERLAY_${part})
+    loam_fuzz_target(${part}_fuzz_planted ${program} ${layer} "${LOAM_FUZZ_OVERLAY_${part}}")
+  endif()
+endfunction()
+loam_planted_fuzz_target(open heap_fuzz heap)
+loam_planted_fuzz_target(guarded heap_fuzz heap)
+loam_planted_fuzz_target(managed managed_fuzz gc)
+loam_planted_fuzz_target(delegation delegation_fuzz delegation)

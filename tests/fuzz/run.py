@@ -21,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -35,7 +36,8 @@ PROGRAMS = {"open": "heap_fuzz", "guarded": "heap_fuzz", "managed": "managed_fuz
 PARTS = tuple(PROGRAMS)
 NAMES = {part: f"the {part} heap" for part in PARTS} | {"delegation": "delegation"}
 SEEDED = ("open", "guarded")
-CI_SECONDS = 120  # of all parts as they are
+AT_ONCE = min(2, len(os.sched_getaffinity(0)))
+CI_SECONDS = 80  # of all parts as they are
 PLANTED = {"open": "heap_shelved_list_not_cut", "guarded": "guarded_grows_beyond_its_room",
            "managed": "gc_forwarded_twice", "delegation": "delegation_served_object_is_entered_twice"}  # fmt: skip
 PLANTED_SECONDS = 40  # many times what those of CI take
@@ -59,18 +61,18 @@ def find_clang() -> tuple[str, str] | None:
     return None
 
 
-def build(clang: tuple[str, str], target: str, overlay: Path | None) -> Path:
-    """Build one target of the preset; the executable."""
+def build(clang: tuple[str, str], targets: Sequence[str], overlays: Mapping[str, Path] | None = None) -> list[Path]:
+    """Build targets of the preset; the executables. overlays: by part, the folders with planted faults"""
     compilers = [f"-DCMAKE_C_COMPILER={clang[0]}", f"-DCMAKE_CXX_COMPILER={clang[1]}"]
-    planted = f"-DLOAM_FUZZ_OVERLAY={overlay or ''}"
+    planted = [f"-DLOAM_FUZZ_OVERLAY_{part}={(overlays or {}).get(part, '')}" for part in PARTS]
     for command in (
-        ["cmake", "--preset", "fuzz", *compilers, planted],
-        ["cmake", "--build", str(BUILD), "--target", target],
+        ["cmake", "--preset", "fuzz", *compilers, *planted],
+        ["cmake", "--build", str(BUILD), "--target", *targets],
     ):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             sys.exit(f"error: {' '.join(command)}\n{(done.stdout + done.stderr)[-4000:]}\n0 passed, 1 failed")
-    return BUILD / target
+    return [BUILD / target for target in targets]
 
 
 def plant(name: str) -> tuple[Path, str]:
@@ -124,26 +126,33 @@ def as_it_is(program: Path, part: str, seconds: int) -> bool:
     return good
 
 
-def planted(clang: tuple[str, str], name: str, seconds: int) -> bool:
-    """Fuzz a part with a fault, without the seeds, which would find it at once. Whether it was found."""
-    corpus = BUILD / "planted-corpus"
-    shutil.rmtree(corpus, ignore_errors=True)
-    overlay, part = plant(name)
-    program = build(clang, f"{PROGRAMS[part]}_planted", overlay)
-    good, said, elapsed_s = fuzz(program, part, seconds, [corpus], BUILD / "planted" / "found")
-    lines = said.splitlines()
-    first = next(
-        (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
+def planted(clang: tuple[str, str], names: Sequence[str], seconds: int) -> list[bool]:
+    """Fuzz parts with a fault each, without the seeds, which would find it at once. Which were found."""
+    found = [(name, *plant(name)) for name in names]
+    programs = build(
+        clang, [f"{part}_fuzz_planted" for _, _, part in found], {part: overlay for _, overlay, part in found}
     )
-    how = f"found after {elapsed_s:.1f} s: {first.strip()}" if not good else f"not found in {elapsed_s:.0f} s"
-    print(f"{'FAILED  ' if good else 'ok      '}planted {name}: {how}", flush=True)
-    return not good
+
+    def one(name: str, part: str, program: Path) -> bool:
+        folder = BUILD / "planted-corpus" / part
+        shutil.rmtree(folder, ignore_errors=True)
+        good, said, elapsed_s = fuzz(program, part, seconds, [folder], BUILD / "planted" / "found" / part)
+        lines = said.splitlines()
+        first = next(
+            (line for line in lines if line.startswith("loam: ")), next((line for line in lines if "ERROR" in line), "")
+        )
+        how = f"found after {elapsed_s:.1f} s: {first.strip()}" if not good else f"not found in {elapsed_s:.0f} s"
+        print(f"{'FAILED  ' if good else 'ok      '}planted {name}: {how}", flush=True)
+        return not good
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda work: one(work[0][0], work[0][2], work[1]), zip(found, programs, strict=True)))
 
 
 def again(clang: tuple[str, str], part: str, file: Path) -> bool:
     """Play one input; what is found is on standard error. Whether nothing was."""
     turns = GUARDED_TURNS if part == "guarded" else 1
-    command = [str(build(clang, PROGRAMS[part], None)), f"-runs={turns}", str(file.resolve())]
+    command = [str(build(clang, [PROGRAMS[part]])[0]), f"-runs={turns}", str(file.resolve())]
     return subprocess.run(command, check=False, env=environment(part)).returncode == 0
 
 
@@ -164,13 +173,14 @@ def main() -> int:
     if options.input is not None:
         results = [again(clang, part, options.input) for part in parts]
     elif options.planted:
-        results = [planted(clang, options.planted, options.seconds or PLANTED_SECONDS)]
+        results = planted(clang, [options.planted], options.seconds or PLANTED_SECONDS)
     else:
-        programs = {part: build(clang, PROGRAMS[part], None) for part in parts}
-        with ThreadPoolExecutor(min(2, len(os.sched_getaffinity(0)))) as pool:
-            results = list(pool.map(lambda part: as_it_is(programs[part], part, seconds), parts))
+        targets = sorted({PROGRAMS[part] for part in parts})
+        programs = dict(zip(targets, build(clang, targets), strict=True))
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            results = list(pool.map(lambda part: as_it_is(programs[PROGRAMS[part]], part, seconds), parts))
         if not options.seconds:
-            results += [planted(clang, PLANTED[part], PLANTED_SECONDS) for part in parts]
+            results += planted(clang, [PLANTED[part] for part in parts], PLANTED_SECONDS)
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

@@ -139,8 +139,7 @@ def test_this_host_as_found_has_its_cores_and_caches() -> None:
 
 @pytest.mark.slow
 def test_the_simulator_accepts_every_machine(tmp_path: Path) -> None:
-    build.configure("release")
-    build.build("release", ["loam-simulator-speed"], label="the model of the simulated multicore")
+    build.ensure_targets("release", ["loam-simulator-speed"], label="the model of the simulated multicore")
     for machine in (*simulated.registry().values(), machines.as_found(machines.host())):
         file = tmp_path / machine.name
         file.write_text(machine.text())

@@ -167,7 +167,7 @@ add_test([=[elsewhere]=] "/usr/bin/true")
     }  # fmt: skip
 
 
-def test_three_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
+def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     every = {*sources.syncs(), "probe", "programs"}
@@ -180,7 +180,7 @@ def test_three_trees_in_a_row_build_every_synchronisation_and_each_one_those_tha
 
     monkeypatch.setattr(build, "ensure_built", built)
     chosen = []
-    for tree in range(3):
+    for tree in range(5):
         monkeypatch.setattr(lots, "sources_hash", lambda tree=tree: tree)
         chosen.append(lots.build_release())
         assert asked[-2:] == [[], asked[-1]] and set(asked[-1] or ()) == chosen[-1]
@@ -192,3 +192,17 @@ def test_three_trees_in_a_row_build_every_synchronisation_and_each_one_those_tha
     assert lots.build_release(whole=True) == every and asked[-1] is None
     monkeypatch.setenv("LOAM_TEST_ALL", "1")
     assert lots.build_release() == every and asked[-1] is None
+
+
+def test_what_the_labs_tests_simulate_is_built_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def built(targets: list[str], preset: str) -> dict[str, dict[str, str]]:
+        asked.append((preset, list(targets)))
+        return {"executables": dict.fromkeys(("etl-wb", "none", "tl2", "simulated-threads"), ""), "libraries": {}}
+
+    monkeypatch.setattr(build, "ensure_built", built)
+    lots.build_simulated()
+    assert asked == [
+        ("sim", []), ("sim", ["etl-wb", "malloc", "none", "simulated-threads"]), ("sim-blocks", ["simulated-blocks"]),
+    ]  # fmt: skip

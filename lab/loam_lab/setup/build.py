@@ -182,6 +182,16 @@ def ensure_built(targets: Sequence[str] | None = None, preset: str = "release") 
         return content
 
 
+def ensure_targets(preset: str, targets: Sequence[str], *, label: str = "") -> None:
+    """Build targets of ninja that loam-paths.json does not name, such as programs of the tests.
+
+    raises: LoamError as build() does
+    """
+    with _lock(preset):
+        configure(preset)
+        build(preset, targets, label=label)
+
+
 def _configured(preset: str) -> dict[str, Any]:
     """The content of loam-paths.json; written anew where another revision of the checkout wrote it."""
     try:

@@ -25,6 +25,7 @@ from loam_lab.subjects.subject import Subject
 GROSS_EXCESS_S = 0.060  # four times the 15 ms that are promised for a machine at rest
 
 
+@pytest.mark.alone
 def test_cost_of_a_run_with_probe_proof_and_fsync(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build.ensure_built(["probe"])
     instruments = RealInstruments()

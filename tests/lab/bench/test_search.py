@@ -143,6 +143,7 @@ def run(folder: Path, script: str, **options: Any) -> tuple[int, dict[str, Any]]
     return status, json.loads((folder / "result.json").read_text())
 
 
+@pytest.mark.alone
 def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, result = run(tmp_path / "o", GAIN)
     found = result["search"]
@@ -165,6 +166,7 @@ def test_a_setting_that_helps_is_found_and_its_line_given(tmp_path: Path, capsys
     assert {line["identity"]["allocator"]["name"] for line in final} >= {"plain", "fast", found["winner"]["name"]}
 
 
+@pytest.mark.alone
 def test_nothing_is_claimed_where_nothing_helps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, result = run(tmp_path / "o", NO_GAIN, as_json=False)
     found = result["search"]
@@ -195,6 +197,7 @@ def test_what_a_folder_says_of_a_search_loads_no_other_library(tmp_path: Path, c
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_settings_that_crash_lose_and_allocators_without_settings_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -211,6 +214,7 @@ def test_settings_that_crash_lose_and_allocators_without_settings_are_told(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_killed_search_goes_on_with_the_same_candidates(tmp_path: Path) -> None:
     folder = tmp_path / "o"
     child = forked(lambda: run(folder, GAIN)[0])

@@ -342,6 +342,7 @@ print("STATUS", status, [m for m in {heavy!r} if m in sys.modules], sorted(own -
 
 
 @pytest.mark.skipif(not (paths.root() / ".venv/.loam-requirements.lock").is_file(), reason="not started by ./loam")
+@pytest.mark.alone
 def test_a_start_takes_little_beside_that_of_python() -> None:
     # CPU time, since the machine may be busy with other tests; beside a start of Python that does nothing, since the same
     # start took 0.17 to 0.31 s as the machine was fast or slow. It takes 18 to 20 times as much; numpy would add 12.

@@ -237,6 +237,7 @@ def test_lists_of_processors_are_read(tmp_path: Path) -> None:
     assert processor.told_siblings(view(tmp_path, files))[3] == frozenset({1, 3})
 
 
+@pytest.mark.alone
 def test_the_meter_answers_within_its_time() -> None:
     meter = build.ensure_built(["siblings"])["libraries"]["siblings"]
     began = time.monotonic()

@@ -296,6 +296,7 @@ def test_a_record_of_another_form_is_an_error() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_list_under_jemalloc_names_neighbouring_nodes_and_source_lines(capsys: pytest.CaptureFixture[str]) -> None:
     build.ensure_built(["etl-wb", "probe"])
     # Where others use the machine as well, the two threads may hardly meet: longer runs, then.

@@ -22,6 +22,8 @@ from loam_lab.commands.explain.sharing import run
 from loam_lab.setup import build
 from loam_lab.subjects import symbols
 
+# Two threads must meet.
+pytestmark = pytest.mark.alone
 VICTIMS = "tests/planted/victims.cpp"
 
 

@@ -131,6 +131,7 @@ def _widest(intervals: dict[str, Interval]) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: dict[str, str], tmp_path: Path) -> None:
     seen: list[str] = []
     complaints: list[str] = []

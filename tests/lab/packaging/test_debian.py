@@ -22,6 +22,7 @@ from packaged import check_tour, run
 
 import loam_lab
 from loam_lab.base import paths
+from loam_lab.setup import build
 
 ROOT = paths.root()
 PACKAGES = ("loam", "libloam-malloc0", "libloam-tm0", "libloam-itm1", "libloam-dev")
@@ -145,24 +146,9 @@ def test_the_command_of_the_package_unpacks_once_and_starts(tree: Path, tmp_path
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `cmake --install` puts below /usr, from the release build, with Debian's folder for libraries."""
-    build = ROOT / "build/release"
-    if not (build / "CMakeCache.txt").exists():
-        build = tmp_path_factory.mktemp("build")
-        run(
-            "cmake",
-            "-S",
-            ROOT,
-            "-B",
-            build,
-            "-G",
-            "Ninja",
-            "-DCMAKE_BUILD_TYPE=Release",
-            "-DBUILD_TESTING=OFF",
-            folder=ROOT,
-        )
-    run("cmake", "--build", build, "--target", "loam-package", folder=ROOT)
+    build.ensure_targets("release", ["loam-package"])
     folder = tmp_path_factory.mktemp("staged")
-    run("cmake", "--install", build, "--component", "loam", "--prefix", folder / "usr", folder=ROOT)
+    run("cmake", "--install", ROOT / "build/release", "--component", "loam", "--prefix", folder / "usr", folder=ROOT)
     return folder
 
 

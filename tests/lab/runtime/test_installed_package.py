@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import loam_lab
+from loam_lab.setup import build
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = ("bank", "queue", "list")
@@ -31,21 +32,11 @@ def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> st
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build of the package: the release preset's, or else one made here."""
-    folder = ROOT / "build/release"
-    if not (folder / "CMakeCache.txt").exists():
-        folder = tmp_path_factory.mktemp("build")
-        run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF")
-    run("cmake", "--build", folder, "--target", "loam-package")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def prefix(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the package is installed: a path with a blank in it."""
+    build.ensure_targets("release", ["loam-package"])
     folder = tmp_path_factory.mktemp("installed") / "with a blank"
-    run("cmake", "--install", build, "--component", "loam", "--prefix", folder)
+    run("cmake", "--install", ROOT / "build/release", "--component", "loam", "--prefix", folder)
     return folder
 
 

@@ -156,6 +156,7 @@ def test_a_name_that_is_none_and_programs_that_are_missing(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_walk_is_a_bench_of_its_own(tmp_path: Path) -> None:
     build.ensure_built(["probe"])
     program = f"{{python}} {FAKES / 'fake-server'}"

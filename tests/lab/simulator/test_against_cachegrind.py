@@ -31,8 +31,7 @@ def folder() -> Path:
     """Where the programs are."""
     if shutil.which("valgrind", path=build.tool_path()) is None:
         pytest.skip("valgrind is not installed")
-    build.configure("release")
-    build.build(
+    build.ensure_targets(
         "release", ["loam-simulator-kernels", "loam-simulator-replay"], label="what is compared with cachegrind"
     )
     return paths.root() / "build" / "release"

@@ -87,8 +87,7 @@ def count(name: str) -> costs.Table:
     raises: LoamError if it cannot be loaded, or does not run under valgrind
     """
     building.ensure([name])
-    build.configure("release", again=True)
-    build.build("release", [PROGRAM], label="the counting program")
+    build.ensure_targets("release", [PROGRAM], label="the counting program")
     loaded = registry.load(name)
     with tempfile.TemporaryDirectory() as folder:
         done, stretches = valgrind.requested_events(

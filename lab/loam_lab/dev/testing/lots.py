@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from loam_lab.base import paths
 from loam_lab.setup import build, jvm
-from loam_lab.subjects import sources
+from loam_lab.subjects import simulated, sources
 
 _FOLDERS = ("include", "runtime", "structures")
 # Synchronisations with a file here are compiled with every workload and application, which takes a minute or more.
 _COSTLY = ("runtime/tm/algorithms/", "workloads/syncs/")
 # Those that most studies and the lab's tests run. One in so many of the others is built, as long as not all is asked for.
 _ALWAYS = ("etl-wb", "global-lock", "htm-lock", "norec", "sequential")
-_SYNCS_SHARE = 3
+_SYNCS_SHARE = 5
 
 
 def sources_hash() -> int:
@@ -48,3 +48,20 @@ def build_release(*, whole: bool = False) -> set[str]:
     chosen = [name for name in known if name not in left_out and not name.startswith(jvm.PREFIX)]
     build.ensure_built(chosen)
     return set(chosen)
+
+
+# What the lab's tests run on simulated machines.
+_SIMULATED = ("etl-wb", "malloc", "none")
+_SIMULATED_PREFIX = "simulated-"
+_SIMULATED_BLOCKS = ("simulated-blocks",)
+
+
+def build_simulated() -> None:
+    """Build what the lab's tests run on simulated machines: before them, on all cores, while no test waits for it.
+
+    raises: LoamError as build.ensure_built does
+    """
+    content = build.ensure_built([], simulated.PRESET)
+    programs = [name for name in content["executables"] | content["libraries"] if name.startswith(_SIMULATED_PREFIX)]
+    build.ensure_built([*_SIMULATED, *programs], simulated.PRESET)
+    build.ensure_built(_SIMULATED_BLOCKS, simulated.PRESET_BLOCKS)

@@ -42,6 +42,14 @@ class Outcome:
         self.failed += 1
         self.failures.append((test, again))
 
+    def add(self, part: Outcome) -> None:
+        """Count what a part of this suite came to."""
+        self.passed += part.passed
+        self.failed += part.failed
+        self.skipped += part.skipped
+        self.failures += part.failures
+        self.detail += part.detail
+
 
 def try_again(outcome: Outcome, root: Path) -> None:
     """Run what failed once more; what passes now is unsteady. Many failures are no accident and stay."""

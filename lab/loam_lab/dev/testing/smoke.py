@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from loam_lab.base import paths
 from loam_lab.dev.testing import lots
 from loam_lab.dev.testing.outcome import Outcome
 from loam_lab.dev.testing.suites import log_of
-from loam_lab.model.description import Workload
+from loam_lab.model.description import Description, Workload
+from loam_lab.subjects.subject import Subject
 
 SMOKE_LIMIT_S = 60.0
 _SHORT = {"duration_ms": 20, "tracks": 20}
@@ -27,7 +29,7 @@ def smoke(outcome: Outcome, *, whole: bool) -> None:
 
     chosen = lots.build_release(whole=whole)
     built = paths.build_folder("release")
-    log = []
+    runs: list[tuple[str, Subject, Description, Workload]] = []
     for name, subject in sorted(workloads.subjects_of().items()):
         # A script: tests/lab/programs, tests/lab/jvm.
         if name not in chosen or not Path(subject.argv[0]).is_relative_to(built):
@@ -36,25 +38,34 @@ def smoke(outcome: Outcome, *, whole: bool) -> None:
         if description.sync.lacks:
             outcome.skipped += 1
             continue
-        for workload in description.workloads:
-            short = [word for value in _short_forms(workload) for word in ("-p", value)]
-            threads = min(2, description.sync.threads_max)
-            for count in dict.fromkeys((threads, 1)):
-                command = [*subject.argv, workload.name, "--threads", str(count), "--warmup-ms", "1", *short]
-                verified, output = verifies(command)
-                log.append(f"$ {' '.join(command)}\n{output}")
-                if "\nerror: --threads" not in output:
-                    break  # or nothing protects what the threads of this workload share
-            if verified:
-                outcome.passed += 1
-            else:
-                outcome.fail(
-                    f"smoke: {workload.name} on {name}",
-                    [os.path.relpath(command[0], paths.root()), *command[1:]],
-                )
-    log_of("smoke").write_text("\n".join(log))
+        runs += [(name, subject, description, workload) for workload in description.workloads]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # nothing is measured
+        done = list(pool.map(lambda run: _smoked(*run[1:]), runs))
+    for (name, _, _, workload), (command, verified, _) in zip(runs, done, strict=True):
+        if verified:
+            outcome.passed += 1
+        else:
+            outcome.fail(
+                f"smoke: {workload.name} on {name}",
+                [os.path.relpath(command[0], paths.root()), *command[1:]],
+            )
+    log = "\n".join(f"$ {' '.join(command)}\n{output}" for command, _, output in done)
+    log_of("smoke").write_text(log)
     if outcome.failed:
-        outcome.detail = "\n".join(log)
+        outcome.detail = log
+
+
+def _smoked(subject: Subject, description: Description, workload: Workload) -> tuple[list[str], bool, str]:
+    """Run a workload for a moment. Returns the command, whether the run verified, and all that was printed."""
+    short = [word for value in _short_forms(workload) for word in ("-p", value)]
+    printed = ""
+    for count in dict.fromkeys((min(2, description.sync.threads_max), 1)):
+        command = [*subject.argv, workload.name, "--threads", str(count), "--warmup-ms", "1", *short]
+        verified, output = verifies(command)
+        printed += output
+        if "\nerror: --threads" not in output:
+            break  # or nothing protects what the threads of this workload share
+    return command, verified, printed
 
 
 def _short_forms(workload: Workload) -> list[str]:

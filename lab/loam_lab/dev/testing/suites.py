@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from loam_lab.base import console, paths
@@ -20,6 +22,13 @@ from loam_lab.setup import build
 
 _TOTAL = re.compile(r"^(\d+) passed, (\d+) failed", re.MULTILINE)
 _PYTHON = ".venv/bin/python"  # the tree's own, for the commands that are shown
+# The plugin that shares modules out, and the variable that tells it where; importing it takes pytest.
+WORKER = "loam_lab.dev.testing.workers"
+TAKEN = "LOAM_TEST_TAKEN"
+# So many tests of the runtime more than cores: they wait more than they compute, because interleavings are forced.
+_TESTS_WAITING = 1
+# Some machines tell Python to write no compiled modules; each pytest and each ./loam of a test would compile all of them.
+_CACHED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(paths.root() / "build" / "test" / "pycache")}
 # A line of CTestTestfile.cmake that adds a test, and the words of its command.
 _ADDED_TEST = re.compile(r"^add_test\(\[=\[(.+?)\]=\] (.*)\)$", re.MULTILINE)
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -34,9 +43,8 @@ def log_of(suite: str) -> Path:
     return folder / f"{suite}.log"
 
 
-def _logged(outcome: Outcome, command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[int, str]:
-    """Run a command with its output in the suite's log. Returns its status and the output."""
-    log = log_of(outcome.suite)
+def _logged(log: Path, command: Sequence[str], environment: dict[str, str] | None = None) -> tuple[int, str]:
+    """Run a command with its output in a log. Returns its status and the output."""
     with log.open("w") as file:
         file.write(f"$ {' '.join(command)}\n")
         file.flush()
@@ -141,10 +149,11 @@ def run_ctest(
     prefix = _fixed_layout() if preset == "tsan" else []
     command = [
         *prefix,
-        "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$", "-j", str(len(os.sched_getaffinity(0))),
-        "--output-junit", str(report), *(() if programs else ("-LE", "^program$")), *narrowed,
+        "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$",
+        "-j", str(len(os.sched_getaffinity(0)) + _TESTS_WAITING), "--output-junit", str(report),
+        *(() if programs else ("-LE", "^program$")), *narrowed,
     ]  # fmt: skip
-    status, output = _logged(outcome, command, environment)
+    status, output = _logged(log_of(outcome.suite), command, environment)
     top = _junit(report, outcome)
     for case in top.iter("testcase") if top is not None else ():
         if case.get("status") == "fail":
@@ -171,21 +180,39 @@ def complaints(output: str) -> str:
 
 
 def run_pytest(
-    outcome: Outcome, arguments: Sequence[str], *, marks: str = "", environment: dict[str, str] | None = None
+    outcome: Outcome,
+    arguments: Sequence[str],
+    *,
+    marks: str = "",
+    environment: dict[str, str] | None = None,
+    workers: int = 1,
 ) -> None:
-    """Run pytest on files of the tree."""
-    report = log_of(outcome.suite).with_suffix(".xml")
+    """Run pytest on files of the tree.
+
+    workers: so many processes of it, which share the modules out between them (workers.py)
+    """
+    log = log_of(outcome.suite)
+    chosen = [*arguments, "-rfE", *(["-m", marks] if marks else [])]
+    if workers == 1:
+        run_worker(outcome, log, chosen, environment)
+        return
+    logs = [log.with_stem(f"{log.stem}-{number}") for number in range(1, workers + 1)]
+    with tempfile.TemporaryDirectory(prefix="loam-test-") as taken, ThreadPoolExecutor(workers) as pool:
+        shared = {**(environment or {}), TAKEN: taken}
+        parts = [Outcome(outcome.suite) for _ in logs]
+        words = [*chosen, "-p", WORKER]
+        list(pool.map(lambda part, file: run_worker(part, file, words, shared), parts, logs))
+    for part in parts:
+        outcome.add(part)
+    log.write_text("".join(file.read_text(errors="replace") for file in logs))
+
+
+def run_worker(outcome: Outcome, log: Path, arguments: Sequence[str], environment: dict[str, str] | None) -> None:
+    """Run one process of pytest, with its log and beside that its report."""
+    report = log.with_suffix(".xml")
     report.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        *arguments,
-        "-rfE",
-        f"--junitxml={report}",
-        *(["-m", marks] if marks else []),
-    ]
-    status, output = _logged(outcome, command, environment)
+    command = [sys.executable, "-m", "pytest", *arguments, f"--junitxml={report}"]
+    status, output = _logged(log, command, {**_CACHED, **(environment or {})})
     _junit(report, outcome)
     for line in output.splitlines():
         kind, _, rest = line.partition(" ")
@@ -206,7 +233,7 @@ def run_folder(outcome: Outcome, name: str, environment: dict[str, str] | None =
     script = folder / "run.py"
     if not script.is_file():
         return
-    status, output = _logged(outcome, [sys.executable, str(script)], environment)
+    status, output = _logged(log_of(outcome.suite), [sys.executable, str(script)], environment)
     totals = _TOTAL.findall(output)
     if totals:
         outcome.passed += int(totals[-1][0])
