@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <atomic>
-#include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 extern "C" LOAM_MAY_BE_MISSING int _dl_find_object(void*, dl_find_object*) noexcept;  // since glibc 2.35; takes no lock
@@ -32,6 +32,9 @@ constinit ApartSites::Problem problem{};
 constinit int refused_number = 0;  // errno where the file could not be read
 constinit bool is_own_program = false;
 constinit pid_t process = 0;
+// The library whose malloc the process calls, where it is not this one: what it returns to is asked of the stack.
+constinit std::uintptr_t front_start = 0, front_bytes = 0;
+bool is_in_front(std::uintptr_t address) noexcept { return address - front_start < front_bytes; }
 // Where the module begins that was looked at last and is none of the file's.
 constinit std::atomic<const void*> passed_over{nullptr};
 
@@ -152,18 +155,42 @@ void read_once_only() noexcept {
   phase.store(Phase::read, std::memory_order_release);
 }
 
-bool is_listed(const void* caller) noexcept {
+struct Stack {
+  heap::CallStack frames;
+  std::size_t size() const noexcept { return frames.count; }
+  std::uintptr_t operator[](std::size_t i) const noexcept { return heap::address_of(frames.frames[i]); }
+};
+
+// Who called the library in front; 0: not known
+std::uintptr_t caller_of_front(std::uintptr_t caller) noexcept {
+  const Stack stack{call_stack()};
+  std::size_t at = 0;
+  while (at < stack.size() && stack[at] != caller) ++at;
+  while (at < stack.size() && is_in_front(stack[at])) ++at;
+  return at < stack.size() ? stack[at] : 0;
+}
+
+// A library in front of this one, such as a profiler's.
+void find_front() noexcept {
+  dl_find_object found;
+  if (serves_process() || &_dl_find_object == nullptr ||
+      _dl_find_object(reinterpret_cast<void*>(&::malloc), &found) != 0)
+    return;
+  load_call_stacks();
+  front_start = heap::address_of(found.dlfo_map_start);
+  front_bytes = heap::address_of(found.dlfo_map_end) - front_start;
+}
+
+bool is_listed(const void* returns_to) noexcept {
   // acquire: pairs with apart.A.
   if (phase.load(std::memory_order_acquire) != Phase::read) [[unlikely]] {
     read_once_only();
     if (phase.load(std::memory_order_acquire) != Phase::read) return false;
   }
-  struct Stack {
-    heap::CallStack frames;
-    std::size_t size() const noexcept { return frames.count; }
-    std::uintptr_t operator[](std::size_t i) const noexcept { return heap::address_of(frames.frames[i]); }
-  };
-  return sites.lists(heap::address_of(caller), see, [] { return Stack{call_stack()}; });
+  std::uintptr_t caller = heap::address_of(returns_to);
+  if (is_in_front(caller)) [[unlikely]]
+    caller = caller_of_front(caller);
+  return sites.lists(caller, see, [] { return Stack{call_stack()}; });
 }
 
 }  // namespace
@@ -196,6 +223,7 @@ void begin_apart() noexcept {
   keep_standard_error();
   note_modules();
   if (sites.needs_stacks()) load_call_stacks();
+  find_front();
 }
 
 void end_apart() noexcept {
