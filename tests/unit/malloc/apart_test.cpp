@@ -247,6 +247,19 @@ TEST(Apart, FailuresAreAsBefore) {
   EXPECT_EQ(errno, 7);
 }
 
+TEST(Apart, SitesThatAreNeverReachedAreNamed) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "sites";
+  const std::string nothing = "LOAM_MALLOC_APART=" + file.string() + " " + self() + " --gtest_filter=-*";
+  const std::string site = "site " + frames(__start_apart_listed, __stop_apart_listed).front() + " # made at a.c:3";
+  std::ofstream(file) << head_of_file() << "program " << self() << "\n" << site << "\n";
+  EXPECT_EQ(run(nothing).err,
+            "loam malloc: LOAM_MALLOC_APART: 1 of 1 sites were never reached:\n  " + site + " in " + self() + "\n");
+  // Of another program nobody expects that it comes there.
+  std::ofstream(file) << head_of_file() << "program /bin/other\n" << site << "\n";
+  EXPECT_EQ(run(nothing).err, "");
+}
+
 TEST(Apart, AStackTellsCallersOfAWrapperApart) {
   std::string text = head_of_file();
   const auto inner = frames(__start_apart_inner, __stop_apart_inner);
