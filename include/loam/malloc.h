@@ -9,7 +9,8 @@
  *
  * Environment. LOAM_MALLOC_STATS=1 writes the summary at exit. LOAM_MALLOC_HARDENED=1 turns on checks that cost time.
  * LOAM_MALLOC_BACKGROUND=1 starts a thread that returns free memory to the system while the program is idle.
- * LOAM_MALLOC_GUARD_MS=50 puts one block between guard pages every 50 ms.
+ * LOAM_MALLOC_GUARD_MS=50 puts one block between guard pages every 50 ms. LOAM_MALLOC_APART=FILE gives blocks of the
+ * allocation sites in the file cache lines of their own.
  *
  * Threads. The first two functions may be called at any time, from any thread. They read their numbers one after the
  * other, so the numbers may not belong to the same moment. None of the three functions allocates or changes errno.

@@ -116,14 +116,14 @@ thread_local std::uintptr_t number, lowest;
 [[gnu::always_inline]] inline void* allocated(void* block, std::size_t bytes, bool) noexcept {
   if (path[0] == '\0') return block;
   auto caller = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
-  if (sharing::is_own(caller)) caller = entered_from;
+  if (is_own(caller)) caller = entered_from;
   note(block, bytes, caller, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   return block;
 }
 
 [[gnu::always_inline]] inline void entered(void* caller) noexcept {
   const auto from = reinterpret_cast<std::uintptr_t>(caller);
-  if (!sharing::is_own(from)) entered_from = from;
+  if (!is_own(from)) entered_from = from;
 }
 
 [[gnu::always_inline]] inline bool gone_quickly(void* block) noexcept { return blocks.gone(block); }

@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +23,7 @@
 #include "marks.hpp"
 #include "operators.hpp"
 #include "shadow.hpp"
+#include "walk.hpp"
 
 namespace loam::interposer {
 namespace {
@@ -57,38 +57,9 @@ std::uint64_t interval() noexcept {
   return -(1 + static_cast<std::uint64_t>(-mean * std::log(uniform)));
 }
 
-struct Walk {
-  std::uintptr_t callers[kDepth];
-  std::size_t depth = 0;
-};
-
-// Frames of this library: walk(), allocated() and the function of the C library that was called; inlining decides how
-// many there are, so they are known by their addresses.
-extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
-extern "C" const char _end __attribute__((visibility("hidden")));
-
-bool is_own(std::uintptr_t address) noexcept {
-  return address >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
-         address < reinterpret_cast<std::uintptr_t>(&_end);
-}
-
-void walk(Walk& into) noexcept {
-  _Unwind_Backtrace(
-      [](_Unwind_Context* context, void* argument) {
-        Walk& state = *static_cast<Walk*>(argument);
-        const std::uintptr_t address = _Unwind_GetIP(context);
-        if (address == 0) return _URC_END_OF_STACK;
-        if (is_own(address)) return _URC_NO_REASON;
-        state.callers[state.depth++] = address;
-        return state.depth == kDepth ? _URC_END_OF_STACK : _URC_NO_REASON;
-      },
-      &into);
-}
-
 // The stack's entry, made where it is new; nullptr when the table is full.
-Stack* entry(const Walk& seen) noexcept {
-  std::uint64_t hash = 0xCBF29CE484222325;
-  for (std::size_t at = 0; at < seen.depth; ++at) hash = (hash ^ seen.callers[at]) * 0x100000001B3;
+Stack* entry(const Walk<kDepth>& seen) noexcept {
+  std::uint64_t hash = seen.hash();
   hash ^= hash >> 29;
   if (hash == 0) hash = 1;
   for (std::size_t probe = 0; probe < 64; ++probe) {
@@ -182,8 +153,8 @@ void sample(void* block, std::size_t bytes) noexcept {
   }
   here.until = interval();
   const auto asked = static_cast<double>(least);
-  Walk seen;
-  walk(seen);
+  Walk<kDepth> seen;
+  seen.take();
   const double stands_for = 1 / -std::expm1(-asked / mean);
   const auto all = static_cast<std::uint64_t>(asked * stands_for + 0.5);
   const Lock lock;

@@ -12,14 +12,16 @@
 
 namespace {
 
+using loam::malloc::block_for;
 using loam::malloc::Heap;
 using loam::malloc::out_of_memory;
 
 constexpr std::size_t kBytesMax = PTRDIFF_MAX;
 
-void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+// Inlined, as reallocate() is: the caller is the entry point's.
+[[gnu::always_inline]] inline void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
   void* const block = Heap::allocate_aligned(alignment, bytes);
-  return block != nullptr ? block : out_of_memory();
+  return block != nullptr ? block : block_for(LOAM_CALLER);
 }
 
 void* invalid_argument() noexcept {
@@ -29,7 +31,7 @@ void* invalid_argument() noexcept {
 
 std::size_t page_bytes() noexcept { return static_cast<std::size_t>(getpagesize()); }
 
-void* reallocate(void* block, std::size_t bytes) noexcept {
+[[gnu::always_inline]] inline void* reallocate(void* block, std::size_t bytes) noexcept {
   void* moved;
   if (block == nullptr) {
     moved = Heap::allocate(bytes);
@@ -40,7 +42,7 @@ void* reallocate(void* block, std::size_t bytes) noexcept {
     moved = Heap::reallocate(block, bytes);
   }
   if (moved == nullptr) [[unlikely]]
-    return out_of_memory();
+    return block_for(LOAM_CALLER);
   return moved;
 }
 
@@ -70,7 +72,7 @@ extern "C" {
 [[LOAM_MALLOC_ENTRY]] void* malloc(std::size_t bytes) noexcept {
   void* const block = Heap::allocate(bytes);
   if (block == nullptr) [[unlikely]]
-    return out_of_memory();
+    return block_for(LOAM_CALLER);
   return block;
 }
 
@@ -82,7 +84,7 @@ void* calloc(std::size_t count, std::size_t size) noexcept {
     return out_of_memory();
   void* const block = Heap::allocate_zeroed(bytes);
   if (block == nullptr) [[unlikely]]
-    return out_of_memory();
+    return loam::malloc::zeroed_block_for(LOAM_CALLER);
   return block;
 }
 
@@ -116,7 +118,9 @@ void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
 int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept {
   if (!std::has_single_bit(alignment) || alignment < sizeof(void*)) [[unlikely]]
     return EINVAL;
-  void* const block = Heap::allocate_aligned(alignment, bytes);
+  void* block = Heap::allocate_aligned(alignment, bytes);
+  if (block == nullptr) [[unlikely]]
+    block = loam::malloc::serve_caller(LOAM_CALLER);
   if (block == nullptr) [[unlikely]]
     return ENOMEM;
   *out = block;

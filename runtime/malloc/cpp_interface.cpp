@@ -8,6 +8,7 @@ struct Blocks : loam::malloc::Heap {
   static void deallocate_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) noexcept {
     loam::malloc::deallocate_aligned_sized(block, alignment, bytes);
   }
+  static void* serve_caller(const void* caller) noexcept { return loam::malloc::serve_caller(caller); }
 };
 
 }  // namespace

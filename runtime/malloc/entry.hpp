@@ -40,7 +40,8 @@ struct Faults {
 };
 
 struct Modes {
-  static bool on() noexcept { return hardened(); }
+  static bool on() noexcept { return hardened_or_apart(); }
+  static bool second() noexcept { return apart(); }
   static std::uint64_t sample_gap_ns() noexcept { return malloc::sample_gap_ns(); }
   static heap::CallStack stack() noexcept { return call_stack(); }
   [[noreturn]] static void report(heap::Fault found, const void* address, const heap::SampledBlock& block) noexcept {
@@ -48,7 +49,7 @@ struct Modes {
   }
 };
 
-using Composition = heap::LoamWithSamplesComposition<Threads, Faults, Modes>;
+using Composition = heap::LoamOrApartComposition<Threads, Faults, Modes>;
 using Heap = heap::Heap<Composition>;
 using Lending = heap::Lending<Composition>;
 
@@ -59,6 +60,18 @@ bool serves_process() noexcept;
   errno = ENOMEM;
   return nullptr;
 }
+
+// For an entry point that got no block from the heap: the block of its caller where sites are apart, else nullptr. caller:
+// LOAM_CALLER, in the entry point itself
+[[gnu::cold, gnu::noinline]] void* serve_caller(const void* caller) noexcept;
+#define LOAM_CALLER __builtin_extract_return_addr(__builtin_return_address(0))
+
+// The same, and errno where there is no memory.
+[[gnu::cold, gnu::noinline]] inline void* block_for(const void* caller) noexcept {
+  void* const block = serve_caller(caller);
+  return block != nullptr ? block : out_of_memory();
+}
+[[gnu::cold, gnu::noinline]] void* zeroed_block_for(const void* caller) noexcept;
 
 // A block that may have been asked for with an alignment or reallocated, freed with its size, and its alignment or 1. Its
 // size class follows from more than the size, so the heap does not look at it by itself. Where hardened the block knows

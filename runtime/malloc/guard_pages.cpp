@@ -120,10 +120,14 @@ void at_fault(int number, siginfo_t* information, void* context) noexcept {
 
 }  // namespace
 
-void watch_guard_pages() noexcept {
+void load_call_stacks() noexcept {
   CallStack first{};
   walk(first);
   watching = true;
+}
+
+void watch_guard_pages() noexcept {
+  load_call_stacks();
   struct sigaction ours{};
   ours.sa_sigaction = at_fault;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

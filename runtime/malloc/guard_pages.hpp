@@ -13,7 +13,10 @@ namespace loam::malloc {
 // Loads the code that walks a stack, and sets the handler. Called once, before other threads run.
 void watch_guard_pages() noexcept;
 
-// The call stack of the caller. It is empty before watch_guard_pages(), and inside a call of itself.
+// Loads the code that walks a stack, as watch_guard_pages() does.
+void load_call_stacks() noexcept;
+
+// The call stack of the caller. It is empty before that code is loaded, and inside a call of itself.
 heap::CallStack call_stack() noexcept;
 
 // Writes the report about a sample, with the call stacks of the caller, of the free and of the allocation, and ends the

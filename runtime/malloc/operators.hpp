@@ -1,7 +1,8 @@
 // operators: the twenty forms of operator new and delete, over the blocks of one allocator.
 //   Use              Included once by a file that declares `struct Blocks` in the unnamed namespace before, with
 //                    allocate, allocate_aligned, deallocate, deallocate_sized and deallocate_aligned_sized, and with
-//                    kName for messages. LOAM_MALLOC_ENTRY and LOAM_FREE_ENTRY are attributes of the hot forms.
+//                    kName for messages; optional: serve_caller(caller), asked for a block after an allocation has
+//                    returned none (entry.hpp). LOAM_MALLOC_ENTRY and LOAM_FREE_ENTRY are attributes of the hot forms.
 //   Replaced forms   A program may replace some forms, most often plain new and delete. The standard says which form
 //                    calls which: new[] and nothrow new call plain new; sized and array delete call plain delete.
 //                    Otherwise a block of the program's own pool would be freed to this allocator. So a form calls the
@@ -83,11 +84,19 @@ bool delete_array_aligned_is_ours() noexcept {
   std::abort();
 }
 
+// caller: LOAM_RETURN in the operator itself
+void* serve_caller(const void* caller) noexcept {
+  if constexpr (requires { Blocks::serve_caller(caller); }) return Blocks::serve_caller(caller);
+  return nullptr;
+}
+#define LOAM_RETURN __builtin_extract_return_addr(__builtin_return_address(0))
+
 // The loop that the standard asks for, after an allocation has failed: the handler frees something, throws or ends the
 // program. allocate() tries once more.
 template <class Allocate>
-[[gnu::cold, gnu::noinline]] void* after_handler(std::size_t bytes, Allocate allocate) {
+[[gnu::cold, gnu::noinline]] void* after_handler(std::size_t bytes, const void* caller, Allocate allocate) {
   for (;;) {
+    if (void* const block = serve_caller(caller)) return block;
     const std::new_handler handler = &std::get_new_handler != nullptr ? std::get_new_handler() : nullptr;
     if (handler == nullptr) throw_bad_alloc(bytes);
     handler();
@@ -99,8 +108,9 @@ template <class Allocate>
 // It calls the nothrow form of the C++ library, which calls plain new and catches its exceptions; this library has no
 // exceptions.   name: of the symbol   returns nullptr if there is no C++ library, and so no new-handler
 template <class... Arguments>
-[[gnu::cold, gnu::noinline]] void* new_nothrow_slow(const std::nothrow_t& tag, const char* name,
+[[gnu::cold, gnu::noinline]] void* new_nothrow_slow(const std::nothrow_t& tag, const void* caller, const char* name,
                                                     Arguments... arguments) noexcept {
+  if (void* const block = serve_caller(caller)) return block;
   using Form = void*(Arguments..., const std::nothrow_t&);
   auto* const next = reinterpret_cast<Form*>(dlsym(RTLD_NEXT, name));
   return next != nullptr ? next(arguments..., tag) : nullptr;
@@ -122,7 +132,7 @@ void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) noexcept {
 [[LOAM_MALLOC_ENTRY]] void* operator new(std::size_t bytes) {
   void* const block = Blocks::allocate(bytes);
   if (block == nullptr) [[unlikely]]
-    return after_handler(bytes, [=] { return Blocks::allocate(bytes); });
+    return after_handler(bytes, LOAM_RETURN, [=] { return Blocks::allocate(bytes); });
   return block;
 }
 
@@ -130,12 +140,12 @@ void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
 
 void* operator new(std::size_t bytes, const std::nothrow_t& tag) noexcept {
   void* const block = new_is_ours() ? Blocks::allocate(bytes) : nullptr;
-  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnwmRKSt9nothrow_t", bytes);
+  return block != nullptr ? block : new_nothrow_slow(tag, LOAM_RETURN, "_ZnwmRKSt9nothrow_t", bytes);
 }
 
 void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
   void* const block = new_array_is_ours() ? Blocks::allocate(bytes) : nullptr;
-  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnamRKSt9nothrow_t", bytes);
+  return block != nullptr ? block : new_nothrow_slow(tag, LOAM_RETURN, "_ZnamRKSt9nothrow_t", bytes);
 }
 
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -143,19 +153,21 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   if (block != nullptr) [[likely]]
     return block;
   if (!is_alignment(alignment)) throw_bad_alloc(bytes);
-  return after_handler(bytes, [=] { return allocate_aligned(bytes, alignment); });
+  return after_handler(bytes, LOAM_RETURN, [=] { return allocate_aligned(bytes, alignment); });
 }
 
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return ::operator new(bytes, alignment); }
 
 void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& tag) noexcept {
   void* const block = new_aligned_is_ours() ? allocate_aligned(bytes, alignment) : nullptr;
-  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnwmSt11align_val_tRKSt9nothrow_t", bytes, alignment);
+  return block != nullptr ? block
+                          : new_nothrow_slow(tag, LOAM_RETURN, "_ZnwmSt11align_val_tRKSt9nothrow_t", bytes, alignment);
 }
 
 void* operator new[](std::size_t bytes, std::align_val_t alignment, const std::nothrow_t& tag) noexcept {
   void* const block = new_array_aligned_is_ours() ? allocate_aligned(bytes, alignment) : nullptr;
-  return block != nullptr ? block : new_nothrow_slow(tag, "_ZnamSt11align_val_tRKSt9nothrow_t", bytes, alignment);
+  return block != nullptr ? block
+                          : new_nothrow_slow(tag, LOAM_RETURN, "_ZnamSt11align_val_tRKSt9nothrow_t", bytes, alignment);
 }
 
 // ---- delete ----

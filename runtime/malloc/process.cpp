@@ -14,6 +14,7 @@
 //                 before the constructor and after the destructor.
 #include "runtime/malloc/process.hpp"
 
+#include "runtime/malloc/apart.hpp"
 #include "runtime/malloc/entry.hpp"
 #include "runtime/malloc/guard_pages.hpp"
 #include "runtime/malloc/last_words.hpp"
@@ -80,6 +81,7 @@ void start() noexcept {
   note_thread();  // also for a heap that was attached by start() itself
   complain_about_settings();
   if (settings().statistics_at_exit) keep_standard_error();
+  if (apart()) begin_apart();
   if (settings().guard_ms != 0) {
     watch_guard_pages();
     Heap::begin_samples();
@@ -90,6 +92,7 @@ void start() noexcept {
 
 [[gnu::destructor(101)]] void at_end() noexcept {
   Heap::check_what_waits();
+  if (apart()) end_apart();
   if (settings().statistics_at_exit) write_summary(descriptor_for_last_words());
 }
 

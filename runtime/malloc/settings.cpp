@@ -22,8 +22,10 @@ struct Known {
   std::string_view name;  // behind the prefix
   bool Settings::* flag;
   std::uint32_t Settings::* number = nullptr;  // where it is no flag
+  const char* Settings::* text = nullptr;      // of at least one character
 };
 constexpr Known kKnown[] = {
+    {"APART", nullptr, nullptr, &Settings::apart_file},
     {"BACKGROUND", &Settings::background},
     {"HARDENED", &Settings::hardened},
     {"GUARD_MS", nullptr, &Settings::guard_ms},
@@ -33,6 +35,10 @@ constexpr std::uint32_t kNumberMax = 3'600'000;
 
 // returns false where it is no value of the setting
 bool set(Settings& settings, const Known& known, std::string_view value) noexcept {
+  if (known.text != nullptr) {
+    settings.*known.text = value.data();  // the variable's end is the value's
+    return !value.empty();
+  }
   if (known.number == nullptr) {
     settings.*known.flag = value == "1";
     return value == "0" || value == "1";
@@ -73,7 +79,7 @@ Settings read_settings(char* const* variables, void (*complaint)(const char* lin
     std::string_view variable = *variables;
     if (variable.starts_with(kBare)) {
       tell("loam malloc: LOAM_MALLOC: there is no such setting; ignored. Settings have longer names, as {}{}\n",
-           kPrefix, kKnown[1].name);
+           kPrefix, kKnown[2].name);
       continue;
     }
     if (!variable.starts_with(kPrefix)) continue;
@@ -91,7 +97,9 @@ Settings read_settings(char* const* variables, void (*complaint)(const char* lin
       else
         tell("loam malloc: {}{}: there is no such setting; did you mean {}{}? Ignored\n", kPrefix, name, kPrefix, near);
     } else if (Settings one; !set(one, kKnown[at], value)) {
-      if (kKnown[at].number == nullptr)
+      if (kKnown[at].text != nullptr)
+        tell("loam malloc: {}{}=: must name a file; ignored\n", kPrefix, name);
+      else if (kKnown[at].number == nullptr)
         tell("loam malloc: {}{}={}: must be 0 or 1; ignored\n", kPrefix, name, value);
       else
         tell("loam malloc: {}{}={}: must be a whole number from 0 to {}; ignored\n", kPrefix, name, value, kNumberMax);
@@ -100,6 +108,10 @@ Settings read_settings(char* const* variables, void (*complaint)(const char* lin
       set(found, kKnown[at], value);
     }
   }
+  found.apart = found.apart_file != nullptr && !found.hardened && found.guard_ms == 0;
+  if (found.apart_file != nullptr && !found.apart)
+    tell(
+        "loam malloc: LOAM_MALLOC_APART: has no effect beside LOAM_MALLOC_HARDENED or LOAM_MALLOC_GUARD_MS; ignored\n");
   return found;
 }
 
@@ -109,13 +121,19 @@ Settings settings() noexcept {
   if (now == 0) [[unlikely]] {
     const Settings found = has_more_rights_than_its_user() ? Settings{} : read_settings(environment(), nullptr);
     now = kRead | (found.statistics_at_exit ? kStatistics : 0) | (found.hardened ? kHardened : 0) |
-          (found.background ? kBackground : 0) | std::uint64_t{found.guard_ms} << kGuardShift;
+          (found.background ? kBackground : 0) | (found.apart ? kApart : 0) |
+          std::uint64_t{found.guard_ms} << kGuardShift;
     read_once.store(now, std::memory_order_relaxed);
   }
   return {.statistics_at_exit = (now & kStatistics) != 0,
           .hardened = (now & kHardened) != 0,
           .background = (now & kBackground) != 0,
-          .guard_ms = static_cast<std::uint32_t>(now >> kGuardShift)};
+          .guard_ms = static_cast<std::uint32_t>(now >> kGuardShift),
+          .apart = (now & kApart) != 0};
+}
+
+const char* apart_file() noexcept {
+  return has_more_rights_than_its_user() ? nullptr : read_settings(environment(), nullptr).apart_file;
 }
 
 void complain_about_settings() noexcept {

@@ -5,24 +5,15 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <unwind.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "../marks.hpp"
+#include "../walk.hpp"
 
 namespace loam::interposer::sharing {
-
-// Frames of this library are known by their addresses; inlining decides how many there are.
-extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
-extern "C" const char _end __attribute__((visibility("hidden")));
-
-inline bool is_own(std::uintptr_t address) noexcept {
-  return address >= reinterpret_cast<std::uintptr_t>(&__ehdr_start) &&
-         address < reinterpret_cast<std::uintptr_t>(&_end);
-}
 
 inline constexpr unsigned kSiteBits = 20;
 
@@ -80,23 +71,9 @@ class Sites {
   }
 
   [[gnu::noinline]] std::uint64_t walk_slow(std::uint64_t key, Known& place) noexcept {
-    struct Walk {
-      std::uintptr_t callers[Stack::kDepth];
-      std::size_t depth = 0;
-    } seen;
-    _Unwind_Backtrace(
-        [](_Unwind_Context* context, void* argument) {
-          Walk& state = *static_cast<Walk*>(argument);
-          const std::uintptr_t address = _Unwind_GetIP(context);
-          if (address == 0) return _URC_END_OF_STACK;
-          if (is_own(address)) return _URC_NO_REASON;
-          state.callers[state.depth++] = address;
-          return state.depth == Stack::kDepth ? _URC_END_OF_STACK : _URC_NO_REASON;
-        },
-        &seen);
-    std::uint64_t hash = 0xCBF29CE484222325;
-    for (std::size_t at = 0; at < seen.depth; ++at) hash = (hash ^ seen.callers[at]) * 0x100000001B3;
-    hash = mixed(hash) | 1;
+    Walk<Stack::kDepth> seen;
+    seen.take();
+    const std::uint64_t hash = mixed(seen.hash()) | 1;
     const Lock lock;
     for (std::size_t probe = 0; probe < kProbes; ++probe) {
       Stack& stack = stacks_[((hash >> 40) + probe) & (kStacks - 1)];

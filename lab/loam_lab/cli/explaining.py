@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -49,6 +50,15 @@ Parameter = Annotated[
 ]
 Every = Annotated[int | None, typer.Option("--every", metavar="N", help="Record every N-th abort of a thread.")]
 Chains = Annotated[bool, typer.Option("--chains", help="Show each source line with the functions it was inlined into.")]
+Apart = Annotated[
+    Path | None,
+    typer.Option(
+        "--apart",
+        metavar="FILE",
+        help="With a program: write the allocation sites whose blocks share cache lines, and prove what it does to "
+        "put them apart (Loam's malloc).",
+    ),
+]
 Machine = Annotated[
     str,
     typer.Option(
@@ -101,6 +111,7 @@ def explain(
     resume: Resume = False,
     out: Out = None,
     as_json: AsJson = False,
+    apart: Apart = None,
     program: Program = False,
 ) -> int:
     """Why: which cache lines the threads of any program share, who aborts whom in a workload, which setting decides.
@@ -119,7 +130,9 @@ def explain(
             "--sync": sync, "--threads": threads, "--machine": machine != "host", "-p": parameter, "--every": every,
             "--factors": factors, "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
         }  # fmt: skip
-        return _program(words or [], allocator, of_workloads, chains=chains, as_json=as_json)
+        return _program(words or [], allocator, of_workloads, apart=apart, chains=chains, as_json=as_json)
+    if apart is not None:
+        raise LoamError("--apart", str(apart), "is for programs", "for example: explain --apart sites -- ./program")
     if len(words or ()) != 1:
         raise LoamError(
             "WORKLOAD", " ".join(words or ()) or None, "explain takes one workload, or a program after --",
@@ -167,7 +180,13 @@ def explain(
 
 
 def _program(
-    command: Sequence[str], allocator: str | None, of_workloads: Mapping[str, Any], *, chains: bool, as_json: bool
+    command: Sequence[str],
+    allocator: str | None,
+    of_workloads: Mapping[str, Any],
+    *,
+    apart: Path | None,
+    chains: bool,
+    as_json: bool,
 ) -> int:
     """Explain a program of the user's; raises: LoamError for an option that is for workloads alone"""
     for option, given in of_workloads.items():
@@ -185,7 +204,7 @@ def _program(
     debian.ensure("measure", "explain")
     from loam_lab.commands.explain.sharing import commands
 
-    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json)
+    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart)
 
 
 def _key_value(text: str) -> tuple[str, list[str]]:

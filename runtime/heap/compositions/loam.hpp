@@ -1,6 +1,7 @@
 // Loam's own compositions: what runtime/malloc exports.
 #pragma once
 
+#include "runtime/heap/apart.hpp"
 #include "runtime/heap/guarded.hpp"
 #include "runtime/heap/heap.hpp"
 #include "runtime/heap/sampled.hpp"
@@ -33,6 +34,14 @@ struct LoamWithSamplesComposition : LoamOrGuardedComposition<ThreadsHook, Faults
   using Samples = heap::Samples<PagesLayer, Switch>;
   using Guarded =
       Sampled<typename LoamOrGuardedComposition<ThreadsHook, FaultsHook, Switch, PagesLayer>::Guarded, Samples>;
+};
+
+// The same, or with blocks of some callers apart: Switch::second(). Switch::on() is true then as well.
+template <class ThreadsHook, class FaultsHook, class Switch, PageSource PagesLayer = SystemPages>
+struct LoamOrApartComposition : LoamWithSamplesComposition<ThreadsHook, FaultsHook, Switch, PagesLayer> {
+  using Apart = heap::Apart<Heap<LoamComposition<ThreadsHook, FaultsHook, PagesLayer>>>;
+  using Guarded =
+      Either<typename LoamWithSamplesComposition<ThreadsHook, FaultsHook, Switch, PagesLayer>::Guarded, Apart, Switch>;
 };
 
 }  // namespace loam::heap

@@ -25,7 +25,7 @@ BESIDE = {
 # Of the compiler's start files, of the C++ library, of the dynamic linker.
 WEAK = {
     "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__gmon_start__",
-    "_ZSt15get_new_handlerv", "_ZSt17__throw_bad_allocv", "__libc_stack_end",
+    "_ZSt15get_new_handlerv", "_ZSt17__throw_bad_allocv", "__libc_stack_end", "_dl_find_object",
 }  # fmt: skip
 
 

@@ -55,6 +55,23 @@ TEST(Settings, AGapOfSamplesIsANumber) {
   }
 }
 
+TEST(Settings, AFileOfSitesIsNamed) {
+  EXPECT_FALSE(read({"A=1"}).apart);
+  const auto found = read({"LOAM_MALLOC_APART=/tmp/a b", "LOAM_MALLOC_APART=/tmp/c"});
+  EXPECT_TRUE(found.apart);
+  EXPECT_STREQ(found.apart_file, "/tmp/a b");
+  EXPECT_EQ(complaints, "");
+  EXPECT_FALSE(read({"LOAM_MALLOC_APART="}).apart);
+  EXPECT_EQ(complaints, "loam malloc: LOAM_MALLOC_APART=: must name a file; ignored\n");
+  for (const char* beside : {"LOAM_MALLOC_HARDENED=1", "LOAM_MALLOC_GUARD_MS=5"}) {
+    EXPECT_FALSE(read({beside, "LOAM_MALLOC_APART=/tmp/c"}).apart) << beside;
+    EXPECT_EQ(complaints,
+              "loam malloc: LOAM_MALLOC_APART: has no effect beside LOAM_MALLOC_HARDENED or LOAM_MALLOC_GUARD_MS; "
+              "ignored\n");
+  }
+  EXPECT_TRUE(read({"LOAM_MALLOC_HARDENED=0", "LOAM_MALLOC_APART=/tmp/c"}).apart);
+}
+
 TEST(Settings, AnUnknownNameIsNamedWithTheNearest) {
   EXPECT_FALSE(read({"LOAM_MALLOC_HARDEND=1"}).hardened);
   EXPECT_EQ(complaints,

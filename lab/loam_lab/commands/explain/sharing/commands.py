@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console
+from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import pairs, story
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
-from loam_lab.commands.explain.sharing import findings, kinds, names, run, told
+from loam_lab.commands.explain.sharing import findings, kinds, names, proving, run, sites, told
 from loam_lab.commands.explain.sharing.findings import Found
 
 if TYPE_CHECKING:
@@ -31,17 +32,25 @@ def explain(
     allocator: str | None = None,
     chains: bool = False,
     as_json: bool = False,
+    apart: Path | None = None,
     instruments: Instruments | None = None,
 ) -> int:
     """Explain one run of a command.
 
     chains: show each line's chain of inlined callers; instruments: None for those of this checkout
+    apart: a file for the sites whose blocks are to lie apart, under Loam's malloc; more runs prove what that does
     returns: 0, 1 if the command failed; raises: LoamError
     """
     from loam_lab.setup import build
     from loam_lab.subjects.allocators import building
 
-    allocator = allocator or DEFAULT_ALLOCATOR
+    allocator = allocator or (DEFAULT_ALLOCATOR if apart is None else proving.ALLOCATOR)
+    if apart is not None:
+        if allocator != proving.ALLOCATOR:
+            raise LoamError(
+                "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
+            )
+        proving.check_file(apart)
     run.check_machine()
     building.ensure([allocator])
     if instruments is None:
@@ -50,6 +59,8 @@ def explain(
     performed = run.perform(command, allocator, instruments)
     explained = explanation(command, allocator, performed.processes, Path.cwd())
     explained["run"]["ending"] = performed.ending
+    if apart is not None and not performed.ending:
+        explained["apart"] = _put_apart(command, apart, performed.processes, instruments)
     if as_json:
         console.print_json(explained)
     else:
@@ -57,6 +68,24 @@ def explain(
     if performed.ending:
         console.warn(f"the command {performed.ending}; what was seen until then is told")
     return 1 if performed.ending else 0
+
+
+def _put_apart(
+    command: Sequence[str], file: Path, processes: Sequence[Process], instruments: Instruments | None
+) -> dict[str, Any] | None:
+    """Write the sites at fault and prove what it does to put their blocks apart; None where no site is at fault"""
+    named = names.find(processes, Path.cwd())
+    before = findings.find(processes, named)
+    found = sites.at_fault(processes, named, before)
+    if not found:
+        return None
+    proving.write(file, command, found)
+    performed = run.perform(command, proving.ALLOCATOR, instruments, proving.variables(file))
+    after = findings.find(performed.processes, names.find(performed.processes, Path.cwd()))
+    return proving.as_json(
+        file, found, proving.shared(processes, before), proving.shared(performed.processes, after),
+        proving.time(command, file, instruments), proving.complaints(performed.stderr_tail),
+    )  # fmt: skip
 
 
 def explanation(command: Sequence[str], allocator: str, processes: Sequence[Process], root: Path) -> dict[str, Any]:
@@ -108,6 +137,8 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     out.print()
     for sentence in explained["words"]:
         out.print(sentence, markup=False, style="head" if sentence == explained["words"][0] else None, soft_wrap=True)
+    if "apart" in explained:
+        _show_apart(explained["apart"])
     if not explained["kinds"]:
         return
     out.print()
@@ -119,6 +150,18 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     title = "What lies in the shared cache lines"
     out.print(console.table(["time", "interval", "blocks"], rows, numeric=["time", "interval"], title=title))
     pairs.show_lines(explained["lines"][:PAIRS_SHOWN], SHARED, chains=chains, sides=("sampled", "other"))
+
+
+def _show_apart(apart: Mapping[str, Any] | None) -> None:
+    out = console.out()
+    out.print()
+    if apart is None:
+        out.print("No allocation site is at fault: no file of sites was written.")
+        return
+    for sentence in apart["words"]:
+        out.print(sentence, markup=False, soft_wrap=True)
+    for complaint in apart["complaints"]:
+        console.warn(complaint)
 
 
 def _ends(share: Mapping[str, Any]) -> str:

@@ -38,11 +38,12 @@ MACHINE = "x86_64"
 
 @dataclass(frozen=True)
 class Performed:
-    """A run: its processes that had a second thread, and how it ended ("" if well)."""
+    """A run: its processes that had a second thread, how it ended ("" if well), the end of its standard error."""
 
     processes: list[Process] = field(default_factory=list)
     ending: str = ""
     wall_s: float = 0.0
+    stderr_tail: str = ""
 
 
 def check_machine() -> None:
@@ -66,9 +67,15 @@ def check_machine() -> None:
         )  # fmt: skip
 
 
-def perform(command: Sequence[str], allocator: str, instruments: Instruments | None = None) -> Performed:
+def perform(
+    command: Sequence[str],
+    allocator: str,
+    instruments: Instruments | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> Performed:
     """Run the command once and return what the sampler saw.
 
+    extra: variables of its environment beyond the user's
     raises: LoamError if it does not start, or if nothing could be watched, with the reason
     """
     using = instruments or RealInstruments()
@@ -84,6 +91,7 @@ def perform(command: Sequence[str], allocator: str, instruments: Instruments | N
         preloading.place(scratch_folder()) as proof_file,
     ):
         environment = {**user, **using.environment(chosen, proof_file), VARIABLE: str(Path(folder) / "watches")}
+        environment.update(extra or {})
         try:
             outcome = execute(argv, environment, timeout_s=TIMEOUT_S)
         except OSError as problem:
@@ -102,11 +110,11 @@ def perform(command: Sequence[str], allocator: str, instruments: Instruments | N
         )  # fmt: skip
     if not processes:
         raise LoamError(
-            "explain", text, _ended(outcome, "never started a second thread, so nothing can be shared"),
+            "explain", text, ended(outcome, "never started a second thread, so nothing can be shared"),
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
     _check_refused(text, processes)
-    return Performed(processes, _ended(outcome), outcome.wall_s)
+    return Performed(processes, ended(outcome), outcome.wall_s, outcome.stderr_tail)
 
 
 def _read(files: Sequence[Path]) -> list[Process]:
@@ -122,7 +130,7 @@ def _read(files: Sequence[Path]) -> list[Process]:
     return found
 
 
-def _ended(outcome: Outcome, otherwise: str = "") -> str:
+def ended(outcome: Outcome, otherwise: str = "") -> str:
     """How a run ended; `otherwise` if well."""
     said = outcome.stderr_tail.strip().splitlines()
     tail = f": {said[-1]}" if said else ""
