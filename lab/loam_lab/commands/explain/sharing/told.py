@@ -24,7 +24,15 @@ def words(found: Findings, window_us: float) -> list[str]:
             f"That is the share of the threads' time in which a thread used a cache line that another thread used within "
             f"{window_us / 1000:g} ms: waiting for the line is part of it, and so is the work on it."
         )
-    return [*said, *_cautions(found)]
+    return [*said, *_without_lines(named[:1]), *_cautions(found)]
+
+
+def _without_lines(named: list[Found]) -> list[str]:
+    """How to get lines, where a block is named by the function that made it."""
+    frames = [kind.made.frame for one in named if isinstance(one.key, BlockPair) for kind in one.key.kinds if kind]
+    if not any(frame is not None and not frame.line for frame in frames):
+        return []
+    return ["The program has no line tables there, so functions are named: compile with -g1 to get source lines."]
 
 
 def _first(one: Found) -> str:

@@ -1,0 +1,93 @@
+"""Programs of which `explain -- COMMAND` can say little or nothing: each is told why, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from interposing import compile_c
+
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.explain.grouping import BlockPair, Kind
+from loam_lab.commands.explain.sharing import commands, run, told
+from loam_lab.commands.explain.sharing.estimate import Share
+from loam_lab.commands.explain.sharing.findings import Findings, Found
+from loam_lab.setup import build
+from loam_lab.subjects.symbols import Frame, Place
+
+ALONE = "int main(void) { return 0; }\n"
+CRASHES = """
+#include <pthread.h>
+#include <stdlib.h>
+static void* work(void* n) { for (volatile long i = 0; i < 60000000; ++i) {} return n; }
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, NULL, work, NULL);
+  work(NULL);
+  abort();
+}
+"""
+AT_ONCE = """
+#include <pthread.h>
+static void* work(void* n) { return n; }
+int main(void) {
+  pthread_t other;
+  return pthread_create(&other, 0, work, 0) || pthread_join(other, 0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def _sampler() -> None:
+    """The tests are not run where the kernel gives no events."""
+    try:
+        run.check_machine()
+    except LoamError as problem:
+        pytest.skip(f"not run: {problem}")
+    build.ensure_built(["sharing", "probe"])
+
+
+@pytest.mark.usefixtures("_sampler")
+@pytest.mark.parametrize(
+    ("source", "flags", "why"),
+    [
+        (ALONE, (), "never started a second thread"),
+        (AT_ONCE, ("-static",), "cannot be watched: .*static"),
+    ],
+)
+def test_what_cannot_be_explained_is_refused(tmp_path: Path, source: str, flags: tuple[str, ...], why: str) -> None:
+    program = compile_c(tmp_path, "program", source, "-pthread", *flags)
+    with pytest.raises(LoamError, match=why):
+        run.perform([str(program)], "glibc")
+
+
+@pytest.mark.usefixtures("_sampler")
+def test_a_crash_is_told_and_so_is_what_was_seen_before(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", CRASHES, "-pthread")
+    performed = run.perform([str(program)], "glibc")
+    assert performed.ending == "was ended by SIGABRT"
+    assert sum(process.samples for process in performed.processes) > 0
+    # Nothing is put apart for the sake of a run that failed: its times would say nothing.
+    assert commands.explain([str(program)], apart=tmp_path / "sites", as_json=True) == 1
+    assert not (tmp_path / "sites").exists()
+
+
+@pytest.mark.usefixtures("_sampler")
+def test_a_program_that_ends_at_once_is_told_so(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
+    performed = run.perform([str(program)], "glibc")
+    words = commands.explanation([str(program)], "glibc", performed.processes, tmp_path)["words"]
+    assert any(text.startswith(("No sample was taken", "Only ")) for text in words), words
+
+
+def test_without_line_tables_it_is_said_how_to_get_lines() -> None:
+    share = Share(0.6, 0.5, 0.7, 60, 100)
+
+    def words(line: int) -> list[str]:
+        kind = Kind(8, Place(Frame("make", "program", line), ()))
+        found = Found(BlockPair("other_block", 6, (kind, kind), 16, (0, 0)), share)
+        return told.words(Findings(100, 100, share, 1.0, [], [found], [], []), 200)
+
+    said = "The program has no line tables there, so functions are named: compile with -g1 to get source lines."
+    assert said in words(0)
+    assert said not in words(7)
