@@ -44,6 +44,7 @@ struct Area {
   std::byte* base = nullptr;  // a multiple of kAreaBytes
   std::uint32_t units = 0;    // reserved; kUnitsOfArea, or fewer where the system gave less
   std::uint32_t hint = 0;     // no unit before it is free
+  bool closed = false;        // units that no span has used yet are inaccessible
   Area* next = nullptr;       // the area that was made after this one
   UnitBits<kUnitsOfArea> used;
   UnitBits<kUnitsOfArea> once_used;  // so far

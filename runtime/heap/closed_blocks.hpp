@@ -1,7 +1,8 @@
 // ClosedBlocks: free long blocks of a hardened heap, each with its inaccessible guard page, in the order in which they
 // were freed. Opening and closing a page are two system calls. A program that frees a buffer and requests one of the
 // same length, again and again, would spend much of its time there.
-//   A request gets a block whose length fits to within a unit, the one that has waited longest. The list holds up to
+//   A request gets a block whose length fits to within a unit, the one that has waited longest; never the one that was
+//   freed last, to which a pointer may have been left behind. The list holds up to
 //   kMax blocks of up to kBytesMax together, for all threads; a new block removes the oldest ones if there is no room.
 //   Cost: a lock, and a walk over up to kMax entries.
 //   C1 every block is zero.
@@ -29,7 +30,7 @@ class ClosedBlocks {
   // A block of at least that many usable bytes, and hardly more.
   Block take(std::size_t bytes) noexcept {
     const std::lock_guard guard(lock_);
-    for (std::size_t i = 0; i < count_; ++i)
+    for (std::size_t i = 0; i + 1 < count_; ++i)
       if (blocks_[i].usable_bytes >= bytes && blocks_[i].usable_bytes - bytes <= kUnitBytes) return remove(i);
     return {nullptr, 0};
   }

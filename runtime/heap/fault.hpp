@@ -12,6 +12,7 @@ enum class Fault : std::uint8_t {
   wrong_size,   // freed with a size of another class than the block's; where guarded, with another size
   // Found by a guarded heap alone:
   write_past_end,
+  write_before_start,
   use_after_free,
 };
 

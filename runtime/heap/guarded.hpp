@@ -1,19 +1,24 @@
 // Guarded: a heap with checks that cost time, for LOAM_MALLOC_HARDENED=1.
-//   Blocks   Each block is some bytes longer than requested. Behind the program's bytes are up to 32 bytes of padding,
-//            and at the end of the block a seal: its length, mixed with its address and a secret. A block of 256 KiB or
-//            more has an inaccessible page behind it; of the shorter blocks without a size class, one in 16 has such a
-//            page.
-//   Frees    A freed block, its seal included, is zeroed, and waits in a queue of the thread that freed it, until 32 to
-//            95 further frees. When 96 blocks wait, all but a random number of 32 to 63 leave; blocks over 256 bytes
-//            leave before they have 64 KiB together. Blocks leave in the order in which they came, and the second heap
-//            hands out blocks by address (serving_order.hpp). With another order a program would walk its memory in
-//            that order, more so with each round, and cache misses would cost more than all checks (ADR 0017).
+//   Blocks   A block lies in a place of a slab, or in a span, that has more bytes than were requested. In front of the
+//            program's bytes are 32 with a mark (fronts.hpp); behind them up to 32 bytes of padding, and at the end of
+//            the place a seal: the block's length, mixed with its address and a secret. A block of 256 KiB or more has
+//            an inaccessible page behind it; of the shorter blocks without a size class, one in 16 has such a page.
+//            A block of no bytes is an inaccessible address (empty_blocks.hpp). Addresses that no span has used yet are
+//            inaccessible as well (close_unused()).
+//   Frees    A freed block, its front and seal included, is zeroed, and waits in a queue of the thread that freed it,
+//            until 32 to 95 further frees. When 96 blocks wait, all but a random number of 32 to 63 leave; blocks over
+//            256 bytes leave before they have 64 KiB together. Blocks leave in the order in which they came, and the
+//            second heap hands out blocks by address (serving_order.hpp). With another order a program would walk its
+//            memory in that order, more so with each round, and cache misses would cost more than all checks (ADR 0017).
 //
-//   Found: double frees, invalid frees and pointers into blocks, always (they have no seal; by chance 1 in 2^47 does);
-//   writes of 1 to 32 bytes past the end, when the block is freed or resized (padding, seal; one byte of another value
-//   is enough); a free with another size, always; writes to a freed block while it waits, when it leaves, in the first
-//   and last 512 bytes and 512 random ones; the same at the end of the process, in the queue of the main thread; a
-//   write beyond a block with a guard page, at once. The time at which a block serves again cannot be predicted.
+//   Found: double frees, invalid frees and pointers into blocks, always (they have no front; by chance 1 in 2^64 does);
+//   writes of 1 to 32 bytes past the end or before the start, when the block is freed or resized (front, padding, seal;
+//   one byte of another value is enough), and if it never is, at the end of the process, of the first kHeldLooks blocks
+//   of slabs; some of these also while the process runs; a free with another size, always; each access to a block of no
+//   bytes, at once; writes to a freed block while it waits, when it leaves, in the first and last 512 bytes and 512
+//   random ones; the same at the end of the process, in the queue of the main thread; a write beyond a block with a
+//   guard page, or to addresses that nothing has used yet, at once. The time at which a block serves again cannot be
+//   predicted. Not found: a write before the start of a long block with an alignment of more than 32 bytes.
 //
 //   Source: seals as in scudo's checksums; zeroing, delay and guard pages as in scudo and hardened_malloc.
 //
@@ -21,14 +26,18 @@
 //   blocks; for a block over 2 MiB, system calls.
 //   When not: programs that are known to be correct and need speed.
 //
-//   G1 a block has its seal at its end exactly while the program holds it.
+//   G1 a block has its front, and its seal at its end, exactly while the program holds it.
 //   G2 a block that waits is zero in full, and waits in one place of one queue.
 #pragma once
 
 #include "runtime/base/bits.hpp"
+#include "runtime/heap/area.hpp"
 #include "runtime/heap/closed_blocks.hpp"
+#include "runtime/heap/empty_blocks.hpp"
 #include "runtime/heap/fault.hpp"
+#include "runtime/heap/fronts.hpp"
 #include "runtime/heap/geometry.hpp"
+#include "runtime/heap/held_blocks.hpp"
 #include "runtime/heap/padding.hpp"
 #include "runtime/heap/page_map.hpp"
 #include "runtime/heap/seals.hpp"
@@ -47,16 +56,19 @@ class Guarded {
  public:
   // Not inlined: these calls are in the slow paths of the default heap, which should stay short.
   [[gnu::noinline]] static void* allocate(std::size_t bytes) noexcept {
-    if (bytes > Classes::kMax - kSealBytes) [[unlikely]]
-      return allocate_long(bytes, false);
-    const std::size_t sealed = bytes + kSealBytes;
-    void* const block = Inner::allocate_listed(sealed);
-    if (block == nullptr) [[unlikely]]
+    if (bytes - 1 >= Classes::kMax - kFrameBytes) [[unlikely]]  // 0, and long ones
+      return bytes == 0 ? allocate_empty(kBlockAlignment) : allocate_long(bytes, false);
+    const std::size_t whole = bytes + kFrameBytes;
+    void* const place = Inner::allocate_listed(whole);
+    if (place == nullptr) [[unlikely]]
       return allocate_slowly(bytes);
-    const Frame frame = short_frame(Classes::bytes_of(Classes::class_of(sealed)));
-    forget(block);
-    pad_new(static_cast<std::byte*>(block) + bytes, frame.room - bytes);
-    put_seal(block, bytes, frame);
+    auto* const block = static_cast<std::byte*>(place) + fronts::kBytes;
+    const std::size_t room = Classes::bytes_of(Classes::class_of(whole)) - kFrameBytes;
+    fronts::clear(block);
+    pad_new(block + bytes, room - bytes);
+    put_seal(block, bytes, room);
+    platform::compiler_barrier();  // who finds the front finds the seal
+    fronts::put(block, seals_.mark_of(block));
     return block;
   }
 
@@ -65,10 +77,14 @@ class Guarded {
 
   static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
     if (bytes > kBytesMax) return nullptr;
-    const std::size_t sealed = bytes + kSealBytes;
-    const bool is_long = Classes::class_aligned(alignment, sealed) == Classes::kClasses;
-    const std::size_t wanted = is_long ? sealed + guard_bytes() : sealed;
-    return from_the_heap([=] { return Inner::allocate_aligned(alignment, wanted); }, bytes);
+    if (bytes == 0 && alignment <= platform::page_bytes()) return allocate_empty(alignment);
+    const std::size_t distance = std::max(alignment, fronts::kBytes), whole = distance + bytes + kSealBytes;
+    if (Classes::class_aligned(alignment, whole) != Classes::kClasses)
+      return from_the_heap([=] { return Inner::allocate_aligned(alignment, whole); }, bytes, distance);
+    // Where the program's bytes begin at the span's, nothing of the block lies in front of them.
+    const std::size_t in_front = alignment <= fronts::kBytes ? fronts::kBytes : 0;
+    const std::size_t wanted = std::max(in_front + bytes + kSealBytes + guard_bytes(), Classes::kMax + 1);
+    return from_the_heap([=] { return Inner::allocate_aligned(alignment, wanted); }, bytes, in_front);
   }
 
   // word: of the block's unit
@@ -81,11 +97,17 @@ class Guarded {
   }
 
   [[gnu::noinline]] static void* reallocate(void* block, std::size_t bytes) noexcept {
+    if (empty_.covers(block)) [[unlikely]] {
+      expect_empty(block);
+      void* const moved = allocate(bytes);
+      if (moved != nullptr) give_empty(block);
+      return moved;
+    }
     const Frame frame = frame_at(block);
     const std::size_t had = checked_bytes(block, frame);
     if (bytes <= frame.room && bytes >= frame.room / 2) {
       if (bytes < had) std::memset(static_cast<std::byte*>(block) + bytes, 0, had - bytes);
-      close(block, bytes, frame);
+      close(static_cast<std::byte*>(block), bytes, frame.room);
       return block;
     }
     if (void* const grown = grow(block, bytes, frame); grown != nullptr) return grown;
@@ -97,7 +119,11 @@ class Guarded {
   }
 
   // Exactly what was asked for: behind it lies the padding.
-  static std::size_t usable_bytes(const void* block) noexcept { return checked_bytes(block, frame_at(block)); }
+  static std::size_t usable_bytes(const void* block) noexcept {
+    if (!empty_.covers(block)) return checked_bytes(block, frame_at(block));
+    expect_empty(block);
+    return 0;
+  }
 
   static void thread_exit(bool last) noexcept {
     release_all();
@@ -107,21 +133,38 @@ class Guarded {
   }
   static auto* own() noexcept { return Inner::own(); }
 
-  // Checks this thread's waiting blocks and the free long blocks, at the end of a process, because they would not be
-  // checked otherwise: 96 and 16 blocks, at most 1536 bytes of each. They stay where they are.
+  // For the end of a process: checks blocks that would not be checked otherwise. This thread's waiting blocks and the
+  // free long blocks, 96 and 16, at most 1536 bytes of each; they stay where they are. And blocks that were never freed.
   static void check_what_waits() noexcept {
     if (waiting_ != nullptr) waiting_->for_each([](Waiting block) { expect_zero_words(block); });
     closed_.for_each([](const ClosedBlocks::Block& block) {
-      expect_zero({static_cast<std::uint64_t*>(block.start), frame_of(block.start).room / 16 * 16});
+      expect_zero({static_cast<std::uint64_t*>(block.start), free_bytes_of(block.start) / 16 * 16 - 1});
+    });
+    if (seals_.secret() == 0) return;
+    std::size_t left = kHeldLooks;
+    Inner::Spans::for_each([&left](const Span& span) {
+      if (span.kind == SpanKind::slab) {
+        const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(span.carved, left));
+        for (std::uint32_t i = 0; i < count; ++i) expect_unbroken(span, i);
+        left -= count;
+      } else if (span.kind == SpanKind::large) {
+        const std::size_t usable = span.units * kUnitBytes - address_of(span.blocks) % kUnitBytes;
+        expect_unbroken(span.blocks, guarded_bytes(span.blocks, usable));
+        --left;
+      }
+      return left != 0;
     });
   }
 
-  static void mend_in_child() noexcept { closed_.mend_in_child(); }
+  static void mend_in_child() noexcept {
+    closed_.mend_in_child();
+    empty_.mend_in_child();
+  }
 
   // What other threads have freed goes on waiting.
   static bool trim() noexcept {
     release_all();
-    closed_.give_all(open_and_give);
+    closed_.give_all(leave);
     return Inner::trim();
   }
 
@@ -133,7 +176,7 @@ class Guarded {
     if (!are_zero) return "G2: a block that waits is zero";
     if (const char* const broken = waiting_ != nullptr ? waiting_->verify() : nullptr; broken != nullptr) return broken;
     return closed_.verify([](const ClosedBlocks::Block& block) {
-      return is_zero(static_cast<const std::uint64_t*>(block.start), frame_of(block.start).room / 16 * 2);
+      return is_zero(static_cast<const std::uint64_t*>(block.start), free_bytes_of(block.start) / 16 * 2);
     });
   }
 
@@ -141,69 +184,93 @@ class Guarded {
   using Classes = typename Inner::Classes;
   using Waiting = WaitingBlocks::Block;
 
-  static constexpr std::size_t kSealBytes = sizeof(std::uint64_t);
+  static constexpr std::size_t kSealBytes = sizeof(std::uint64_t), kFrameBytes = fronts::kBytes + kSealBytes;
+  // Blocks that are looked at where the process ends: some 50 ms at most.
+  static constexpr std::size_t kHeldLooks = std::size_t{1} << 22;
+  static constexpr unsigned kLooksAround = 2;  // each time that blocks leave the queue
   // What a guard page takes of a block, wherever the block ends in its last page.
   static std::size_t guard_bytes() noexcept { return 2 * platform::page_bytes(); }
   // Usable bytes from which on every block has one; of the shorter long ones one in so many places.
   static constexpr std::size_t kAlwaysGuarded = std::size_t{256} << 10;
   static constexpr unsigned kOneIn = 16;
-  static constexpr std::size_t kBytesMax = Inner::kBytesMax - kSealBytes - 2 * platform::kPageBytesMax;
+  static constexpr std::size_t kBytesMax = Inner::kBytesMax - kFrameBytes - 2 * platform::kPageBytesMax;
   static constexpr std::size_t kLookedAt = 64;  // words at each of three places of a block that has waited
   static_assert(Classes::kMax <= WaitingBlocks::kBytesMax && kZeroedMax <= WaitingBlocks::kShortMax);
   static constexpr std::size_t kQueueBytes = base::round_up(sizeof(WaitingBlocks), platform::kPageBytes);
 
   // ---- the parts of a block
 
-  // The program's room, the seal, and the guard page of a long one.
+  // Where a block lies: its place begins in front of it, or, of a long aligned block, with it.
   struct Frame {
-    std::size_t room;  // in front of the seal
-    std::size_t usable;
+    std::byte* start;      // of the place
+    std::size_t usable;    // bytes of the place
+    std::size_t room;      // from the block to the seal
+    std::size_t distance;  // of the block from the start
     bool has_page = false;
   };
-  static Frame short_frame(std::size_t usable) noexcept { return {.room = usable - kSealBytes, .usable = usable}; }
-  static Frame frame_of(const void* block) noexcept {
-    const PageMap::Word word = Inner::word_of(block);
-    if (Inner::is_slab(word)) return short_frame(Inner::class_bytes(word));
-    const std::size_t usable = Inner::usable_bytes(block);
-    const std::size_t guarded = usable - (address_of(block) + usable) % platform::page_bytes() - platform::page_bytes();
-    // For shorter blocks their address decides, so the answer stays the same while the block exists.
-    const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(block) ^ seals_.secret()) % kOneIn == 0;
-    return {guarded - kSealBytes, usable, has_page};
+  static Frame short_frame(std::byte* block, std::size_t usable, std::size_t distance = fronts::kBytes) noexcept {
+    return {block - distance, usable, usable - distance - kSealBytes, distance};
   }
-  // The block at a pointer that the program passes. Ends the program if no block begins there, as far as the page map
-  // knows.
+  // Of the long block that begins so far behind the start of its span.
+  static Frame long_frame(std::byte* start, std::size_t distance) noexcept {
+    const std::size_t usable = Inner::usable_bytes(start);
+    // For shorter blocks their address decides, so the answer stays the same while the block exists.
+    const bool has_page = usable >= kAlwaysGuarded || base::mix(address_of(start) ^ seals_.secret()) % kOneIn == 0;
+    return {start, usable, guarded_bytes(start, usable) - kSealBytes - distance, distance, has_page};
+  }
+  // The bytes of a long block's place in front of its page.
+  static std::size_t guarded_bytes(const std::byte* start, std::size_t usable) noexcept {
+    return usable - (address_of(start) + usable) % platform::page_bytes() - platform::page_bytes();
+  }
+  static std::size_t free_bytes_of(void* start) noexcept {
+    return long_frame(static_cast<std::byte*>(start), 0).room + kSealBytes;
+  }
+
+  // The block at a pointer that the program passes. Ends the program if it holds none there.
   static Frame frame_at(const void* block) noexcept {
     const PageMap::Word word = Inner::word_of(block);
     if (Inner::is_slab(word)) return short_frame_at(block, word);
-    if (word == 0 || !Inner::is_block(block)) [[unlikely]]
+    auto* const begin = static_cast<std::byte*>(const_cast<void*>(block));
+    if (word != 0 && Inner::is_block(block)) return long_frame(begin, 0);
+    if (word == 0 || !is_held_long(begin)) [[unlikely]]
       end_for(block);
-    return frame_of(block);
+    return long_frame(begin - fronts::kBytes, fronts::kBytes);
   }
   // The same in a slab, whose word this is: what is looked at is in it too.
   static Frame short_frame_at(const void* block, PageMap::Word word) noexcept {
-    const Frame frame = short_frame(Inner::class_bytes(word));
-    const std::uintptr_t seal = address_of(block) + frame.room;
-    if ((seal ^ address_of(block)) >= kUnitBytes && Inner::word_of(reinterpret_cast<void*>(seal)) != word) [[unlikely]]
+    auto* const begin = static_cast<std::byte*>(const_cast<void*>(block));
+    const std::byte* const front = begin - fronts::kBytes;
+    if ((address_of(front) ^ address_of(block)) >= kUnitBytes && Inner::word_of(front) != word) [[unlikely]]
       end_for(block);
-    return frame;
+    if (!fronts::is_there(begin, seals_.mark_of(block))) [[unlikely]]
+      return aligned_frame_at(begin, word);
+    return short_frame(begin, Inner::class_bytes(word));
   }
+  [[gnu::cold, gnu::noinline]] static Frame aligned_frame_at(std::byte* block, PageMap::Word word) noexcept {
+    const std::size_t distance = fronts::distance(block, seals_.mark_of(block));
+    if (distance == 0) end_for(block);
+    return short_frame(block, Inner::class_bytes(word), distance);
+  }
+  // A block whose unit has a word that is not a slab's.
+  static bool is_held_long(const std::byte* block) noexcept {
+    const std::byte* const start = block - fronts::kBytes;
+    return Inner::covers(start) && Inner::is_block(start) && fronts::is_there(block, seals_.mark_of(block));
+  }
+
   // returns false: the system refused, and the page stays as it was
-  [[gnu::cold, gnu::noinline]] static bool guard(void* block, const Frame& frame, bool open) noexcept {
-    return Inner::Pages::protect(static_cast<std::byte*>(block) + frame.room + kSealBytes, platform::page_bytes(),
-                                 open);
+  [[gnu::cold, gnu::noinline]] static bool guard(const Frame& frame, bool open) noexcept {
+    return Inner::Pages::protect(frame.start + frame.distance + frame.room + kSealBytes, platform::page_bytes(), open);
   }
 
-  // The heap's own words.
-  static void forget(void* block) noexcept { std::memset(block, 0, kBlockAlignment); }
-
-  static void put_seal(void* block, std::size_t bytes, const Frame& frame) noexcept {
+  static void put_seal(std::byte* block, std::size_t bytes, std::size_t room) noexcept {
     const std::uint64_t seal = seals_.of(block, bytes);
-    std::memcpy(static_cast<std::byte*>(block) + frame.room, &seal, sizeof seal);
+    std::memcpy(block + room, &seal, sizeof seal);
   }
   // Padding and seal behind `bytes`, which stay as they are.
-  static void close(void* block, std::size_t bytes, const Frame& frame) noexcept {
-    pad(static_cast<std::byte*>(block) + bytes, frame.room - bytes);
-    put_seal(block, bytes, frame);
+  static void close(std::byte* block, std::size_t bytes, std::size_t room) noexcept {
+    pad(block + bytes, room - bytes);
+    platform::compiler_barrier();  // who finds the seal finds the padding
+    put_seal(block, bytes, room);
   }
 
   // The requested size. Ends the program if it does not hold the block, or has written behind it.
@@ -217,62 +284,125 @@ class Guarded {
     return bytes;
   }
 
-  // Ends the program for a pointer at which nothing is sealed, or the padding is broken.
+  // Ends the program for a pointer at which it holds no block, or a block that it has written beyond.
   [[noreturn, gnu::cold, gnu::noinline]] static void end_for(const void* block) noexcept {
-    Inner::fault(!Inner::covers(block)     ? Fault::foreign
-                 : !Inner::is_block(block) ? Fault::interior
-                 : is_free(block)          ? Fault::double_free
-                                           : Fault::write_past_end,
+    const auto* const begin = static_cast<const std::byte*>(block);
+    const void* const place = begin - fronts::kBytes;
+    const bool has_place = Inner::covers(block) && Inner::covers(place) && Inner::is_block(place);
+    Inner::fault(!Inner::covers(block)                                 ? Fault::foreign
+                 : !has_place && !is_aligned(begin)                    ? Fault::interior
+                 : has_place && is_free(place)                         ? Fault::double_free
+                 : fronts::distance(begin, seals_.mark_of(block)) == 0 ? Fault::write_before_start
+                                                                       : Fault::write_past_end,
                  block);
   }
-  // Whether the contents of a block are those of a free one: zero, except for the words of the heap's lists.
-  static bool is_free(const void* block) noexcept {
-    const auto* const words = static_cast<const std::uint64_t*>(block);
-    const Frame frame = frame_of(block);
-    const std::size_t rest = (frame.room + kSealBytes) / sizeof *words - 2;
-    return (Inner::is_marked(block) || is_zero(words, 2)) && (rest == 0 || is_zero(words + 2, rest));
+  // Whether an aligned block is held there, as far as one can see.
+  static bool is_aligned(const std::byte* block) noexcept {
+    if (Inner::is_block(block)) return !Inner::is_slab(Inner::word_of(block));
+    return fronts::distance(block, seals_.mark_of(block)) != 0;
+  }
+  // Whether the contents of a place are those of a free one: zero, except for the words of the heap's lists.
+  static bool is_free(const void* place) noexcept {
+    const auto* const words = static_cast<const std::uint64_t*>(place);
+    const PageMap::Word word = Inner::word_of(place);
+    const std::size_t bytes =
+        Inner::is_slab(word) ? Inner::class_bytes(word) : free_bytes_of(const_cast<void*>(place)) / 16 * 16;
+    const std::size_t rest = bytes / sizeof *words - 2;
+    return (Inner::is_marked(place) || is_zero(words, 2)) && (rest == 0 || is_zero(words + 2, rest));
+  }
+
+  // ---- blocks that nobody passes
+
+  // Ends the program if the block in a slab's place is held and was written beyond.
+  static void expect_unbroken(const Span& slab, std::uint32_t place) noexcept {
+    const std::size_t usable = Classes::bytes_of(slab.size_class);
+    expect_unbroken(slab.blocks + place * usable, usable);
+  }
+  static void expect_unbroken(const std::byte* start, std::size_t usable) noexcept {
+    const Held found = HeldBlocks::look(seals_, start, usable);
+    if (HeldBlocks::is_broken(found)) [[unlikely]]
+      Inner::fault(found == Held::past_end ? Fault::write_past_end : Fault::write_before_start, start + fronts::kBytes);
+  }
+  // Some others in the slab of a short block that waits, so the slab stays.
+  [[gnu::noinline]] static void look_around(Waiting block) noexcept {
+    const Span& slab = *Inner::Spans::span_of(block.words);
+    for (unsigned i = 0; i < kLooksAround && slab.carved != 0; ++i) expect_unbroken(slab, looked_at_++ % slab.carved);
+  }
+
+  // ---- blocks of no bytes
+
+  // An inaccessible address, or, where there is none left, a place with no bytes for the program.
+  [[gnu::cold, gnu::noinline]] static void* allocate_empty(std::size_t alignment) noexcept {
+    if (void* const block = empty_.take(alignment)) return block;
+    const std::size_t distance = std::max(alignment, fronts::kBytes);
+    return from_the_heap([=] { return Inner::allocate_aligned(alignment, distance + kSealBytes); }, 0, distance);
+  }
+  static void expect_empty(const void* block) noexcept {
+    if (!empty_.holds(block)) [[unlikely]]
+      Inner::fault(fault_of_empty(block), block);
+  }
+  static void give_empty(const void* block) noexcept {
+    if (!empty_.give(block)) [[unlikely]]
+      Inner::fault(fault_of_empty(block), block);
+  }
+  static Fault fault_of_empty(const void* block) noexcept {
+    return address_of(block) % kBlockAlignment != 0 ? Fault::interior : Fault::double_free;
   }
 
   // ---- into the program's hands
 
   // The heap's lists have none.
   [[gnu::noinline]] static void* allocate_slowly(std::size_t bytes) noexcept {
-    return from_the_heap([=] { return Inner::allocate(bytes + kSealBytes); }, bytes);
+    return from_the_heap([=] { return Inner::allocate(bytes + kFrameBytes); }, bytes, fronts::kBytes);
   }
   // A block that waits, which is zero, or one of the heap's.
   [[gnu::cold, gnu::noinline]] static void* allocate_long(std::size_t bytes, bool zeroed) noexcept {
     if (bytes > kBytesMax) return nullptr;
-    const std::size_t wanted = bytes + kSealBytes + guard_bytes();
+    const std::size_t wanted = bytes + kFrameBytes + guard_bytes();
     const auto kept = closed_.take(wanted);
     if (kept.start == nullptr)
-      return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes);
-    const Frame frame = frame_of(kept.start);
-    expect_zero({static_cast<std::uint64_t*>(kept.start), frame.room / 16 * 16});
-    return hand_out(kept.start, bytes, frame);
+      return from_the_heap([=] { return zeroed ? Inner::allocate_zeroed(wanted) : Inner::allocate(wanted); }, bytes,
+                           fronts::kBytes);
+    const std::size_t free = free_bytes_of(kept.start);
+    expect_zero({static_cast<std::uint64_t*>(kept.start), free / 16 * 16 - 1});
+    return hand_out(long_frame(static_cast<std::byte*>(kept.start), fronts::kBytes), bytes);
   }
-  // What waits may be what is missing.
+  // What waits may be what is missing. distance: of the block from the begin of its place
   template <class Allocate>
-  static void* from_the_heap(Allocate allocate_inner, std::size_t bytes) noexcept {
-    void* block = allocate_inner();
-    if (block == nullptr && closed_.give_all(open_and_give)) block = allocate_inner();
-    return block == nullptr ? nullptr : admit(block, bytes);
+  static void* from_the_heap(Allocate allocate_inner, std::size_t bytes, std::size_t distance) noexcept {
+    Inner::Spans::close_unused();
+    void* place = allocate_inner();
+    if (place == nullptr && closed_.give_all(leave)) place = allocate_inner();
+    return place == nullptr ? nullptr : admit(static_cast<std::byte*>(place), bytes, distance);
+  }
+  // A block that has waited in vain.
+  static void leave(void* start) noexcept {
+    expect_zero({static_cast<std::uint64_t*>(start), free_bytes_of(start) / 16 * 16 - 1});
+    open_and_give(start);
   }
   // If the page cannot be opened, the block is lost: its next user would fault on that page.
-  static void open_and_give(void* block) noexcept {
-    if (guard(block, frame_of(block), true)) Inner::deallocate(block);
+  static void open_and_give(void* start) noexcept {
+    if (const Frame frame = long_frame(static_cast<std::byte*>(start), 0); guard(frame, true)) Inner::deallocate(start);
   }
 
   // The first block of every thread comes this way.
-  [[gnu::noinline]] static void* admit(void* block, std::size_t bytes) noexcept {
+  [[gnu::noinline]] static void* admit(std::byte* place, std::size_t bytes, std::size_t distance) noexcept {
     seals_.draw_secret_once();
-    const Frame frame = frame_of(block);
-    if (frame.has_page) guard(block, frame, false);  // or the seal alone guards it
-    return hand_out(block, bytes, frame);
+    const PageMap::Word word = Inner::word_of(place);
+    const Frame frame = Inner::is_slab(word) ? short_frame(place + distance, Inner::class_bytes(word), distance)
+                                             : long_frame(place, distance);
+    if (frame.has_page) guard(frame, false);  // or the seal alone guards it
+    std::memset(place, 0, kBlockAlignment);   // the heap's own words
+    return hand_out(frame, bytes);
   }
 
-  static void* hand_out(void* block, std::size_t bytes, const Frame& frame) noexcept {
-    forget(block);
-    close(block, bytes, frame);
+  static void* hand_out(const Frame& frame, std::size_t bytes) noexcept {
+    std::byte* const block = frame.start + frame.distance;
+    close(block, bytes, frame.room);
+    if (frame.distance > fronts::kBytes)
+      fronts::put(block, seals_.mark_of(block), frame.distance);
+    else if (frame.distance != 0)
+      fronts::put(block, seals_.mark_of(block));
     return block;
   }
 
@@ -280,21 +410,21 @@ class Guarded {
   static void* grow(void* block, std::size_t bytes, const Frame& frame) noexcept {
     const PageMap::Word word = Inner::word_of(block);
     if (Inner::is_slab(word) || bytes <= frame.room || bytes > kBytesMax) return nullptr;
-    return grow_long(block, word, bytes, frame);
+    return grow_long(word, bytes, frame);
   }
-  [[gnu::cold, gnu::noinline]] static void* grow_long(void* block, PageMap::Word word, std::size_t bytes,
+  [[gnu::cold, gnu::noinline]] static void* grow_long(PageMap::Word word, std::size_t bytes,
                                                       const Frame& frame) noexcept {
-    if (frame.has_page && !guard(block, frame, true)) return nullptr;
-    void* const grown = Inner::Large::resize(word, bytes + kSealBytes + guard_bytes());
-    if (grown == nullptr) {
-      if (frame.has_page) guard(block, frame, false);
+    if (frame.has_page && !guard(frame, true)) return nullptr;
+    auto* const start =
+        static_cast<std::byte*>(Inner::Large::resize(word, frame.distance + bytes + kSealBytes + guard_bytes()));
+    if (start == nullptr) {
+      if (frame.has_page) guard(frame, false);
       return nullptr;
     }
-    std::memset(static_cast<std::byte*>(grown) + frame.room, 0, kSealBytes);
-    const Frame longer = frame_of(grown);
-    if (longer.has_page) guard(grown, longer, false);
-    close(grown, bytes, longer);
-    return grown;
+    std::memset(start + frame.distance + frame.room, 0, kSealBytes);
+    const Frame longer = long_frame(start, frame.distance);
+    if (longer.has_page) guard(longer, false);
+    return hand_out(longer, bytes);
   }
 
   // ---- out of the program's hands
@@ -308,34 +438,42 @@ class Guarded {
     if (!Inner::is_slab(word)) [[unlikely]]
       return retire_long(block, fits);
     const Frame frame = short_frame_at(block, word);
-    const std::size_t usable = frame.usable, bytes = checked_bytes(block, frame);
+    const std::size_t bytes = checked_bytes(block, frame);
     if (!fits(bytes)) [[unlikely]]
       Inner::fault(Fault::wrong_size, block);
-    if (usable > kZeroedMax) [[unlikely]]
-      return clear(block, bytes, usable);
+    fronts::clear(static_cast<std::byte*>(block));
+    const Waiting waiting{reinterpret_cast<std::uint64_t*>(frame.start), frame.distance + bytes};
+    if (frame.usable > kZeroedMax) [[unlikely]]
+      return clear(waiting, frame.usable);
     // The bytes behind the padding too, because they may have contents of an earlier block.
-    zero(static_cast<std::byte*>(block), usable);
-    wait({static_cast<std::uint64_t*>(block), bytes});
+    zero(frame.start, frame.usable);
+    wait(waiting);
   }
-  [[gnu::noinline]] static void clear(void* block, std::size_t bytes, std::size_t usable) noexcept {
-    std::memset(block, 0, usable);
-    wait_long({static_cast<std::uint64_t*>(block), bytes});
+  [[gnu::noinline]] static void clear(Waiting block, std::size_t usable) noexcept {
+    std::memset(block.words, 0, usable);
+    wait_long(block);
   }
 
   template <class Fits>
   [[gnu::cold, gnu::noinline]] static void retire_long(void* block, Fits fits) noexcept {
     if (block == nullptr) return;
+    if (empty_.covers(block)) {
+      if (!fits(0)) Inner::fault(Fault::wrong_size, block);
+      return give_empty(block);
+    }
     const Frame frame = frame_at(block);
     if (!fits(checked_bytes(block, frame))) Inner::fault(Fault::wrong_size, block);
+    std::byte* const start = frame.start;
+    const std::size_t bytes = frame.distance + frame.room + kSealBytes;
     if (frame.usable <= ClosedBlocks::kBlockBytesMax) {
-      Inner::Pages::zero(block, frame.room + kSealBytes);
-      return frame.has_page ? closed_.put({block, frame.usable}, open_and_give) : Inner::deallocate(block);
+      Inner::Pages::zero(start, bytes);
+      return frame.has_page ? closed_.put({start, frame.usable}, leave) : Inner::deallocate(start);
     }
     // Untouched pages need not be zeroed, because the system provides zeroes.
-    const std::size_t whole = base::round_up(address_of(block), platform::page_bytes()) - address_of(block);
-    std::memset(block, 0, whole);
-    Inner::Pages::purge(static_cast<std::byte*>(block) + whole, frame.room + kSealBytes - whole);
-    open_and_give(block);
+    const std::size_t whole = base::round_up(address_of(start), platform::page_bytes()) - address_of(start);
+    std::memset(start, 0, whole);
+    Inner::Pages::purge(start + whole, bytes - whole);
+    open_and_give(start);
   }
 
   // ---- back to the heap
@@ -344,7 +482,8 @@ class Guarded {
     WaitingBlocks* const own = waiting_;
     if (own == nullptr) [[unlikely]]
       return wait_first(block);
-    own->put(block, [](Waiting first) { release(first); });
+    if (own->put(block, [](Waiting first) { release(first); })) [[unlikely]]
+      look_around(block);
   }
   static void wait_long(Waiting block) noexcept {
     if (waiting_ == nullptr && !make_queue()) return release(block);
@@ -399,6 +538,8 @@ class Guarded {
 
   static inline constinit Seals seals_{};
   static inline constinit ClosedBlocks closed_{};
+  static inline constinit EmptyBlocks<typename Inner::Pages> empty_{};
+  static inline constinit thread_local std::uint32_t looked_at_ = 0;
   static inline constinit thread_local WaitingBlocks* waiting_ = nullptr;  // made by the thread's first free
 };
 

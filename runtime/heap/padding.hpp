@@ -33,11 +33,11 @@ inline std::uint64_t others(std::size_t bytes) noexcept { return ~std::uint64_t{
 
 }  // namespace padding
 
-// Pads [begin, begin + room), at most kPaddingMax bytes of it. May overwrite the last eight bytes in front of it. It
-// writes words that overlap, and uses no loop of variable length.
+// Pads [begin, begin + room), at most kPaddingMax bytes of it. May zero the last eight bytes in front of it. It writes
+// words that overlap, and uses no loop of variable length.
 inline void pad_new(std::byte* begin, std::size_t room) noexcept {
   using namespace padding;
-  if (room <= sizeof kPadding) return store(begin + room - sizeof kPadding, kPadding);
+  if (room < sizeof kPadding) return store(begin + room - sizeof kPadding, kPadding & ~others(room));
   if (room < sizeof kTwo) {
     store(begin, kPadding);
     return store(begin + room - sizeof kPadding, kPadding);

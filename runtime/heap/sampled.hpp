@@ -88,7 +88,8 @@ class Samples {
     return block;
   }
   static void expect_intact(const SampledBlock& block) noexcept {
-    if (!blocks_.is_intact(block)) Switch::report(Fault::write_past_end, block.start + block.bytes, block);
+    if (const std::byte* const at = blocks_.written_beyond(block); at != nullptr)
+      Switch::report(at < block.start ? Fault::write_before_start : Fault::write_past_end, at, block);
   }
 
   static inline constinit SampledBlocks<Pages> blocks_{};
@@ -140,7 +141,7 @@ class Sampled : public Checked {
 
   [[gnu::cold, gnu::noinline]] static void* look(std::size_t bytes) noexcept {
     left_ = S::on() ? kLook : std::numeric_limits<std::int32_t>::max();
-    return S::on() && S::is_due() ? S::take(bytes) : nullptr;
+    return S::on() && bytes != 0 && S::is_due() ? S::take(bytes) : nullptr;  // none of no bytes is accessible
   }
 
   static inline constinit thread_local std::int32_t left_ = 0;  // allocations before the next look

@@ -1,8 +1,8 @@
 // SampledBlocks: a few blocks on pages of their own, each between two inaccessible (closed) pages. A freed block's page
 // is closed as well, until its slot is needed again: after kSlots other samples at the earliest.
 //   Layout: closed page, page of slot 0, closed page, page of slot 1 ... closed page. A block lies at the end of its page,
-//   or, one time in four, at its begin, where an access in front of it is found. Bytes of the page behind a block are
-//   padding (padding.hpp), looked at when the block is freed.
+//   or, one time in four, at its begin, where an access in front of it is found. The other bytes of the page, in front of
+//   the block and behind it, are padding (padding.hpp), looked at when the block is freed.
 //   Source: GWP-ASan (Serebryany et al., "GWP-ASan: sampling-based detection of memory-safety bugs in production", 2023).
 //   Cost: two system calls for each block; 2 MiB of addresses, one page for each block that is held.
 //   P1 a slot is in the queue of free slots exactly while its block is not held.
@@ -55,6 +55,7 @@ class SampledBlocks {
     block->start = draw % 4 == 0 ? page : page + platform::page_bytes() - room;
     block->allocated = stack;
     block->freed.thread = 0;
+    std::fill(page, block->start, kPad);
     resize(*block, bytes);
     // relaxed, here and in give(): a thread that frees the block has received it by a path with the right order.
     block->state.store(SampledBlock::State::held, std::memory_order_relaxed);
@@ -83,10 +84,15 @@ class SampledBlocks {
     std::fill(block.start + bytes, page_of(block) + platform::page_bytes(), kPad);
   }
 
-  // Whether nothing was written behind a block that is held.
-  bool is_intact(const SampledBlock& block) const noexcept {
-    const std::byte* const end = page_of(block) + platform::page_bytes();
-    return std::all_of<const std::byte*>(block.start + block.bytes, end, [](std::byte byte) { return byte == kPad; });
+  // The first byte of the page that was written beyond a block that is held; nullptr: none.
+  const std::byte* written_beyond(const SampledBlock& block) const noexcept {
+    const std::byte* const page = page_of(block);
+    const std::byte* const page_end = page + platform::page_bytes();
+    const std::byte* const end = block.start + block.bytes;
+    const auto is_written = [](std::byte byte) { return byte != kPad; };
+    if (const auto* at = std::find_if<const std::byte*>(page, block.start, is_written); at != block.start) return at;
+    const auto* const at = std::find_if(end, page_end, is_written);
+    return at != page_end ? at : nullptr;
   }
 
   // A block that was held. returns false where another thread gives it in the same moment

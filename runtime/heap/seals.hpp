@@ -41,6 +41,9 @@ class Seals {
     return plain == twice(length) ? length : kBroken;
   }
 
+  // What stands in front of the block: never 0, and not what a seal can be.
+  std::uint64_t mark_of(const void* block) const noexcept { return ~mixed(block); }
+
   static constexpr std::size_t kBroken = ~std::size_t{0};  // more bytes than any block has
 
  private:

@@ -100,7 +100,7 @@ class BitmapSpans {
     const std::lock_guard guard(lock_);
     Area& area = area_of(span);
     const unsigned end = index_of(area, span) + span->units, more = units - span->units;
-    if (end + more > area.units || area.used.next_set(end) < end + more) return false;
+    if (end + more > area.units || area.used.next_set(end) < end + more || !opened(area, end, more)) return false;
     occupy(area, end, more);
     span->units = units;
     span->zero = false;
@@ -166,6 +166,10 @@ class BitmapSpans {
   // Gives pages of a span that is in use back to the system.
   static void purge(std::byte* begin, std::size_t bytes) noexcept { Pages::purge(begin, bytes); }
 
+  // From now on units of new areas are inaccessible until a span uses them, and stay accessible then: a write far beyond
+  // a block ends the process. Costs a system call for each span of new units.
+  static void close_unused() noexcept { closes_.store(true, std::memory_order_relaxed); }
+
   static void lock() noexcept { lock_.lock(); }
   static void unlock() noexcept { lock_.unlock(); }
 
@@ -217,6 +221,18 @@ class BitmapSpans {
     }
     sum.purged_bytes_total = purged_units_ * kUnitBytes;
     return sum;
+  }
+
+  // visit(span), for each span that is in use, as long as it returns true. Other threads may be working in the spans.
+  template <class Visit>
+  static void for_each(Visit visit) noexcept {
+    const std::lock_guard guard(lock_);
+    for (const Area* area = first_; area != nullptr; area = area->next)
+      for (unsigned unit = 0; (unit = area->used.next_set(unit)) < area->units;) {
+        const Span& span = area->spans[unit];
+        if (span.units != 0 && !visit(span)) return;
+        unit += std::max(span.units, 1u);  // a run that is being purged is used and no span
+      }
   }
 
   // nullptr, or the invariant that does not hold. visit(span) for each span that is in use.
@@ -290,6 +306,7 @@ class BitmapSpans {
   static unsigned take_from(Area& area, unsigned units, unsigned alignment, unsigned count, Span*& found) noexcept {
     unsigned taken = 0;
     for (unsigned first; taken < count && (first = find(area, units, alignment)) < area.units; ++taken) {
+      if (!opened(area, first, units)) break;
       Span* const span = use(area, first, units);
       span->next = found;
       found = span;
@@ -305,6 +322,12 @@ class BitmapSpans {
     span.blocks = area.base + std::size_t{first} * kUnitBytes;
     span.zero = occupy(area, first, units) == 0;
     return &span;
+  }
+
+  // Makes units accessible that no span has used yet. returns false where the system refuses
+  static bool opened(const Area& area, unsigned first, unsigned units) noexcept {
+    return !area.closed || area.once_used.count(first, units) == units ||
+           Pages::protect(area.base + std::size_t{first} * kUnitBytes, std::size_t{units} * kUnitBytes, true);
   }
 
   // Makes free units used. returns how many were dirty
@@ -366,6 +389,7 @@ class BitmapSpans {
       auto* const area = reinterpret_cast<Area*>(memory);  // zeroed pages are an Area of no units
       area->base = found.base;
       area->set_units(static_cast<std::uint32_t>(found.bytes >> kUnitShift));
+      area->closed = closes_.load(std::memory_order_relaxed) && Pages::protect(found.base, found.bytes, false);
       if (const std::size_t needed = base::round_up(Area::bytes_for(area->units), platform::page_bytes());
           needed < known)
         Pages::unmap(memory + needed, known - needed);
@@ -433,6 +457,7 @@ class BitmapSpans {
   static inline constinit sync::OwnedLock lock_{};
   static inline constinit KeptMemory<Pages, 1'000'000'000> kept_{};  // what slabs missed
   static inline constinit Purge purging_{};
+  static inline constinit std::atomic<bool> closes_{false};
   static inline constinit Area* first_ = nullptr;        // the others follow by `next`, in the order of their making
   static inline constinit Area** of_address_ = nullptr;  // by address, as far as the page map goes
   static inline constinit std::uint64_t purged_units_ = 0;

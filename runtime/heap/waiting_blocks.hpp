@@ -31,12 +31,14 @@ class WaitingBlocks {
 
   explicit WaitingBlocks(std::uint64_t seed) noexcept : drawn_(seed | 1) {}
 
-  // Of at most kShortMax bytes. release(block): for each that has to leave
+  // Of at most kShortMax bytes. release(block): for each that has to leave. returns whether any had to; not this one
   template <class Release>
-  [[gnu::always_inline]] void put(Block block, Release release) noexcept {
+  [[gnu::always_inline]] bool put(Block block, Release release) noexcept {
     places_[count_++] = address_of(block.words) | std::uint64_t{block.bytes} << kAddressBits;
-    if (count_ == kPlaces) [[unlikely]]
-      release_all_but(kMin + static_cast<std::uint32_t>(draw() % (kMax - kMin + 1)), release);
+    if (count_ != kPlaces) [[likely]]
+      return false;
+    release_all_but(kMin + static_cast<std::uint32_t>(draw() % (kMax - kMin + 1)), release);
+    return true;
   }
 
   // The same for a block that may be longer than kShortMax.

@@ -24,6 +24,7 @@ constexpr Words kWords[] = {
     {"free of an address on the stack", "A local variable ends with its function; it is not freed."},
     {"free with a wrong size", "Use delete on the type that was made (or give its base a virtual destructor)."},
     {"write past the end of a block", "Build with -fsanitize=address to see who writes."},
+    {"write before the start of a block", "Build with -fsanitize=address to see who writes."},
     {"write to a freed block", "Build with -fsanitize=address to see who writes after the free."},
     {"corrupted free list", "Something wrote to a freed block of this slab, or past the end of one before it."},
     {"access past the end of a block", "The call stacks show who allocated the block and who ran past it."},

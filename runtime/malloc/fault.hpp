@@ -18,6 +18,7 @@ enum class Fault : std::uint8_t {
   stack_pointer,        // on the stack of the thread that frees it
   size_mismatch,        // sized delete, free_sized: the size is not the one that was asked for
   write_past_end,       // the bytes behind a block have changed
+  write_before_start,   // the bytes in front of it
   use_after_free,       // a free block has changed
   corrupted_free_list,  // a link leads out of its slab
   // An access that a guard page stopped:
@@ -39,6 +40,8 @@ constexpr Fault kind_of(heap::Fault found) noexcept {
       return Fault::size_mismatch;
     case heap::Fault::write_past_end:
       return Fault::write_past_end;
+    case heap::Fault::write_before_start:
+      return Fault::write_before_start;
     case heap::Fault::use_after_free:
       return Fault::use_after_free;
   }

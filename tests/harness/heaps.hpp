@@ -19,8 +19,8 @@ struct NoThreadsHook {
 // Ends the process with the fault's name and the class's bytes, for death tests.
 struct DyingFaults {
   [[noreturn]] static void report(heap::Fault fault, const void*, std::size_t bytes, unsigned) noexcept {
-    constexpr const char* kNames[] = {"foreign",    "interior",       "double free",
-                                      "wrong size", "write past end", "use after free"};
+    constexpr const char* kNames[] = {"foreign",        "interior",           "double free",   "wrong size",
+                                      "write past end", "write before start", "use after free"};
     LOAM_FATAL("{} in a block of {} bytes", kNames[static_cast<unsigned>(fault)], bytes);
   }
 };

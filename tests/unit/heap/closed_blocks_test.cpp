@@ -35,10 +35,13 @@ TEST(ClosedBlocks, TheOldestThatFitsServes) {
   closed.put({place(1), 500'000}, gone());
   closed.put({place(2), 300'000}, gone());
   closed.put({place(3), 301'000}, gone());
+  closed.put({place(9), 100}, gone());
   EXPECT_EQ(closed.take(301'001).start, nullptr) << "two are too short, one is too long";
   EXPECT_EQ(closed.take(300'500).start, place(3));
   closed.put({place(4), 300'000}, gone());
   EXPECT_EQ(closed.take(300'000 - kUnitBytes).start, place(2));
+  EXPECT_EQ(closed.take(300'000).start, nullptr) << "the one that was freed last";
+  closed.put({place(8), 100}, gone());
   EXPECT_EQ(closed.take(300'000 - kUnitBytes - 1).start, nullptr);
   EXPECT_EQ(closed.take(300'000).usable_bytes, 300'000u);
   EXPECT_EQ(closed.take(300'000).start, nullptr);

@@ -214,10 +214,12 @@ TEST(Guarded, OfShorterLongBlocksSomeHaveAPage) {
 TEST(Guarded, LongBlocksServeAgainWithTheirPageAndZeroed) {
   for (const std::size_t bytes : {300000u, 1u << 20}) {
     std::byte* const block = filled(bytes, 1);
+    std::byte* const last = filled(bytes, 2);
     TestHeap::deallocate(block);
+    TestHeap::deallocate(last);
     EXPECT_EQ(verified(), "");
     auto* const again = static_cast<std::byte*>(TestHeap::allocate(bytes - 1000));
-    EXPECT_EQ(again, block);
+    EXPECT_EQ(again, block) << "not the one that was freed last";
     EXPECT_EQ(TestHeap::usable_bytes(again), bytes - 1000);
     EXPECT_TRUE(holds(again, bytes - 1000, 0));
     EXPECT_TRUE(runs_into_a_page(again, bytes + (64u << 10)));
@@ -275,6 +277,78 @@ TEST(GuardedDeathTest, AWritePastTheEndOfABlockThatHasGrownIsFound) {
         << bytes;
 }
 
+TEST(GuardedDeathTest, AWriteOfOneToThirtyTwoBytesBeforeTheStartIsFoundAtTheFree) {
+  for (const std::size_t bytes : {1, 24, 1000, 32000, 40000, 3 << 20})
+    for (const int before : {1, 8, 16, 32}) {
+      EXPECT_DEATH(
+          {
+            std::byte* const block = filled(bytes, 1);
+            write(block - before, 0, 1);
+            TestHeap::deallocate(block);
+          },
+          "write before start")
+          << bytes << " " << before;
+    }
+}
+
+TEST(GuardedDeathTest, AWriteBeforeAnAlignedBlockIsFound) {
+  for (const std::size_t alignment : {32, 64, 4096})
+    for (const int before : {1, 24})
+      EXPECT_DEATH(
+          {
+            auto* const block = static_cast<std::byte*>(TestHeap::allocate_aligned(alignment, 100));
+            write(block - before, 0, 1);
+            TestHeap::deallocate(block);
+          },
+          "write before start|interior")
+          << alignment << " " << before;
+}
+
+TEST(GuardedDeathTest, ABlockThatIsNeverFreedIsLookedAtInTheEnd) {
+  for (const std::size_t bytes : {1, 24, 1000, 20000, 40000}) {
+    std::byte* const block = filled(bytes, 1);
+    TestHeap::check_what_waits();
+    EXPECT_DEATH((write(block, bytes, 1), TestHeap::check_what_waits()), "write past end") << bytes;
+    EXPECT_DEATH((write(block - 1, 0, 1), TestHeap::check_what_waits()), "write before start") << bytes;
+    TestHeap::deallocate(block);
+    TestHeap::check_what_waits();
+  }
+}
+
+TEST(GuardedDeathTest, ABlockThatIsNeverFreedIsLookedAtWhileTheProgramRuns) {
+  EXPECT_DEATH(
+      {
+        write(filled(64, 1), 64, 1);
+        let_others_wait();
+        for (int i = 0; i < 200000; ++i) TestHeap::deallocate(TestHeap::allocate(64));
+      },
+      "write past end");
+}
+
+TEST(GuardedDeathTest, ABlockOfNoBytesIsAnAddressOfItsOwn) {
+  auto *const block = static_cast<std::byte*>(TestHeap::allocate(0)), *const other = static_cast<std::byte*>(
+                                                                          TestHeap::allocate_aligned(4096, 0));
+  EXPECT_NE(block, other);
+  EXPECT_EQ(address_of(other) % 4096, 0u);
+  EXPECT_EQ(TestHeap::usable_bytes(block), 0u);
+  EXPECT_DEATH(write(block, 0, 1), "");
+  EXPECT_DEATH(TestHeap::deallocate(block + 1), "interior");
+  EXPECT_DEATH((TestHeap::deallocate(block), TestHeap::deallocate(block)), "double free");
+  EXPECT_DEATH(TestHeap::deallocate_sized(block, 1), "wrong size");
+  TestHeap::deallocate_sized(other, 0);
+  auto* const grown = static_cast<std::byte*>(TestHeap::reallocate(block, 100));
+  EXPECT_EQ(TestHeap::usable_bytes(grown), 100u);
+  EXPECT_DEATH(TestHeap::deallocate(block), "double free");
+  TestHeap::deallocate(grown);
+  EXPECT_EQ(verified(), "");
+}
+
+TEST(GuardedDeathTest, AFarWriteIntoUnusedAddressesIsFoundAtOnce) {
+  std::byte* const block = tests::filled<OwnHeap>(1000, 1);
+  EXPECT_DEATH(write(block, 64u << 20, 1), "");
+  OwnHeap::deallocate(block);
+}
+
 // The terminating zero of a string that has no room for it: the first byte of the seal where there is no padding.
 TEST(GuardedDeathTest, AZeroPastTheEndIsFound) {
   for (std::size_t bytes = 1; bytes <= 600; bytes += bytes < 64 ? 1 : 37)
@@ -327,7 +401,7 @@ TEST(GuardedDeathTest, PointersThatAreNoBlocksAreFound) {
   std::byte* const block = filled(200, 1);
   std::byte* const large = filled(1 << 20, 1);
   int local = 0;
-  EXPECT_DEATH(TestHeap::deallocate(block + 16), "interior in a block of 224 bytes");
+  EXPECT_DEATH(TestHeap::deallocate(block + 16), "interior in a block of 256 bytes");
   EXPECT_DEATH(TestHeap::deallocate(block + 1), "interior");
   EXPECT_DEATH(TestHeap::deallocate(large + 32), "interior");
   EXPECT_DEATH(TestHeap::deallocate(&local), "foreign");
@@ -392,8 +466,9 @@ TEST(GuardedDeathTest, AWriteToALongFreedBlockIsFoundWhenItServesAgain) {
   for (const std::size_t offset : {0, 511})
     EXPECT_DEATH(
         {
-          std::byte* const block = filled(300000, 1);
+          std::byte *const block = filled(300000, 1), *const last = filled(300000, 1);
           TestHeap::deallocate(block);
+          TestHeap::deallocate(last);
           write(block, offset, 1);
           TestHeap::allocate(300000);
         },

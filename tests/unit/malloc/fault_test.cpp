@@ -52,6 +52,7 @@ TEST(FaultTest, EachKindSaysWhatItIsAndWhatToDo) {
       {Fault::stack_pointer, "free of an address on the stack", "A local variable ends with its function"},
       {Fault::size_mismatch, "free with a wrong size", "Use delete on the type that was made"},
       {Fault::write_past_end, "write past the end of a block", "see who writes."},
+      {Fault::write_before_start, "write before the start of a block", "see who writes."},
       {Fault::use_after_free, "write to a freed block", "see who writes after the free."},
       {Fault::corrupted_free_list, "corrupted free list", "Something wrote to a freed block of this slab"},
       {Fault::access_past_end, "access past the end of a block", "who ran past it"},
@@ -72,6 +73,7 @@ TEST(FaultTest, WhatAHeapFindsHasAKindOfItsOwn) {
   EXPECT_EQ(malloc::kind_of(heap::Fault::double_free), Fault::double_free);
   EXPECT_EQ(malloc::kind_of(heap::Fault::wrong_size), Fault::size_mismatch);
   EXPECT_EQ(malloc::kind_of(heap::Fault::write_past_end), Fault::write_past_end);
+  EXPECT_EQ(malloc::kind_of(heap::Fault::write_before_start), Fault::write_before_start);
   EXPECT_EQ(malloc::kind_of(heap::Fault::use_after_free), Fault::use_after_free);
 }
 

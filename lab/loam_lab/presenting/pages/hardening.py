@@ -2,9 +2,9 @@
 
     ./loam page hardening [--allocator NAME,...] [--times N] [--page FILE]
 
-Runs lab/probe/corruption.c, one mistake a process, with blocks of three sizes, several times each.  Found: the process
-did not reach its end; a crash counts.  Placement is random in some allocators, so that what is found now and then is
-counted as such.
+A case is a mistake of lab/probe/corruption.c with blocks of one size. It is made several times, each time in a process
+of its own, alone and among other blocks.  Found: the process did not end as if nothing had happened; a crash counts, and
+so does a report at the end.  Placement is random in some allocators, so what is found now and then is counted apart.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from loam_lab.presenting.pages.parts import writing
 from loam_lab.setup import build
 from loam_lab.subjects.allocators import building, registry
 
-SIZES = (24, 500, 20000)
+SIZES = (24, 500, 20000, 300000)
+OTHERS = (0, 300)
 DEFAULT = ("glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "loam", "loam:hardened=1")
 TIMEOUT_S = 20.0
 # What the program ends with where the process cannot commit the mistake (no C++ allocation functions).
@@ -28,8 +29,21 @@ CANNOT = 4
 
 
 @dataclass(frozen=True)
+class Mistake:
+    """One of the program's. has_size: whether it is made with blocks of a given size."""
+
+    kind: str
+    name: str
+    has_size: bool
+
+    def sizes(self) -> tuple[int, ...]:
+        """Those of its cases; 0: it has none."""
+        return SIZES if self.has_size else (0,)
+
+
+@dataclass(frozen=True)
 class Found:
-    """How often a mistake was found. runs: 0 where it cannot be committed; message: the first line on standard error."""
+    """How often a case was found. runs: 0 where it cannot be committed; message: the first line on standard error."""
 
     times: int
     runs: int
@@ -41,27 +55,29 @@ def program() -> Path:
     return Path(build.ensure_built(["corruption"])["libraries"]["corruption"])
 
 
-def mistakes(executable: Path) -> list[str]:
-    """Their names, in the order of the page."""
-    return subprocess.run([executable], capture_output=True, text=True, check=True).stdout.split()
+def mistakes(executable: Path) -> list[Mistake]:
+    """All, in the order of the page."""
+    lines = subprocess.run([executable], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split("\t") for line in lines]
+    return [Mistake(kind, name, has_size == "1") for kind, name, has_size in rows]
 
 
-def commit(executable: Path, allocator: str, mistake: str, size: int, times: int = 1) -> Found:
-    """Make a mistake under an allocator, several times.
+def commit(executable: Path, allocator: str, mistake: str, size: int, times: int = 1, **variables: str) -> Found:
+    """Make a mistake under an allocator, several times alone and as often among other blocks.
 
-    allocator: a registered name, with settings; size: of the blocks, bytes
+    allocator: a registered name, with settings; size: of the blocks, bytes; variables: of the environment
     """
     loaded = registry.load(allocator)
-    environment = {**os.environ, **loaded.environment}
+    environment = {**os.environ, **loaded.environment, **variables}
     if loaded.libraries:
         environment["LD_PRELOAD"] = ":".join(loaded.libraries)
     # glibc's own checks speak to the terminal; here to standard error.
     environment["LIBC_FATAL_STDERR_"] = "1"
     found, message = 0, ""
-    for _ in range(times):
+    for others in OTHERS * times:
         try:
             done = subprocess.run(
-                [executable, mistake, str(size)], capture_output=True, text=True, check=False, env=environment,
+                [executable, mistake, str(size), str(others)], capture_output=True, text=True, check=False, env=environment,
                 timeout=TIMEOUT_S, errors="replace",
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -71,37 +87,57 @@ def commit(executable: Path, allocator: str, mistake: str, size: int, times: int
             return Found(0, 0, "")
         found += done.returncode != 0
         message = message or done.stderr.partition("\n")[0]
-    return Found(found, times, message)
+    return Found(found, len(OTHERS) * times, message)
 
 
 def page(allocators: Sequence[str], times: int) -> str:
-    """The table of what is found."""
+    """How many cases of each kind are found, then each mistake."""
     building.ensure(allocators)
     building.ensure_own(allocators)
     executable = program()
-    names = mistakes(executable)
+    known = mistakes(executable)
+    found = {
+        (allocator, one.name): [commit(executable, allocator, one.name, size, times) for size in one.sizes()]
+        for allocator in allocators for one in known
+    }  # fmt: skip
+    rule = ["| --- |" + " ---: |" * (len(allocators) + 1)]
     lines = [
         "# What allocators find", "",
-        "Written by `./loam page hardening`. Each mistake is a process of its own (`lab/probe/corruption.c`)",
-        f"that makes it with blocks of {', '.join(map(str, SIZES))} bytes, {times} times each. Found means that the process did",
-        "not reach its end; a crash counts as much as a message. `all`: every time.", "",
-        "| mistake | " + " | ".join(allocators) + " |", "| --- |" + " --- |" * len(allocators),
+        "```", "./loam page hardening     makes the mistakes and writes this page", "```", "",
+        "A case is a mistake with blocks of one size. A process of its own (`lab/probe/corruption.c`) makes it with blocks of",
+        f"{', '.join(map(str, SIZES))} bytes, {times} times alone and {times} times among {OTHERS[-1]} other blocks. Found means",
+        "that the process did not end as if nothing had happened: a crash counts as much as a message, and a message at",
+        "the end as much as one at once. *by chance*: not each time.", "",
+        "| cases found each time | cases | " + " | ".join(allocators) + " |", *rule,
     ]  # fmt: skip
-    for name in names:
-        cells = []
-        for allocator in allocators:
-            found = [commit(executable, allocator, name, size, times) for size in SIZES]
-            got, of = sum(one.times for one in found), sum(one.runs for one in found)
-            cells.append("-" if of == 0 else "all" if got == of else "" if got == 0 else f"{got} of {of}")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for kind in dict.fromkeys(one.kind for one in known):
+        names = [one.name for one in known if one.kind == kind]
+        lines.append(_counts(kind, [[case for name in names for case in found[each, name]] for each in allocators]))
+    everything = [[case for one in known for case in found[each, one.name]] for each in allocators]
+    lines.append(_counts("**all**", everything))
+    chance = [str(sum(0 < case.times < case.runs for case in cases)) for cases in everything]
+    lines += [f"| by chance | | {' | '.join(chance)} |", ""]
+    lines += ["| mistake | cases | " + " | ".join(allocators) + " |", *rule]
+    for one in known:
+        lines.append(_counts(one.name, [found[each, one.name] for each in allocators]))
     return "\n".join(lines) + "\n"
+
+
+def _counts(label: str, cases: Sequence[Sequence[Found]]) -> str:
+    """A row: of each allocator's cases how many were found each time; - where none can be made."""
+    most = max(len(each) for each in cases)
+    cells = []
+    for each in cases:
+        made = [case for case in each if case.runs]
+        cells.append(str(sum(case.times == case.runs for case in made)) if made else "-")
+    return f"| {label} | {most} | " + " | ".join(cells) + " |"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page."""
     parser = subcommands.Parser("page", "hardening", __doc__)
     parser.add_argument("--allocator", default=",".join(DEFAULT), help="names, separated by commas")
-    parser.add_argument("--times", type=subcommands.count, default=5, help="how often each mistake is made")
+    parser.add_argument("--times", type=subcommands.count, default=3, help="how often each mistake is made")
     parser.add_argument("--page", type=Path, default=writing.place("hardening"))
     options = parser.parse_args(arguments)
     return writing.write(options.page, page(options.allocator.split(","), options.times))
