@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
 #include "runtime/tm/algorithm.hpp"
@@ -100,7 +101,7 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
   d->contention.random = base::Random(0, slot);  // threads that wait a random time must not wait the same one
   d->handlers.reserve(kHandlersMax, 0, "log of handlers");
   algorithm.attach(*d);
-  if (shared.config.privatization == Privatization::shared) grace::join(*d);
+  if (shared.config.privatization == Privatization::shared) grace::join(*d, platform::cpu_number());
   // runtime.B: release pairs with of_slot() and statistics_of_all(), which other threads may call.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;

@@ -33,12 +33,9 @@
 
 namespace loam::tm::grace {
 
-// Cores of a group, numbered one after the other. For tests: change it before the first thread attaches.
-inline constinit unsigned cores_in_group = 8;
-
-// The calling thread's descriptor, new: it belongs to the group of the core on which the thread runs now, for good. (A
-// later thread with this descriptor may run elsewhere, which costs time only.)
-void join(Descriptor& d) noexcept;
+// A new descriptor, of a thread that runs on `core`: it belongs to the group of this core for good. (A later thread with
+// this descriptor may run elsewhere, which costs time only.)
+void join(Descriptor& d, unsigned core) noexcept;
 
 // Around an attempt, within the announcement. enter() before the attempt reads, leave() after it has written all back, or
 // undone it.
