@@ -131,6 +131,11 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // Read by commits of other threads, which may have to wait for this thread (lifecycle.hpp). Only under
   // Privatization::commit, and algorithms that need it.
   alignas(platform::kApartBytes) std::atomic<std::uint64_t> published{0};
+  // The same under Privatization::shared (grace.hpp): odd inside an attempt.
+  std::atomic<std::uint64_t> running{0};
+  Descriptor* next_in_group = nullptr;
+  unsigned group = 0;
+  bool reads_now = false;  // its last attempt has failed: the next one does not begin with a settled snapshot
   // Blocks and bytes that wait in the thread's limbo, as of its last commit that freed memory. Other threads read them
   // to add up.
   std::atomic<std::uint64_t> held_blocks{0}, held_bytes{0};

@@ -2,9 +2,11 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/points.hpp"
+#include "runtime/platform/machine.hpp"
 #include "runtime/platform/pages.hpp"
 #include "runtime/sync/spin_lock.hpp"
 #include "runtime/tm/algorithm.hpp"
+#include "runtime/tm/attempts/grace.hpp"
 #include "runtime/tm/attempts/memory.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 #include "runtime/tm/blame/blame.hpp"
@@ -73,7 +75,7 @@ void configure_locked(const Config& config) noexcept {
   shared.config = config;
   if (config.blame) blame::start();
   // relaxed: published with the configuration
-  shared.slow_begin.store(config.privatization == Privatization::commit ? serial::kPublishes : 0,
+  shared.slow_begin.store(config.privatization != Privatization::none ? serial::kPublishes : 0,
                           std::memory_order_relaxed);
   // runtime.A: release pairs with the acquire in configure_once(): whoever sees true sees the configuration.
   configured.store(true, std::memory_order_release);
@@ -99,6 +101,7 @@ Descriptor& make_descriptor(unsigned slot, const Hooks& algorithm) noexcept {
   d->contention.random = base::Random(0, slot);  // threads that wait a random time must not wait the same one
   d->handlers.reserve(kHandlersMax, 0, "log of handlers");
   algorithm.attach(*d);
+  if (shared.config.privatization == Privatization::shared) grace::join(*d, platform::cpu_number());
   // runtime.B: release pairs with of_slot() and statistics_of_all(), which other threads may call.
   descriptors[slot].store(d, std::memory_order_release);
   return *d;
@@ -210,6 +213,7 @@ void Descriptor::set_aside(void (*work)(Descriptor&) noexcept) noexcept {
 }
 
 void Descriptor::forget_other_threads() noexcept {
+  grace::forget_roles();
   domain.for_each_slot([](unsigned slot) {
     if (is_own(slot, *current_)) return;
     // Its logs and what it held back stay mapped, and lost: their owner may have been in the middle of a change.

@@ -95,7 +95,8 @@ enum class Manager { suicide, pure_suicide, delay, backoff, karma, timestamp };
 // When plain code may use data that a committed transaction has unlinked.
 //   none      after every attempt has ended that was running: an older one may still read the data, or write it back
 //   commit    at once: each update commit waits for the attempts that began before it (docs/adr/0008)
-enum class Privatization { none, commit };
+//   shared    at once: commits share the wait, for machines with many cores (docs/adr/0036)
+enum class Privatization { none, commit, shared };
 
 inline constexpr unsigned kSerialiseAfter = 16;
 

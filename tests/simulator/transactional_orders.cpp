@@ -5,6 +5,7 @@
 //   skew        each of two transactions reads the word that the other one writes; at least one sees the other's write
 //   published   a thread writes data plainly, then publishes it in a transaction; every thread that finds it sees it
 //   privatized  after a transaction has unlinked data and returned, plain code may use the data
+//   shared      the same where commits share their wait
 //   alone       a transaction that runs alone, in place, sees other transactions as a whole, and no update is lost
 // LOAM_TEST_ALGORITHMS: the classes of some algorithms. A mutant concerns one algorithm, and is compiled for that one.
 #include "runtime/platform/machine.hpp"
@@ -226,6 +227,7 @@ constexpr std::array kPieces{Piece{"bank", bank<Driver>, tm::Privatization::none
                              Piece{"skew", skew<Driver>, tm::Privatization::none},
                              Piece{"published", published<Driver>, tm::Privatization::commit},
                              Piece{"privatized", privatized<Driver>, tm::Privatization::commit},
+                             Piece{"shared", privatized<Driver>, tm::Privatization::shared},
                              Piece{"alone", alone<Driver>, tm::Privatization::none}};
 
 }  // namespace

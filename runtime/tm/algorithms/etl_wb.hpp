@@ -292,9 +292,15 @@ struct EtlWbWith : TimeBased<EtlWbWith<kBlame, ClockOf, Handle>, kBlame, Handle,
     [[maybe_unused]] const bool wrote = d.write_end != d.writes.begin();
     if (wrote) write_back<true>(d, d.writes.begin(), d.write_end, commit_version(d));
     d.state<WriteHistory>().clear();
-    // A commit that waits for older attempts first moves the clock to its version, so that new attempts are younger.
-    if constexpr (!ClockOf::kUnique)
-      if (wrote && d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(++d.snapshot);  // relaxed: own
+    if constexpr (!ClockOf::kUnique) {
+      if (wrote) {
+        const std::uint64_t version = d.snapshot + 1;
+        // A commit that waits for older attempts by itself first moves the clock to its version, so that new attempts
+        // are younger.
+        if (d.published.load(std::memory_order_relaxed) != 0) ClockOf::reach(d.snapshot = version);  // relaxed: own
+        return lifecycle::committed_special(d, version);
+      }
+    }
     lifecycle::committed_special(d, d.snapshot);
   }
 

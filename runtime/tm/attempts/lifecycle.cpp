@@ -12,9 +12,11 @@
 #include "runtime/platform/machine.hpp"
 #include "runtime/platform/machine_fence.hpp"
 #include "runtime/sync/backoff.hpp"
+#include "runtime/tm/attempts/grace.hpp"
 #include "runtime/tm/attempts/kept.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -60,6 +62,11 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) 
 void enter_slowly(Descriptor& d, bool update) noexcept {
   if (serial::closed() && !serial::holds(d)) serial::wait_until_open(d);
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
+  if (shared.config.privatization == Privatization::shared) {
+    grace::enter(d);
+    d.special = true;
+    return;
+  }
   // The clock is read before the attempt is published. So others may take the attempt for older than it is, never for
   // younger.
   const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
@@ -71,7 +78,20 @@ void enter_slowly(Descriptor& d, bool update) noexcept {
 }  // namespace
 
 void enter_reading_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), false); }
-void enter_update_slowly(void* descriptor) noexcept { enter_slowly(*static_cast<Descriptor*>(descriptor), true); }
+
+// With grace periods: a snapshot that is settled if possible, for then the commit need not wait. An attempt after one that
+// failed needs a newer one.
+void enter_update_slowly(void* descriptor) noexcept {
+  Descriptor& d = *static_cast<Descriptor*>(descriptor);
+  enter_slowly(d, true);
+  if (grace::is_inside(d) && !d.reads_now) d.snapshot = std::min(d.snapshot, grace::settled(d));
+}
+void enter_reading_at_snapshot_slowly(void* descriptor) noexcept {
+  Descriptor& d = *static_cast<Descriptor*>(descriptor);
+  enter_slowly(d, false);
+  d.snapshot = grace::is_inside(d) && !d.reads_now ? grace::settled(d)
+                                                   : version_clock.now.load(std::memory_order_acquire);  // P4
+}
 
 void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   d.special = false;
@@ -79,6 +99,11 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   if (releases) domain.accept(d.limbo);
   const std::uint64_t published = d.published.load(std::memory_order_relaxed);  // relaxed: own
   committed(d);
+  if (grace::is_inside(d)) {
+    d.reads_now = false;
+    grace::leave(d);
+    grace::wait(d, version);
+  }
   if (published != 0) {
     const bool update = published % 2 == 1;
     // One store ends the attempt and announces the wait. So a read-only transaction that sees this commit also sees
@@ -103,6 +128,10 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   ++d.statistics.aborts[static_cast<std::size_t>(cause)];
   d.mode = Mode::idle;
   if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.C
+  if (grace::is_inside(d)) {
+    d.reads_now = true;
+    grace::leave(d);
+  }
   domain.leave(d.participant);
   keep_handlers(d, Handler::Of::abort);
   LOAM_POINT("tm.aborted");

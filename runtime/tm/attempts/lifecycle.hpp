@@ -7,6 +7,8 @@
 //     read-only transaction may have read from another one that something was unlinked (proxy privatization). So it
 //     waits for older updates too, and for updates that are still waiting themselves. There is no cycle: an update
 //     waits only for running attempts, and an attempt that waits does not count as running.
+//   Privatization::shared: the same with a wait that commits share (grace.hpp). An attempt begins with a settled snapshot,
+//     and does not wait if it has seen nothing newer.
 //   Source    quiescence: Spear et al., "Privatization techniques for software transactional memory", PODC 2007 (brief
 //             announcement), URCS TR 915; asymmetric announcement: machine.hpp.
 #pragma once
@@ -21,6 +23,8 @@ namespace loam::tm::lifecycle {
 // Waits for serial transactions and publishes the attempt, if either is needed. Called inside the announcement.
 void enter_reading_slowly(void* descriptor) noexcept;
 void enter_update_slowly(void* descriptor) noexcept;
+// The same of a read-only attempt, and takes its snapshot from the version clock.
+void enter_reading_at_snapshot_slowly(void* descriptor) noexcept;
 
 template <bool kUpdate>
 [[gnu::always_inline]] inline void enter(Descriptor& d) noexcept {
@@ -29,6 +33,16 @@ template <bool kUpdate>
   // the look at announcements. [a serial transaction that does not run alone]
   if (platform::is_set(shared.slow_begin)) [[unlikely]]
     platform::call_preserving(kUpdate ? enter_update_slowly : enter_reading_slowly, &d);
+}
+
+// The same of a read-only attempt whose reads are valid at a value of the version clock.
+// returns whether it has a snapshot; otherwise the caller takes the clock's value
+[[gnu::always_inline]] inline bool enter_reading_at_snapshot(Descriptor& d) noexcept {
+  domain.enter(d.participant);
+  if (!platform::is_set(shared.slow_begin)) [[likely]]
+    return false;  // lifecycle.A
+  platform::call_preserving(enter_reading_at_snapshot_slowly, &d);
+  return true;
 }
 
 // Descriptor::published: 0 outside; (snapshot << 1 | may write) of an attempt; kWaits | version of an update that has

@@ -25,7 +25,7 @@ namespace [[gnu::visibility("hidden")]] open {
 namespace {
 
 constexpr std::string_view kMappings[] = {"table", "shadow", "hash"};  // as tm::Mapping
-constexpr std::string_view kPrivatizations[] = {"none", "commit"};
+constexpr std::string_view kPrivatizations[] = {"none", "commit", "shared"};
 
 [[gnu::tls_model("initial-exec")]] thread_local constinit char error[320] = "";
 

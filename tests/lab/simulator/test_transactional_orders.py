@@ -17,7 +17,7 @@ from simulating import CHECKED, start
 PROGRAM = "simulated-transactional_orders"
 REPLAYED = os.environ.get("LOAM_CHECK_SEED")
 SEEDS = [int(REPLAYED)] if REPLAYED else list(range(1, 11))
-PIECES = ("bank", "skew", "published", "privatized", "alone")
+PIECES = ("bank", "skew", "published", "privatized", "shared", "alone")
 
 
 @functools.cache

@@ -14,7 +14,7 @@
 
 namespace loam::workloads {
 
-inline constexpr std::string_view kPrivatizations[] = {"commit", "none"};
+inline constexpr std::string_view kPrivatizations[] = {"commit", "none", "shared"};
 inline constexpr std::string_view kTunings[] = {"fixed", "adaptive"};
 
 // The first ones, which mean something only where an algorithm has records.
@@ -39,8 +39,8 @@ constexpr std::array<ParameterSpec, 7> tm_parameters(std::span<const std::string
                             "who gives way where two meet, and what the loser does before it tries again"),
       ParameterSpec::choice(
           "privatization", kPrivatizations,
-          "commit: what a transaction unlinks may be used plainly after it; under algorithms that are "
-          "not safe by themselves each commit waits"),
+          "commit, shared: what a transaction unlinks may be used plainly after it; under algorithms that are not safe "
+          "by themselves each commit waits: by itself, or with others"),
       ParameterSpec::integer("serialise_after", tm::Config{}.serialise_after, 0, 1'000'000, "",
                              "aborts in a row after which a transaction runs alone, those behind an owner that stands "
                              "still not counted; 0: never"),

@@ -64,8 +64,7 @@ struct TmSync {
     const ParameterValues& values = options.parameters;
     tm::Config config{.blame = options.blame,
                       .manager = manager_of(values.choice("manager")),
-                      .privatization = values.choice("privatization") == "commit" ? tm::Privatization::commit
-                                                                                  : tm::Privatization::none,
+                      .privatization = privatization_of(values.choice("privatization")),
                       .serialise_after = static_cast<unsigned>(values.integer("serialise_after"))};
     if constexpr (kUsesRecords) {
       const std::string_view mapping = values.choice("mapping");
@@ -126,6 +125,11 @@ struct TmSync {
 
  private:
   static constexpr bool kUsesRecords = tm::uses_records<Algorithm>();
+
+  static tm::Privatization privatization_of(std::string_view name) {
+    if (name == "commit") return tm::Privatization::commit;
+    return name == "shared" ? tm::Privatization::shared : tm::Privatization::none;
+  }
 
   static tm::Manager manager_of(std::string_view name) {
     const auto& names = tm::contention::kManagerNames;

@@ -44,8 +44,8 @@ struct TimeBased {
   };
 
   static void begin_read_only(Descriptor& d) noexcept {
-    lifecycle::enter<false>(d);
-    renew(d);
+    if (!lifecycle::enter_reading_at_snapshot(d)) [[likely]]
+      renew(d);
     LOAM_POINT("tm.began");
     d.mode = Mode::read_only;
   }
