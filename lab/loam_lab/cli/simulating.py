@@ -30,7 +30,9 @@ Threads = Annotated[
 Flags = Annotated[
     str, typer.Option("--flags", metavar="WORDS", help="For the compiler and the linker, such as '-O3 -Iinclude -lm'.")
 ]
-Seeds = Annotated[int, typer.Option("--seeds", metavar="N", help="Runs of each variant, each in another order of threads.")]
+Seeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", help="Runs of each variant, each in another order of threads.")
+]
 Arguments = Annotated[list[str] | None, typer.Option("--argument", hidden=True)]
 
 

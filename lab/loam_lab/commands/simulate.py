@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loam_lab.base import console, paths
+from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.setup import build
 from loam_lab.subjects import machines, symbols
@@ -103,8 +103,12 @@ def compiled(sources: Sequence[Path], flags: Sequence[str], preset: str, folder:
     linked = [*own["link"], str(simulator), f"-Wl,-rpath,{simulator.parent}", "-pthread", *flags]
     if said := _tool([linker, "-o", str(program), *objects, *linked], "linking"):
         if "undefined reference to `main'" in said:
-            raise LoamError("simulate", ", ".join(map(str, sources)), "none of them has a function main", "name all sources")
-        raise LoamError("simulate", None, f"the program does not link:\n{_said(said)}", "name all sources; --flags has libraries")
+            raise LoamError(
+                "simulate", ", ".join(map(str, sources)), "none of them has a function main", "name all sources"
+            )
+        raise LoamError(
+            "simulate", None, f"the program does not link:\n{_said(said)}", "name all sources; --flags has libraries"
+        )
     return program
 
 
@@ -131,7 +135,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str], seed_variable: 
         except subprocess.TimeoutExpired:
             raise LoamError("simulate", shown, f"did not end within {TIMEOUT_S:g} s", "give it less to do") from None
         if done.returncode != 0:
-            raise LoamError("simulate", shown, f"the program ended with status {done.returncode}:\n{_said(done.stderr)}")
+            raise LoamError(
+                "simulate", shown, f"the program ended with status {done.returncode}:\n{_said(done.stderr)}"
+            )
         if not file.exists():
             raise LoamError("simulate", shown, "the program ended without its counts",
                             "let it return from main or call exit(), not _exit()")  # fmt: skip
@@ -180,10 +186,14 @@ def simulate(
     """
     found = machines.find(machine)
     if not found.simulated:
-        raise LoamError("--machine", machine, "is no simulated machine", "see ./loam list machines; bench measures on this one")
+        raise LoamError(
+            "--machine", machine, "is no simulated machine", "see ./loam list machines; bench measures on this one"
+        )
     if any(PLACEHOLDER in word for word in arguments) != bool(threads):
         hint = f"for example: --threads 1,2,4 ... -- --workers {PLACEHOLDER}"
-        raise LoamError("--threads", ",".join(map(str, threads)) or None, f"goes with {PLACEHOLDER} among the arguments", hint)
+        raise LoamError(
+            "--threads", ",".join(map(str, threads)) or None, f"goes with {PLACEHOLDER} among the arguments", hint
+        )
     for name in allocators:
         registry.check(name)
     with tempfile.TemporaryDirectory(prefix="loam-simulate-") as scratch:
@@ -218,13 +228,19 @@ def _show(rows: Sequence[Row], lines: Sequence[Mapping[str, Any]], machine: str,
         ]
         for row in rows
     ]  # fmt: skip
-    title = f"on {machine}, {seeds} seed{'s' * (seeds > 1)}; the time of the machine, and counts for a thousand accesses"
+    title = (
+        f"on {machine}, {seeds} seed{'s' * (seeds > 1)}; the time of the machine, and counts for a thousand accesses"
+    )
     console.out().print(console.table(["allocator", *heads], table, numeric=heads, title=title))
     if not lines:
         return
     heads = ["transfers", "true sharing", "false sharing", "cores"]
     shown = [
-        [hex(line["address"]), *(str(line[name.replace(" ", "_")]) for name in heads), line["where"] or "outside of the sources"]
+        [
+            hex(line["address"]),
+            *(str(line[name.replace(" ", "_")]) for name in heads),
+            line["where"] or "outside of the sources",
+        ]
         for line in lines
     ]
     title = f"cache lines that moved most, in the first run of the last row ({rows[-1].allocator})"
