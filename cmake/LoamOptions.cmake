@@ -58,8 +58,9 @@ endif()
 if(LOAM_SIMULATED)
   # Compiled with the instrumentation, linked without the sanitizer's library: LoamSimulated.cmake has another.
   target_compile_definitions(loam-flags INTERFACE LOAM_INSTRUMENTED=1 LOAM_SIMULATED=1)
-  target_compile_options(loam-flags INTERFACE -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan
+  set(LOAM_SIMULATED_FLAGS -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan
     -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove)
+  target_compile_options(loam-flags INTERFACE ${LOAM_SIMULATED_FLAGS})
   target_link_libraries(loam-flags INTERFACE $<LINK_ONLY:$<BUILD_INTERFACE:loam-simulator>>)
   # Calls from instrumented code only. libc's and the C++ library's own calls stay as they are.
   set(loam_wrapped memcpy memmove memset)
@@ -67,6 +68,8 @@ if(LOAM_SIMULATED)
       _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t _ZnwmSt11align_val_t _ZnamSt11align_val_t
       _ZnwmSt11align_val_tRKSt9nothrow_t _ZnamSt11align_val_tRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm
       _ZdlPvSt11align_val_t _ZdaPvSt11align_val_t _ZdlPvmSt11align_val_t _ZdaPvmSt11align_val_t)
+  set(LOAM_SIMULATED_WRAPPED ${loam_wrapped} ${loam_wrapped_allocation})  # for ./loam simulate, as the flags above
+  list(TRANSFORM LOAM_SIMULATED_WRAPPED PREPEND "-Wl,--wrap=")
   list(TRANSFORM loam_wrapped PREPEND "LINKER:--wrap=")
   list(TRANSFORM loam_wrapped_allocation PREPEND "LINKER:--wrap=")
   # libloam-malloc.so defines the latter itself.

@@ -42,13 +42,25 @@ foreach(entry IN LISTS LOAM_LAB_LIBRARIES)
   list(APPEND libraries "    \"${CMAKE_MATCH_1}\": \"$<TARGET_FILE:${CMAKE_MATCH_2}>\"")
 endforeach()
 list(JOIN libraries ",\n" libraries)
+# How ./loam simulate compiles and links a program of the user's for a simulated machine.
+set(simulated "")
+if(LOAM_SIMULATED)
+  set(compile ${LOAM_SIMULATED_FLAGS})
+  if(LOAM_BLOCK_COSTS)
+    list(APPEND compile "-fplugin=${CMAKE_BINARY_DIR}/loam-block-costs.so")
+  endif()
+  string(JOIN "\", \"" compile ${compile})
+  string(JOIN "\", \"" link ${LOAM_SIMULATED_WRAPPED})
+  set(simulated "
+  \"simulated\": { \"compile\": [\"${compile}\"], \"link\": [\"${link}\"] },")
+endif()
 file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/loam-paths.json" CONTENT
 "{
   \"schema\": 2,
   \"preset\": \"${LOAM_PRESET}\",
   \"root\": \"${CMAKE_SOURCE_DIR}\",
   \"compiler\": \"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\",
-  \"flags\": \"${flags}\",
+  \"flags\": \"${flags}\",${simulated}
   \"executables\": {
 ${executables}
   },

@@ -34,14 +34,17 @@ void access_line(std::uintptr_t address, unsigned bytes, Kind kind, std::uintptr
   }
   if (instruction_milli != 0) [[unlikely]]
     charge_instructions();
-  if (now.core->clock >= now.limit) [[unlikely]]
+  if (now.core->clock >= now.limit) [[unlikely]] {
+    model->expect({now.core->number, address, bytes, kind, now.core->clock, pc});
     scheduler.reschedule();
+  }
   Outcome outcome;
   for (;;) {
     const Access one{now.core->number, address, bytes, kind, now.core->clock, pc};
     if (now.core->clock <= now.next) {
       outcome = model->access(one);
     } else if (!model->access_unless_hot(one, outcome)) {
+      model->expect(one);
       // Only a core that has run ahead can be too early.
       scheduler.reschedule();
       continue;

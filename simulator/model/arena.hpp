@@ -18,7 +18,8 @@ namespace loam::simulator {
 class Arena {
  public:
   Arena() noexcept {
-    constexpr platform::MapOptions kSparse{.huge_pages = false, .core_dump = false};
+    // Huge pages: the caches of many cores are megabytes that are used in any order.
+    constexpr platform::MapOptions kSparse{.huge_pages = true, .core_dump = false};
 #ifndef LOAM_INSTRUMENTED
     // Above what map_lazy_at() promises to others, and far below libraries and stacks.
     constexpr std::uintptr_t kFrom = std::uintptr_t{16} << 40, kTo = std::uintptr_t{32} << 40;
@@ -35,6 +36,7 @@ class Arena {
       }
     LOAM_CHECK(start_ != nullptr, "the simulated machine needs {} MiB of addresses; raise the limit (ulimit -v)",
                kLeastBytes >> 20);
+    platform::advise_huge_pages(start_, bytes_, true);
   }
   ~Arena() { platform::unmap(start_, bytes_); }
   Arena(const Arena&) = delete;

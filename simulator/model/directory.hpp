@@ -141,6 +141,13 @@ class Directory {
     return &recent.block->lines[line % kBlockLines];
   }
 
+  // Where a line of this neighbourhood, which is known, was found last; nullptr: elsewhere.
+  const Line* recent(std::uint64_t line) const noexcept {
+    const std::uint64_t number = line / kBlockLines;
+    const Recent& recent = recent_[number % kRecent];
+    return recent.number == number + 1 ? &recent.block->lines[line % kBlockLines] : nullptr;
+  }
+
   // The line; the first use of its page says which node it belongs to.
   Line& get(std::uint64_t line, unsigned node) noexcept { return block_of(line, node).lines[line % kBlockLines]; }
 

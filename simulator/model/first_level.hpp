@@ -6,9 +6,9 @@
 
 #include "simulator/model/arena.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace loam::simulator {
 
@@ -37,20 +37,23 @@ class FirstLevel {
   void init(Arena& arena, std::uint64_t sets, std::uint32_t ways) noexcept {
     sets_ = sets;
     ways_ = ways;
-    // One more: find() may look at the way behind a set.
-    lines_ = arena.array<std::uint64_t>(sets * ways + 1);
-    for (std::uint64_t i = 0; i <= sets * ways; ++i) lines_[i] = kNoLine;
-    stamps_ = arena.zeros<std::uint64_t>(sets * ways);
+    lines_ = arena.array<std::uint64_t>(sets * ways);
+    for (std::uint64_t i = 0; i < sets * ways; ++i) lines_[i] = kNoLine;
     copies_ = arena.array<Copy>(sets * ways);
-    latest_ = arena.array<std::uint8_t>(sets);
-    std::fill(latest_, latest_ + sets, static_cast<std::uint8_t>(ways));
+    order_ = arena.array<std::uint8_t>(sets * ways);
+    for (std::uint64_t i = 0; i < sets * ways; ++i) order_[i] = static_cast<std::uint8_t>(i % ways);
   }
 
   // The index of a line's copy, kNone where it has none.
   int find(std::uint64_t line) const noexcept {
-    const std::uint64_t set = line & (sets_ - 1), first = set * ways_;
-    const std::uint64_t guess = first + latest_[set];
+    const std::uint64_t first = (line & (sets_ - 1)) * ways_;
+    const std::uint64_t guess = first + order_[first];
     if (lines_[guess] == line) return static_cast<int>(guess);
+    if (ways_ == kManyWays) {  // without branches
+      unsigned found = 0;
+      for (unsigned way = 0; way < kManyWays; ++way) found |= static_cast<unsigned>(lines_[first + way] == line) << way;
+      return found == 0 ? kNone : static_cast<int>(first) + std::countr_zero(found);
+    }
     for (std::uint64_t at = first; at < first + ways_; ++at)
       if (lines_[at] == line) return static_cast<int>(at);
     return kNone;
@@ -59,21 +62,21 @@ class FirstLevel {
   // The index where a line goes: a free way, else the one that was not used for longest.
   int place(std::uint64_t line) const noexcept {
     const std::uint64_t first = (line & (sets_ - 1)) * ways_;
-    std::uint64_t chosen = first;
-    for (std::uint64_t at = first; at < first + ways_; ++at) {
+    for (std::uint64_t at = first; at < first + ways_; ++at)
       if (lines_[at] == kNoLine) return static_cast<int>(at);
-      if (stamps_[at] < stamps_[chosen]) chosen = at;
-    }
-    return static_cast<int>(chosen);
+    return static_cast<int>(first + order_[first + ways_ - 1]);
   }
 
   // Makes it the latest of its set; it is not looked at by place() before others of the set were used.
   void use(int at, std::uint64_t line) noexcept {
-    const std::uint64_t set = line & (sets_ - 1);
-    const auto way = static_cast<std::uint8_t>(static_cast<std::uint64_t>(at) - set * ways_);
-    if (latest_[set] == way) return;
-    stamps_[at] = ++stamp_;
-    latest_[set] = way;
+    const std::uint64_t first = (line & (sets_ - 1)) * ways_;
+    const auto way = static_cast<std::uint8_t>(static_cast<std::uint64_t>(at) - first);
+    std::uint8_t* order = order_ + first;
+    if (*order == way) return;
+    // Each way that was used later moves one place back.
+    std::uint8_t moving = way;
+    do std::swap(moving, *order++);
+    while (moving != way);
   }
 
   void put(int at, std::uint64_t line) noexcept {
@@ -83,11 +86,15 @@ class FirstLevel {
 
   // A way that has a line loses it.
   void drop(int at) noexcept {
-    const std::uint64_t set = lines_[at] & (sets_ - 1);
-    if (set * ways_ + latest_[set] == static_cast<std::uint64_t>(at)) latest_[set] = static_cast<std::uint8_t>(ways_);
     lines_[at] = kNoLine;
     copies_[at] = Copy{};
-    stamps_[at] = 0;
+  }
+
+  // Loads what a search for the line looks at.
+  void prefetch(std::uint64_t line) const noexcept {
+    const std::uint64_t first = (line & (sets_ - 1)) * ways_;
+    __builtin_prefetch(lines_ + first, 1);
+    __builtin_prefetch(order_ + first, 1);
   }
 
   std::uint64_t line(int at) const noexcept { return lines_[at]; }
@@ -96,13 +103,13 @@ class FirstLevel {
   int size() const noexcept { return static_cast<int>(sets_ * ways_); }
 
  private:
+  static constexpr std::uint32_t kManyWays = 8;  // of most machines
+
   std::uint64_t sets_ = 0;
   std::uint32_t ways_ = 0;
-  std::uint64_t stamp_ = 0;
   std::uint64_t* lines_ = nullptr;
-  std::uint64_t* stamps_ = nullptr;
+  std::uint8_t* order_ = nullptr;  // of each set, its ways in the order of their last use, the latest first
   Copy* copies_ = nullptr;
-  std::uint8_t* latest_ = nullptr;  // of each set, the way that was used last; ways_: its line is gone
 };
 
 }  // namespace loam::simulator

@@ -2,6 +2,7 @@
 #include "simulator/model/state.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace loam::simulator {
 
@@ -166,12 +167,12 @@ std::uint64_t State::take_from_others(const Request& request, Line& entry) noexc
     l2[group].drop(request.line);
     entry.groups.remove(group);
   });
-  for (unsigned node = 0; entry.nodes >> node != 0; ++node)
-    if ((entry.nodes >> node & 1) != 0 && node != node_of(core)) {
-      reach(node * machine.cores_per_node());
-      l3[node].drop(request.line);
-      entry.nodes &= static_cast<std::uint16_t>(~(1u << node));
-    }
+  for (unsigned rest = entry.nodes & ~(1u << node_of(core)); rest != 0; rest &= rest - 1) {
+    const auto node = static_cast<unsigned>(std::countr_zero(rest));
+    reach(node * cores_per_node);
+    l3[node].drop(request.line);
+    entry.nodes &= static_cast<std::uint16_t>(~(1u << node));
+  }
   if (!others.empty()) moved(request, *entry.history, others.first());
   return furthest;
 }
@@ -234,8 +235,7 @@ unsigned State::nearest_outside(unsigned core, const Line& entry) const noexcept
 bool State::changed_outside(std::uint64_t line, const Line& entry) const noexcept {
   bool changed = false;
   entry.groups.for_each([&](unsigned group) { changed |= l2[group].changed(line); });
-  for (unsigned node = 0; entry.nodes >> node != 0; ++node)
-    if ((entry.nodes >> node & 1) != 0) changed |= l3[node].changed(line);
+  for (unsigned rest = entry.nodes; rest != 0; rest &= rest - 1) changed |= l3[std::countr_zero(rest)].changed(line);
   return changed;
 }
 

@@ -20,6 +20,7 @@ State::State(const Machine& description) noexcept
     : machine(description),
       line_shift(static_cast<unsigned>(std::countr_zero(machine.line_bytes))),
       page_shift(static_cast<unsigned>(std::countr_zero(machine.page_bytes))),
+      cores_per_node(machine.cores_per_node()),
       offset_mask(machine.line_bytes - 1),
       hit_cycles(machine.l1.cycles) {
   directory.init(arena, machine);
@@ -149,7 +150,7 @@ Outcome State::access_lines(const Access& access) noexcept {
   return outcome;
 }
 
-[[gnu::noinline]] void State::access_slow(const Access& access, Outcome& result) noexcept {
+[[gnu::noinline]] void State::access_slow(const Access& access, int at, Outcome& result) noexcept {
   const std::uint64_t offset = access.address & offset_mask;
   if (offset + access.bytes > machine.line_bytes) [[unlikely]] {
     result = access_lines(access);
@@ -157,7 +158,6 @@ Outcome State::access_lines(const Access& access) noexcept {
   }
   outcome = {};
   const std::uint64_t line = access.address >> line_shift;
-  const int at = cores[access.core].l1.find(line);
   if (const std::uint64_t wait = waits_first(access, line, at); wait != 0) [[unlikely]] {
     result = {};
     result.cycles = wait;
@@ -172,11 +172,10 @@ Outcome State::access_lines(const Access& access) noexcept {
 // transactions. returns "slow", and has changed nothing, if it is not such an access; "hot", kUnlessHot alone, if is_hot()
 // would say so and the line is here: then nobody needs to ask the directory
 template <bool kUnlessHot>
-State::Tried State::hit(const Access& access, Outcome& result) noexcept {
+State::Tried State::hit(const Access& access, int at, Outcome& result) noexcept {
   if (access.kind == Access::Kind::atomic) return kUnlessHot ? Tried::hot : Tried::slow;
   const std::uint64_t offset = access.address & offset_mask, line = access.address >> line_shift;
   Core& core = cores[access.core];
-  const int at = core.l1.find(line);
   if (at == FirstLevel::kNone || offset + access.bytes > offset_mask + 1) return Tried::slow;
   Copy& copy = core.l1.copy(at);
   const bool writes = access.kind == Access::Kind::write;
@@ -210,6 +209,30 @@ bool State::hot_line(const Access& access, std::uint64_t line, int at) const noe
   return writes && (!entry->sharers.empty() || (entry->history != nullptr && !entry->history->tx_readers.empty()));
 }
 
+[[gnu::always_inline]] inline void State::expect(const Access& access) const noexcept {
+  const std::uint64_t line = access.address >> line_shift;
+  const Core& core = cores[access.core];
+  __builtin_prefetch(&core.counts, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&core.counts) + 64, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&core.counts) + 128, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&core.counts) + 192, 1);
+  const Line* const entry = directory.recent(line);
+  if (l2 != nullptr) l2[group_of(access.core)].prefetch(line);
+  if (l3 != nullptr) l3[node_of(access.core)].prefetch(line);
+  if (entry == nullptr) return;
+  if (const History* history = entry->history) {
+    const char* at = reinterpret_cast<const char*>(history);
+    for (unsigned i = 0; i < sizeof(History); i += 64) __builtin_prefetch(at + i, 1);
+    __builtin_prefetch(history->lost + access.core, 1);
+  }
+  entry->sharers.for_each([&](unsigned other) {
+    __builtin_prefetch(&cores[other], 1);
+    cores[other].l1.prefetch(line);
+  });
+  entry->groups.for_each([&](unsigned group) { l2[group].prefetch(line); });
+  for (unsigned rest = entry->nodes; rest != 0; rest &= rest - 1) l3[std::countr_zero(rest)].prefetch(line);
+}
+
 Model::Model(const Machine& machine)
     : state_(*[&] {
         // The state holds the arena that its own parts lie in; it lies in pages of its own.
@@ -235,17 +258,22 @@ bool Model::is_hot(const Access& access) const {
 
 Outcome Model::access(const Access& access) {
   Outcome outcome;
-  if (state_.hit<false>(access, outcome) != State::Tried::done) state_.access_slow(access, outcome);
+  const int at = state_.cores[access.core].l1.find(access.address >> state_.line_shift);
+  if (state_.hit<false>(access, at, outcome) != State::Tried::done) state_.access_slow(access, at, outcome);
   return outcome;
 }
 
 bool Model::access_unless_hot(const Access& access, Outcome& outcome) {
-  const State::Tried tried = state_.hit<true>(access, outcome);
+  const int at = state_.cores[access.core].l1.find(access.address >> state_.line_shift);
+  const State::Tried tried = state_.hit<true>(access, at, outcome);
   if (tried == State::Tried::done) return true;
   if (tried == State::Tried::hot || is_hot(access)) return false;
-  state_.access_slow(access, outcome);
+  state_.access_slow(access, at, outcome);
   return true;
 }
+
+// noipa: a function that only loads ahead would be taken for one that does nothing.
+[[gnu::noipa]] void Model::expect(const Access& access) const { state_.expect(access); }
 
 std::uint64_t Model::fence(unsigned core, std::uint64_t now) {
   Core& one = state_.cores[core];

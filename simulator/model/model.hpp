@@ -57,6 +57,8 @@ class Model {
   Outcome access(const Access& access);
   // Both in one: false, and nothing has happened, if is_hot(). Faster than the two calls.
   bool access_unless_hot(const Access& access, Outcome& outcome);
+  // This access comes soon: what it needs of the model's own memory is loaded meanwhile. Changes nothing.
+  void expect(const Access& access) const;
   // A fence that waits for the core's writes. returns its cost
   std::uint64_t fence(unsigned core, std::uint64_t now);
 

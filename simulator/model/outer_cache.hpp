@@ -34,6 +34,11 @@ class OuterCache {
     if (at != 0 && at != ways_) to_front(row, at, row[at]);
   }
 
+  void prefetch(std::uint64_t line) const noexcept {
+    const char* const row = reinterpret_cast<const char*>(row_of(line));
+    for (std::uint32_t at = 0; at < ways_ * sizeof(std::uint64_t); at += 64) __builtin_prefetch(row + at, 1);
+  }
+
   bool has(std::uint64_t line) const noexcept { return find(row_of(line), line) != ways_; }
 
   bool changed(std::uint64_t line) const noexcept {
@@ -54,8 +59,8 @@ class OuterCache {
         row[0] |= moving & kChanged;
         return {};
       }
+      if (moving == 0) return {};  // all places from here on are free
     }
-    if (moving == 0) return {};
     return {(moving >> 1) - 1, (moving & kChanged) != 0};
   }
 
@@ -82,7 +87,8 @@ class OuterCache {
   std::uint32_t find(const std::uint64_t* row, std::uint64_t line) const noexcept {
     const std::uint64_t tag = tag_of(line);
     std::uint32_t at = 0;
-    while (at < ways_ && (row[at] & ~kChanged) != tag) ++at;
+    for (; at < ways_ && (row[at] & ~kChanged) != tag; ++at)
+      if (row[at] == 0) return ways_;
     return at;
   }
 

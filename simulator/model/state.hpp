@@ -66,7 +66,7 @@ struct State {
   Arena arena;
   Machine machine;
   Core* cores;
-  unsigned line_shift, page_shift;
+  unsigned line_shift, page_shift, cores_per_node;
   std::uint64_t offset_mask, hit_cycles;
   Directory directory;
   OuterCache* l2;                // by group; nullptr: there is none
@@ -83,11 +83,13 @@ struct State {
                             std::uint64_t now) noexcept;
   enum class Tried : std::uint8_t { done, slow, hot };
   template <bool kUnlessHot>
-  Tried hit(const Access& access, Outcome& result) noexcept;
-  void access_slow(const Access& access, Outcome& result) noexcept;
+  Tried hit(const Access& access, int at, Outcome& result) noexcept;
+  void access_slow(const Access& access, int at, Outcome& result) noexcept;
   Outcome access_lines(const Access& access) noexcept;
   std::uint64_t translate(Core& core, std::uint64_t page) noexcept;
   bool hot_line(const Access& access, std::uint64_t line, int at) const noexcept;
+
+  void expect(const Access& access) const noexcept;
 
   // Writes that wait (stores.cpp).
   std::uint64_t waits_first(const Access& access, std::uint64_t line, int at) noexcept;

@@ -18,6 +18,7 @@ class Tlb {
     pages_ = arena.zeros<std::uint64_t>(shape.entries);
     latest_ = arena.zeros<std::uint64_t>(sets_);
     stamps_ = arena.zeros<std::uint64_t>(shape.entries);
+    places_ = arena.zeros<std::uint8_t>(kPlaces);
   }
 
   bool present() const noexcept { return sets_ != 0; }
@@ -30,14 +31,17 @@ class Tlb {
     const std::uint64_t set = page & (sets_ - 1), first = set * ways_;
     if (latest_[set] == page + 1) return true;
     latest_[set] = page + 1;
-    std::uint64_t chosen = first;
-    for (std::uint64_t at = first; at < first + ways_; ++at) {
-      if (pages_[at] == page + 1) {
-        stamps_[at] = ++stamp_;
-        return true;
-      }
-      if (stamps_[at] < stamps_[chosen]) chosen = at;
+    std::uint8_t& place = places_[page % kPlaces];
+    std::uint64_t at = first + place, chosen = first;
+    if (place >= ways_ || pages_[at] != page + 1)
+      for (at = first; at < first + ways_ && pages_[at] != page + 1; ++at)
+        if (stamps_[at] < stamps_[chosen]) chosen = at;
+    if (at < first + ways_) {
+      place = static_cast<std::uint8_t>(at - first);
+      stamps_[at] = ++stamp_;
+      return true;
     }
+    place = static_cast<std::uint8_t>(chosen - first);
     pages_[chosen] = page + 1;
     stamps_[chosen] = ++stamp_;
     return false;
@@ -49,6 +53,9 @@ class Tlb {
   std::uint64_t* pages_ = nullptr;   // page + 1; 0: none
   std::uint64_t* latest_ = nullptr;  // of each set, as in pages_
   std::uint64_t* stamps_ = nullptr;
+  // The way that a page with this hash was found in last: tried before the others. Any value is right.
+  static constexpr std::uint64_t kPlaces = 128;
+  std::uint8_t* places_ = nullptr;
 };
 
 }  // namespace loam::simulator

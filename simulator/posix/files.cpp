@@ -9,13 +9,17 @@
 #include <fcntl.h>
 #include <link.h>
 #include <poll.h>
+#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace loam::simulator {
@@ -93,3 +97,18 @@ LOAM_WAITS(int, accept, (int file, sockaddr* address, socklen_t* bytes), (file, 
 LOAM_WAITS(int, connect, (int file, const sockaddr* address, socklen_t bytes), (file, address, bytes))
 LOAM_WAITS(ssize_t, recv, (int file, void* start, size_t bytes, int flags), (file, start, bytes, flags))
 LOAM_WAITS(pid_t, waitpid, (pid_t process, int* status, int options), (process, status, options))
+// What those would wait on is refused when it is made, where the message names the right place.
+LOAM_WAITS(int, socket, (int family, int type, int protocol), (family, type, protocol))
+LOAM_WAITS(int, socketpair, (int family, int type, int protocol, int* files), (family, type, protocol, files))
+LOAM_WAITS(int, pipe, (int* files), (files))
+LOAM_WAITS(int, pipe2, (int* files, int flags), (files, flags))
+LOAM_WAITS(FILE*, popen, (const char* command, const char* mode), (command, mode))
+LOAM_WAITS(int, system, (const char* command), (command))
+LOAM_WAITS(int, posix_spawn,
+           (pid_t * process, const char* path, const posix_spawn_file_actions_t* actions,
+            const posix_spawnattr_t* attributes, char* const* words, char* const* environment),
+           (process, path, actions, attributes, words, environment))
+LOAM_WAITS(int, posix_spawnp,
+           (pid_t * process, const char* path, const posix_spawn_file_actions_t* actions,
+            const posix_spawnattr_t* attributes, char* const* words, char* const* environment),
+           (process, path, actions, attributes, words, environment))

@@ -157,7 +157,10 @@ LOAM_EXPORTED int pthread_cancel(pthread_t handle) {
 
 LOAM_EXPORTED pid_t fork() {
   if (now.thread != nullptr)
-    fail("fork is not simulated: the process has one operating system thread for all of its own");
+    fail(
+        "thread {} calls fork, which is not simulated: the process has one operating system thread for all of its own; "
+        "use threads instead, or run it on the host",
+        now.thread->number);
   return LOAM_REAL(fork)();
 }
 

@@ -172,6 +172,7 @@ def load_paths(preset: str = "release") -> dict[str, Any]:
     """Content of loam-paths.json: {"schema", "preset", "root", "compiler", "flags", "executables", "libraries"}.
 
     executables: {"argv", "files", "environment"} of each subject by name; libraries: the lab's native parts, files by name
+    Of a preset for simulated machines also "simulated": {"compile", "link"}, the flags of programs for them.
     raises: LoamError if the preset was never configured, or the file is not whole or of another revision
     """
     file = paths_json(preset)

@@ -33,6 +33,7 @@ from loam_lab.cli import (
     measuring,
     publishing,
     sharing,
+    simulating,
     tracing,
     tuning,
     watching,
@@ -53,6 +54,7 @@ MAINTAIN = "Maintain: the machine, the allocators, this checkout"
 app.command("tour", rich_help_panel=MEASURE)(measuring.tour)
 app.command("run", rich_help_panel=MEASURE)(measuring.run)
 app.add_typer(measuring.study, name="study", rich_help_panel=MEASURE)
+app.command("simulate", rich_help_panel=MEASURE)(simulating.simulate)
 app.command("top", rich_help_panel=MEASURE)(watching.top)
 app.command("list", rich_help_panel=MEASURE)(looking.list_registry)
 app.command("explain", rich_help_panel=EXPLAIN)(explaining.explain)
@@ -132,6 +134,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     given[: len(own)] = ["--profile-sample" if word == "--profile=sample" else word for word in own]
     if own[:1] == ["explain"] and len(own) < len(given):  # what follows is a program, which the parser does not tell
         given.insert(len(own), "--program")
+    if own[:1] == ["simulate"]:  # what follows is for the program, and not a source
+        given[len(own) :] = [f"--argument={word}" for word in given[len(own) + 1 :]]
     as_json = "--json" in own
     # What exec starts gets its words as they are; all others are written into results.
     if (wrong := _not_text(own if own[:1] == ["exec"] else given)) is not None:

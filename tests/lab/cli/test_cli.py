@@ -20,8 +20,8 @@ from loam_lab.base.errors import LoamError, nearest, unknown
 from loam_lab.cli import listing, main, options
 
 COMMANDS = [
-    "tour", "bench", "run", "study list", "study run", "top", "explain", "report", "cite", "pack", "compare", "list",
-    "doctor", "tune", "trace record", "trace replay", "trace check",
+    "tour", "bench", "run", "simulate", "study list", "study run", "top", "explain", "report", "cite", "pack", "compare",
+    "list", "doctor", "tune", "trace record", "trace replay", "trace check",
     "allocators add", "allocators remove", "allocators build", "allocators costs",
     "allocators verify", "setup", "test",
     "gallery", "exec", "site", "manual", "agent describe", "agent run",

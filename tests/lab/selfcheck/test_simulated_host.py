@@ -82,11 +82,13 @@ def answers(on_host: float, on_simulated: float) -> simulated.Ask:
     ("on_host", "on_simulated", "status", "said"),
     [
         (2.0, 1.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
-        (2.0, 0.8, 1, "the other way: x to y is 2.00, simulated 0.80"),
-        (4.2, 21.0, 1, "too far off: x to y is 4.20, simulated 21.00"),
-        (4.2, 2.0, 1, "too far off: x to y is 4.20, simulated 2.00"),
+        (2.0, 0.8, 1, "x to y: 2.00, simulated 0.80 (the other way)"),
+        (4.2, 21.0, 1, "x to y: 4.20, simulated 21.00 (too far off)"),
+        (4.2, 2.0, 1, "x to y: 4.20, simulated 2.00 (too far off)"),
+        (4.2, 8.3, 0, "x to y: 4.20, simulated 8.30\n"),
         (4.2, 8.3, 0, f"1 pairs differ on the host, 1 of them in the same order on {SIMULATED}"),
-        (1.01, 5.0, NOTHING_TOLD, "0 pairs differ on the host"),
+        (1.01, 1.5, NOTHING_TOLD, "0 pairs differ on the host"),
+        (1.01, 5.0, 1, f"x: {SIMULATED} has 4.95 times the host's factor (too far off)"),
     ],
 )
 def test_the_status_says_whether_they_agree(

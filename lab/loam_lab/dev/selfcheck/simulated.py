@@ -6,7 +6,8 @@ Three questions that two cores can answer: counters of two threads in one line a
 than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on sim:host,
 which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
 do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order, and the
-factor between the two has to be the host's within a factor of FAR.  Values are shown and not compared: the times are assumed.
+factor between the two has to be the host's within a factor of FAR.  So has each speed-up, which is a factor itself.  Other values
+are shown and not compared: the times are assumed.
 Wants a quiet machine, some two minutes of it.
 
 Exit status 1 if a pair comes out the other way or too far off, 3 if the host tells no pair of a question apart, 0 otherwise.
@@ -38,6 +39,8 @@ FAR = 2.0
 HOST_MS, SIMULATED_MS, SIMULATED_BLOCKS = 100, 10, 5
 BLOCKS = 10
 NOTHING_TOLD = 3
+# The unit of values that are factors themselves: they are compared, not their pairs alone.
+FACTOR = "times"
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ QUESTIONS = (
         ("lines", "-p", "pattern=same,apart", "--threads", "2", "--allocator", "glibc"), patterns,
     ),
     Question(
-        "threadtest: two threads against one", "times",
+        "threadtest: two threads against one", FACTOR,
         ("threadtest", "-p", "size=16", "-p", "batch=64", "--threads", "1,2"), speed_ups,
     ),
     Question(
@@ -174,6 +177,13 @@ def ask(question: Question, machine: str, blocks: int) -> Values:
     return question.values(read(done.stdout, question.what))
 
 
+def factors_of(question: Question, host: Values, simulated: Values) -> dict[str, float]:
+    """Where the values are factors themselves, such as speed-ups: each on sim:host for one on the host."""
+    if question.unit != FACTOR:
+        return {}
+    return {name: simulated[name].estimate / host[name].estimate for name in host}
+
+
 Ask = Callable[[Question, str, int], Values]
 
 
@@ -184,10 +194,11 @@ def _told(question: Question, host: Values, simulated: Values, found: Sequence[P
     agree = sum(pair.agrees for pair in found)
     print(f"\n{len(found)} pairs differ on the host, {agree} of them in the same order on {SIMULATED}")
     for pair in found:
-        if not pair.agrees:
-            print(f"  the other way: {pair.first} to {pair.second} is {pair.ratio:.2f}, simulated {pair.simulated:.2f}")
-        elif not pair.near:
-            print(f"  too far off: {pair.first} to {pair.second} is {pair.ratio:.2f}, simulated {pair.simulated:.2f}")
+        how = "the other way" if not pair.agrees else "" if pair.near else "too far off"
+        print(f"  {pair.first} to {pair.second}: {pair.ratio:.2f}, simulated {pair.simulated:.2f}{how and f' ({how})'}")
+    for name, ratio in factors_of(question, host, simulated).items():
+        near = 1 / FAR <= ratio <= FAR
+        print(f"  {name}: {SIMULATED} has {ratio:.2f} times the host's factor{'' if near else ' (too far off)'}")
     print(flush=True)
 
 
@@ -206,15 +217,18 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
     for question in QUESTIONS:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
         found = pairs(host, simulated)
-        if not all(pair.agrees and pair.near for pair in found):
+        factors = factors_of(question, host, simulated)
+        if not all(pair.agrees and pair.near for pair in found) or any(
+            not 1 / FAR <= ratio <= FAR for ratio in factors.values()
+        ):
             status = 1
-        elif not found:
+        elif not found and not factors:
             status = status or NOTHING_TOLD
         if options.json:
             told.append({
                 "question": question.what, "unit": question.unit,
                 "values": {name: {HOST: asdict(host[name]), SIMULATED: asdict(simulated[name])} for name in host},
-                "pairs": [{**asdict(pair), "agrees": pair.agrees, "near": pair.near} for pair in found],
+                "pairs": [{**asdict(pair), "agrees": pair.agrees, "near": pair.near} for pair in found], "factors": factors,
             })  # fmt: skip
         else:
             _told(question, host, simulated, found)
