@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ def study(**changed: Any) -> Study:
     return claimed.study([claim(ABOVE, **changed), second])
 
 
-def folded(before: kept.Ledger, day: int, verdict: str, of: Study | None = None, **changed: Any) -> kept.Ledger:
+def folded(
+    before: kept.Ledger, day: int, verdict: str, of: Study | None = None, only: Sequence[str] = (), **changed: Any
+) -> kept.Ledger:
     stated = of or study()
     told = {
         "id": "000-01", "verdict": verdict, "reason": "r", "predicate": stated.claims[0].words(), "machines": ["host", "sim:x"],
@@ -36,7 +39,7 @@ def folded(before: kept.Ledger, day: int, verdict: str, of: Study | None = None,
         "schema": SCHEMA, "study": "tiny", "created_utc": f"2026-11-{day:02}T10:00:00Z", "cells": [], "claims": [told],
         "machine": {"cpu": "C"}, "build": {"revision": "0123456789abcdef"}, "command": "./loam study run tiny",
     }  # fmt: skip
-    return kept.folded(before, stated, typed(content))
+    return kept.folded(before, stated, typed(content), only)
 
 
 def verdict(ledger: kept.Ledger) -> tuple[str, str]:
@@ -54,6 +57,14 @@ def test_the_newest_verdict_that_decides_is_kept_in_whatever_order_results_come(
     assert verdict(folded(open_, 4, "reproduced")) == ("reproduced", "2026-11-04")
     assert folded(kept.Ledger(study="tiny"), 1, "not asked").verdicts == {}
     assert verdict(folded(first, 2, "contradicted")) == ("contradicted", "2026-11-02"), "the same result, judged again"
+
+
+def test_of_a_result_only_the_named_claims_are_added() -> None:
+    none = kept.Ledger(study="tiny")
+    assert folded(none, 2, "reproduced", only=["000-02"]).verdicts == {}
+    assert verdict(folded(none, 2, "reproduced", only=["000-02", "000-01"])) == ("reproduced", "2026-11-02")
+    with pytest.raises(LoamError, match=r"000-99: is no claim of the results"):
+        page.made([], ["000-99"])
 
 
 def test_a_verdict_on_other_predicates_is_dropped() -> None:

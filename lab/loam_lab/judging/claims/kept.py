@@ -6,6 +6,7 @@ its reason, on what it was decided, when, and from which revision.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -90,13 +91,18 @@ def current(ledger: Ledger, study: Study) -> dict[str, Kept]:
     }
 
 
-def folded(ledger: Ledger, study: Study, found: result.Result) -> Ledger:
-    """The ledger with the verdicts of one more result, where these say more, or as much and later."""
+def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[str] = ()) -> Ledger:
+    """The ledger with the verdicts of one more result, where these say more, or as much and later.
+
+    only: the ids of the claims that the result decides; all of them where it is empty
+    """
     kept = current(ledger, study)
     claims = {claim.id: claim for claim in found.claims or ()}
     for stated in study.claims:
         new = claims.get(stated.id)
         if new is None or new.predicate != stated.words() or new.verdict == NOT_ASKED:
+            continue
+        if only and stated.id not in only:
             continue
         old = kept.get(stated.id)
         if old is not None and (-together.says(old.verdict), old.made) > (

@@ -2,9 +2,11 @@
 
     ./loam study run stm
     ./loam page claims RESULT...
+    ./loam page claims RESULT --only 002-05,002-13
 
 Each RESULT is the folder of a study's result. Its verdicts are added to docs/claims/STUDY.json, which is kept in the tree: of
-each claim the newest that decides. Without a RESULT the page is written from what is kept.
+each claim the newest that decides. Without a RESULT the page is written from what is kept. With --only the verdicts of these
+claims alone are added: those that are decided by counts, say, of a result whose times other work disturbed.
 """
 
 from __future__ import annotations
@@ -161,21 +163,27 @@ def counted(readme: str, of: Sequence[Row]) -> str:
     return found
 
 
-def made(results: Sequence[Path]) -> list[Row]:
+def made(results: Sequence[Path], only: Sequence[str] = ()) -> list[Row]:
     """Add the verdicts of results to what is kept, and say what stands.
 
-    raises: LoamError for a result of no study of the tree, or of one without claims
+    only: the ids of the claims whose verdicts are added; all where it is empty
+
+    raises: LoamError for a result of no study of the tree, or of one without claims, and for a claim of none of the results
     """
     known = [studies.load(file) for file in studies.registry().values()]
     by_name = {study.name: study for study in known if study.claims}
     ledgers = {name: kept.read(name) for name in by_name}
-    changed = set()
+    changed, unknown = set(), set(only)
     for folder in results:
         found = read_result(folder)
         if found.study not in by_name:
             raise LoamError("RESULT", folder, f"is of {found.study}, which makes no claims", "name results of studies")
-        ledgers[found.study] = kept.folded(ledgers[found.study], by_name[found.study], found)
+        ledgers[found.study] = kept.folded(ledgers[found.study], by_name[found.study], found, only)
+        unknown -= {claim.id for claim in by_name[found.study].claims}
         changed.add(found.study)
+    if unknown:
+        named = words.listing(sorted(unknown))
+        raise LoamError("--only", named, "is no claim of the results", "./loam list claims has their ids")
     for name in sorted(changed):
         kept.write(ledgers[name])
     return rows(list(by_name.values()), ledgers)
@@ -185,7 +193,9 @@ def main(arguments: Sequence[str]) -> int:
     """Write the page and README's count."""
     parser = subcommands.Parser("page", "claims", __doc__)
     parser.add_argument("result", type=Path, nargs="*", help="folders of results whose verdicts are added")
-    of = made(parser.parse_args(arguments).result)
+    parser.add_argument("--only", metavar="ID,ID", default="", help="add the verdicts of these claims alone")
+    given = parser.parse_args(arguments)
+    of = made(given.result, [one for one in given.only.split(",") if one])
     readme = paths.root() / "README.md"
     write_whole(readme, counted(readme.read_text(), of))
     return writing.write(paths.root() / "docs" / "claims.md", page(of))
