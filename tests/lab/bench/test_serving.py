@@ -82,6 +82,7 @@ def refused(what: Job, folder: Path) -> str:
     return str(caught.value)
 
 
+@pytest.mark.alone
 def test_a_server_is_measured_by_what_its_load_prints(tmp_path: Path, port: int) -> None:
     result = run(job(port, warmup=1), tmp_path / "o")
     assert result["failures"] == []
@@ -100,6 +101,7 @@ def test_a_server_is_measured_by_what_its_load_prints(tmp_path: Path, port: int)
     assert result["commands"][0].startswith("./loam bench --allocator plain,fast --server ")
 
 
+@pytest.mark.alone
 def test_a_pattern_tells_when_a_server_is_ready_and_names_its_metric(tmp_path: Path, port: int) -> None:
     what = job(port, ready="ready to .erve", metric=r"(?P<requests_per_s>[\d.]+) requests", better="higher")
     result = run(what, tmp_path / "o", blocks=1)
