@@ -27,8 +27,7 @@ class ApartSites {
   struct Module {
     std::string_view path, build_id;  // in lower-case digits; empty: judged by the file
     std::uint64_t bytes = 0, changed_ns = 0;
-    std::uintptr_t base =
-        0;  // what an address of the process has more than in the file's tables; written before `state`
+    std::atomic<std::uintptr_t> base{0};  // what an address of the process has more than in the file's tables
     std::atomic<Seen> state{Seen::unseen};
   };
   struct Frame {
@@ -77,7 +76,7 @@ class ApartSites {
         if (!same_file(module, bytes, changed_ns)) continue;
         same = bytes == module.bytes && changed_ns == module.changed_ns;
       }
-      module.base = base;
+      module.base.store(base, std::memory_order_relaxed);  // relaxed: sites.A orders it
       // sites.A (publishes): the base. Threads that see the module at once store the same.
       module.state.store(same ? Seen::found : Seen::refused, std::memory_order_release);
       return same ? nullptr : &module;
@@ -113,7 +112,8 @@ class ApartSites {
     const Module& module = modules_[frame.module];
     // acquire: pairs with sites.A.
     if (module.state.load(std::memory_order_acquire) == Seen::unseen) see(address);
-    return module.state.load(std::memory_order_acquire) == Seen::found && address - module.base == frame.offset;
+    return module.state.load(std::memory_order_acquire) == Seen::found &&
+           address - module.base.load(std::memory_order_relaxed) == frame.offset;
   }
   template <class See, class Stack>
   bool is_on(const Site& site, std::uintptr_t caller, See see, const Stack& stack) noexcept {
