@@ -40,7 +40,8 @@ def program() -> Path:
     return hardening.program()
 
 
-@pytest.mark.parametrize("size", hardening.SIZES)
+# Longer blocks have no class: a second free is an invalid one, and the size is not looked at.
+@pytest.mark.parametrize("size", [size for size in hardening.SIZES if size < 32 << 10])
 @pytest.mark.parametrize("mistake", DEFAULT)
 def test_the_default_finds(program: Path, mistake: str, size: int) -> None:
     found = hardening.commit(program, "loam", mistake, size)
