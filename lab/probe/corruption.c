@@ -67,6 +67,7 @@ static void double_free_much_later(void) {
 }
 static void free_after_realloc_moved(void) {
   char* const block = make();
+  make();  // behind it, so that it cannot grow where it lies
   char* const moved = seen(realloc(block, 8 * bytes));
   free(seen(block));
   if (moved == block) exit(kCannot);
@@ -196,12 +197,14 @@ static void write_in_a_freed_block_of_another_size(void) {
 }
 static void write_to_a_block_that_realloc_moved(void) {
   char* const block = make();
+  make();  // as above
   if (seen(realloc(block, 8 * bytes)) == block) exit(kCannot);
   memset(seen(block), 0x5a, bytes);
   go_on();
 }
 static void write_after_realloc_before_the_end(void) {
   char* const block = make();
+  make();  // as above
   if (seen(realloc(block, 8 * bytes)) == block) exit(kCannot);
   write_at(block, 0, 1);
 }

@@ -105,7 +105,7 @@ def page(allocators: Sequence[str], times: int) -> str:
         "# What allocators find", "",
         "```", "./loam page hardening     makes the mistakes and writes this page", "```", "",
         "A case is a mistake with blocks of one size. A process of its own (`lab/probe/corruption.c`) makes it with blocks of",
-        f"{', '.join(map(str, SIZES))} bytes, {times} times alone and {times} times among {OTHERS[-1]} other blocks. Found means",
+        f"{', '.join(map(str, SIZES))} bytes, {times}x alone and {times}x among {OTHERS[-1]} other blocks. Found means",
         "that the process did not end as if nothing had happened: a crash counts as much as a message, and a message at",
         "the end as much as one at once. *by chance*: not each time.", "",
         "| cases found each time | cases | " + " | ".join(allocators) + " |", *rule,
