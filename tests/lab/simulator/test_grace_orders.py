@@ -16,7 +16,7 @@ PROGRAM = "simulated-grace_orders"
 PIECES = [
     f"{piece}/{groups}"
     for piece in ("zombie", "write-back", "zombie-by-proxy", "write-back-by-proxy", "settled")
-    for groups in ("together", "apart")
+    for groups in ("together", "paired", "apart")
 ]
 
 
