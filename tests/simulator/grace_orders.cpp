@@ -1,6 +1,7 @@
 // The wait that commits share (runtime/tm/attempts/grace.hpp), under every schedule: what privatization needs of it, with
 // attempts of two accesses. A transaction would be too long for that; transactional_orders.cpp has whole ones.
 //   grace_orders PIECE/together   all threads in one group; without arguments, it lists the pieces
+//   grace_orders PIECE/paired     the attempt's thread in one, the others in another
 //   grace_orders PIECE/apart      each thread in its own
 //   grace_orders PIECE/GROUPS outcome   prints what the attempt and the owner did
 //   zombie                 an attempt that has seen the node linked reads it; a commit unlinks it, and writes it plainly
@@ -103,12 +104,17 @@ constexpr Piece kPieces[] = {
     {"settled", [] { together(write_in_an_attempt, unlink, find_settled_and_use); }, true},
 };
 
-void run(const Piece& piece, bool apart, bool tells) {
-  unsigned core = 0;
-  for (tm::Descriptor* each : {&older, &unlinker, &owner}) {
-    grace::join(*each, core);
-    if (apart) core += 8;
-  }
+// Cores of groups of their own.
+struct Placing {
+  std::string_view name;
+  unsigned older, unlinker, owner;
+};
+constexpr Placing kPlacings[] = {{"together", 0, 0, 0}, {"paired", 0, 8, 8}, {"apart", 0, 8, 16}};
+
+void run(const Piece& piece, const Placing& placing, bool tells) {
+  grace::join(older, placing.older);
+  grace::join(unlinker, placing.unlinker);
+  grace::join(owner, placing.owner);
   piece.run();
   if (owner_used_it) {
     const bool wrote = attempt_used_it && piece.writes;
@@ -128,11 +134,11 @@ int main(int count, char** words) {
   static std::atomic<int> first_store{0};
   first_store.store(1, std::memory_order_relaxed);
   for (const Piece& piece : kPieces)
-    for (const bool apart : {false, true}) {
-      const std::string word = std::string(piece.name) + (apart ? "/apart" : "/together");
+    for (const Placing& placing : kPlacings) {
+      const std::string word = std::string(piece.name) + "/" + std::string(placing.name);
       if (count == 1) std::puts(word.c_str());
       if (count == 1 || word != words[1]) continue;
-      run(piece, apart, count > 2);
+      run(piece, placing, count > 2);
       return 0;
     }
   return count == 1 ? 0 : 2;

@@ -1,7 +1,7 @@
 """The wait that commits share, under the schedule checker: zombie readers and delayed write-backs, also by proxy.
 
-What each piece checks stands in tests/simulator/grace_orders.cpp; tests/mutants/tm/attempts/grace.toml shows that the checker would
-find a weaker order.
+What each piece checks stands in tests/simulator/grace_orders.cpp. The mutants in tests/mutants/tm/attempts/grace.toml show that
+the checker would find a weaker order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PROGRAM = "simulated-grace_orders"
 PIECES = [
     f"{piece}/{groups}"
     for piece in ("zombie", "write-back", "zombie-by-proxy", "write-back-by-proxy", "settled")
-    for groups in ("together", "apart")
+    for groups in ("together", "paired", "apart")
 ]
 
 
