@@ -58,7 +58,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main.run(["simulate", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    return captured.err[captured.err.rindex("error: ") :]
+    return captured.err[captured.err.index("error: ") :]
 
 
 def test_sources_become_a_table_by_threads_and_allocator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
