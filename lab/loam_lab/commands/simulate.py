@@ -150,10 +150,10 @@ def _row(allocator: str, threads: int | None, runs: Sequence[Mapping[str, Any]],
     ms = statistics.median(times)
 
     def share(name: str) -> float:
-        return statistics.median(run["total"][name] / run["total"]["accesses"] * 1000 for run in runs)
+        return float(statistics.median(run["total"][name] / max(run["total"]["accesses"], 1) * 1000 for run in runs))
 
     return Row(
-        allocator, threads, ms, min(times), max(times), ms / (first_ms or ms),
+        allocator, threads, ms, min(times), max(times), ms / first_ms if first_ms else 1.0,
         statistics.median(run["total"]["accesses"] for run in runs), share("misses"), share("transfers"),
         share("true_sharing"), share("false_sharing"),
     )  # fmt: skip
@@ -200,7 +200,8 @@ def simulate(
         program = compiled(sources, shlex.split(flags), found.preset or "", Path(scratch))
         rows: list[Row] = []
         last: Mapping[str, Any] = {}
-        for count, name in itertools.product(threads or [None], allocators):
+        counts: Sequence[int | None] = threads or [None]
+        for count, name in itertools.product(counts, allocators):
             words = [word.replace(PLACEHOLDER, str(count)) for word in arguments]
             environment = _environment(name, found)
             runs = [

@@ -58,7 +58,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main.run(["simulate", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    return captured.err[captured.err.rindex("error: ") :]
+    return captured.err[captured.err.index("error: ") :]
 
 
 def test_sources_become_a_table_by_threads_and_allocator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,11 +77,10 @@ def test_sources_become_a_table_by_threads_and_allocator(tmp_path: Path, capsys:
     assert apart["rows"][0]["transfers"] < two["transfers"] / 10
 
 
-def test_the_same_is_printed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [source(tmp_path, "main.cpp", MAIN), source(tmp_path, "work.c", WORK), "--seeds", "1", "--", "2", "1"]
-    assert main.run(["simulate", *words]) == 0
+def test_the_counts_are_printed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["simulate", source(tmp_path, "empty.c", "int main(void) { return 0; }\n"), "--seeds", "1"]) == 0
     printed = capsys.readouterr().out
-    assert "on sim:xeon-e5405, 1 seed;" in printed and "work.c:3" in printed
+    assert "on sim:xeon-e5405, 1 seed;" in printed and "false sharing" in printed and " glibc " in printed
 
 
 @pytest.mark.parametrize("call", ["fork", "pipe", "socket"])
@@ -97,7 +96,7 @@ def test_sources_that_make_no_program_are_named(tmp_path: Path, capsys: pytest.C
     assert "none of them has a function main (name all sources)" in error_of(capsys, work)
     assert "undefined reference to `add'" in error_of(capsys, source(tmp_path, "main.cpp", MAIN))
     broken = error_of(capsys, source(tmp_path, "broken.c", "int main(void) { return nothing; }\n"))
-    assert "broken.c: does not compile" in broken and "'nothing' undeclared" in broken
+    assert "broken.c: does not compile" in broken and "undeclared" in broken
     assert "there is no such file" in error_of(capsys, str(tmp_path / "nosuch.c"))
     assert "not a C or C++ source" in error_of(capsys, source(tmp_path, "work.h", WORK))
 
