@@ -25,8 +25,6 @@ _PYTHON = ".venv/bin/python"  # the tree's own, for the commands that are shown
 # The plugin that shares modules out, and the variable that tells it where; importing it takes pytest.
 WORKER = "loam_lab.dev.testing.workers"
 TAKEN = "LOAM_TEST_TAKEN"
-# So many tests of the runtime more than cores: they wait more than they compute, because interleavings are forced.
-_TESTS_WAITING = 1
 # Some machines tell Python to write no compiled modules; each pytest and each ./loam of a test would compile all of them.
 _CACHED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(paths.root() / "build" / "test" / "pycache")}
 # A line of CTestTestfile.cmake that adds a test, and the words of its command.
@@ -150,7 +148,7 @@ def run_ctest(
     command = [
         *prefix,
         "ctest", "--preset", preset, "-L", f"^({'|'.join(labels)})$",
-        "-j", str(len(os.sched_getaffinity(0)) + _TESTS_WAITING), "--output-junit", str(report),
+        "-j", str(len(os.sched_getaffinity(0))), "--output-junit", str(report),
         *(() if programs else ("-LE", "^program$")), *narrowed,
     ]  # fmt: skip
     status, output = _logged(log_of(outcome.suite), command, environment)
