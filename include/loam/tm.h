@@ -222,14 +222,15 @@ void loam_tx_become_irrevocable(loam_tx* tx);
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
 typedef struct loam_config {
-  const char* algorithm;     /* one of loam_algorithm_name(); the default is "norec" */
-  const char* mapping;       /* of addresses to ownership records: "table", "shadow", "hash" */
-  unsigned shift;            /* table, hash: log2 of the bytes that share a record, 3 to 12 */
-  unsigned records_log2;     /* table, hash: log2 of the number of records, 10 to 26 */
-  int adaptive;              /* 1: tuning changes the two above (docs/transactions.md); 0: they stay fixed */
-  const char* manager;       /* who gives way: "suicide", "pure-suicide", "delay", "backoff", "karma", "timestamp" */
-  const char* privatization; /* when plain accesses may follow an unlink: "commit", "shared", at once; "none", after privatize */
-  unsigned serialise_after;  /* aborts in a row after which a transaction runs alone; 0: never */
+  const char* algorithm; /* one of loam_algorithm_name(); the default is "norec" */
+  const char* mapping;   /* of addresses to ownership records: "table", "shadow", "hash" */
+  unsigned shift;        /* table, hash: log2 of the bytes that share a record, 3 to 12 */
+  unsigned records_log2; /* table, hash: log2 of the number of records, 10 to 26 */
+  int adaptive;          /* 1: tuning changes the two above (docs/transactions.md); 0: they stay fixed */
+  const char* manager;   /* who gives way: "suicide", "pure-suicide", "delay", "backoff", "karma", "timestamp" */
+  const char*
+      privatization; /* when plain accesses may follow an unlink: "commit", "shared", at once; "none", after privatize */
+  unsigned serialise_after; /* aborts in a row after which a transaction runs alone; 0: never */
 } loam_config;
 
 enum { LOAM_OK = 0, LOAM_UNKNOWN_NAME = 1, LOAM_OUT_OF_RANGE = 2, LOAM_TOO_LATE = 3 };
