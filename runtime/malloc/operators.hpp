@@ -85,8 +85,9 @@ bool delete_array_aligned_is_ours() noexcept {
 }
 
 // caller: LOAM_RETURN in the operator itself
+template <class Of = Blocks>  // so that it may have no such function
 void* serve_caller(const void* caller) noexcept {
-  if constexpr (requires { Blocks::serve_caller(caller); }) return Blocks::serve_caller(caller);
+  if constexpr (requires { Of::serve_caller(caller); }) return Of::serve_caller(caller);
   return nullptr;
 }
 #define LOAM_RETURN __builtin_extract_return_addr(__builtin_return_address(0))
