@@ -36,6 +36,8 @@ from places import Token, tokens
 
 # Not replaced_operators_test, which takes the library as a library: what it replaces would be there twice.
 MALLOC = {
+    "apart": ("apart_test",),
+    "apart_sites": ("apart_sites_test", "apart_test"),
     "c_api": ("report_test",),
     "c_interface": ("conformance_test", "report_test", "limits_test"),
     "cpp_interface": ("operators_test", "hardened_test", "limits_test"),
