@@ -8,6 +8,7 @@
 #include "tests/harness/heaps.hpp"
 #include "tests/harness/instrumented.hpp"
 #include "tests/harness/interpose.hpp"
+#include "tests/harness/watchdog.hpp"
 #include "tests/model/schedule.hpp"
 
 #include "runtime/base/points.hpp"
@@ -186,6 +187,8 @@ class HeapRuns {
 
 TEST(HeapSchedules, NoBlockIsLostOnItsWayHome) {
   LOAM_NEEDS_POINTS();
+  // Its threads give their processor up at each point: beside another test that computes they hardly run.
+  tests::may_take(60);
   const auto seed = static_cast<std::uint64_t>(number("LOAM_SEED", 1));
   HeapRuns all(seed);
   const long count = runs();
