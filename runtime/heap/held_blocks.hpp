@@ -44,8 +44,8 @@ class HeldBlocks {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(at), __ATOMIC_ACQUIRE);
   }
 
-  [[gnu::no_sanitize("thread")]] static Held once(const Seals& seals, const std::byte* block,
-                                                  const std::byte* seal) noexcept {
+  __attribute__((no_sanitize("thread"))) static Held once(const Seals& seals, const std::byte* block,
+                                                          const std::byte* seal) noexcept {
     const std::uint64_t mark = seals.mark_of(block);
     const std::uint64_t last = word(block - 8);
     const std::size_t bytes = seals.opened(word(seal), block);
