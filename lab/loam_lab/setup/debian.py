@@ -8,6 +8,7 @@ Uses the standard library only: ./loam runs it (python3 -m loam_lab.setup.debian
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -208,15 +209,20 @@ def _install(lacking: Sequence[Package]) -> None:
 
 
 def _apt(arguments: Sequence[str], folder: Path | None = None, installer: str = "apt-get") -> int:
-    """Run apt-get, or dnf, with its chatter in .loam/setup.log; where it fails, the end of it is shown."""
+    """Run apt-get, or dnf, with its chatter in .loam/setup.log; where it fails, the end of it is shown.
+
+    Two processes of ours come one after the other: the second would fail at the lock of the package database.
+    """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     log = paths.dot_loam() / "setup.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as file:
-        done = subprocess.run([installer, *arguments], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=file,
-                              stderr=subprocess.STDOUT, check=False)  # fmt: skip
-    if done.returncode != 0:
-        note("\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-20:]))
+    with log.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        with log.open("w") as file:
+            done = subprocess.run([installer, *arguments], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+                                  stdout=file, stderr=subprocess.STDOUT, check=False)  # fmt: skip
+        if done.returncode != 0:
+            note("\n".join(f"    {line}" for line in log.read_text(errors="replace").splitlines()[-20:]))
     return done.returncode
 
 

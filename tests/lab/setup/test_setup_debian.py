@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -364,3 +365,12 @@ def test_one_package_is_downloaded_with_an_index_of_our_own(
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     with pytest.raises(LoamError, match="this is not Debian"):
         debian.download("libnine", target)
+
+
+def test_two_that_install_at_once_come_one_after_the_other(diary: Path) -> None:
+    """As two processes of ./loam test do; apt-get itself fails where another one holds its lock."""
+    slow = '#!/bin/sh\necho begin >>"$DIARY"; sleep 0.3; echo end >>"$DIARY"\n'
+    (diary.parent / "bin/apt-get").write_text(slow)
+    with ThreadPoolExecutor(2) as pool:  # a lock of a file that each opens for itself
+        assert list(pool.map(debian._apt, [["install", "libnine"], ["install", "ninetool"]])) == [0, 0]
+    assert diary.read_text().split() == ["begin", "end", "begin", "end"]
