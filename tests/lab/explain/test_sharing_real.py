@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sampler
 
 from loam_lab.base import paths
-from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain.sharing import run
-from loam_lab.setup import build
 from loam_lab.subjects import symbols
 
 # Two threads must meet.
@@ -29,12 +27,8 @@ VICTIMS = "tests/planted/victims.cpp"
 
 @pytest.fixture(scope="module")
 def victims() -> str:
-    """The planted program; the tests are not run where the kernel gives no events."""
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        pytest.skip(f"not run: {problem}")
-    return str(build.ensure_built(["planted-victims", "sharing", "probe"])["libraries"]["planted-victims"])
+    """The planted program."""
+    return sampler.built("planted-victims")["planted-victims"]
 
 
 def explained(*words: str, allocator: str = "jemalloc", window_us: int = 1_000_000) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import sampler
 from interposing import compile_c
 
 from loam_lab.base.errors import LoamError
@@ -12,7 +13,6 @@ from loam_lab.commands.explain.grouping import BlockPair, Kind
 from loam_lab.commands.explain.sharing import commands, run, told
 from loam_lab.commands.explain.sharing.estimate import Share
 from loam_lab.commands.explain.sharing.findings import Findings, Found
-from loam_lab.setup import build
 from loam_lab.subjects.symbols import Frame, Place
 
 ALONE = "int main(void) { return 0; }\n"
@@ -39,12 +39,7 @@ int main(void) {
 
 @pytest.fixture(scope="module")
 def _sampler() -> None:
-    """The tests are not run where the kernel gives no events."""
-    try:
-        run.check_machine()
-    except LoamError as problem:
-        pytest.skip(f"not run: {problem}")
-    build.ensure_built(["sharing", "probe"])
+    sampler.built()
 
 
 @pytest.mark.usefixtures("_sampler")

@@ -140,7 +140,12 @@ class Pair:
     @property
     def near(self) -> bool:
         """Whether the factor is the host's within FAR; one that has no end is near to any."""
-        return math.isinf(self.ratio) or self.ratio / FAR <= self.simulated <= self.ratio * FAR
+        return math.isinf(self.ratio) or is_near(self.simulated, self.ratio)
+
+
+def is_near(simulated: float, host: float = 1.0) -> bool:
+    """Whether a factor of the simulated machine is the host's within FAR."""
+    return host / FAR <= simulated <= host * FAR
 
 
 def pairs(host: Values, simulated: Values) -> list[Pair]:
@@ -197,8 +202,8 @@ def _told(question: Question, host: Values, simulated: Values, found: Sequence[P
         how = "the other way" if not pair.agrees else "" if pair.near else "too far off"
         print(f"  {pair.first} to {pair.second}: {pair.ratio:.2f}, simulated {pair.simulated:.2f}{how and f' ({how})'}")
     for name, ratio in factors_of(question, host, simulated).items():
-        near = 1 / FAR <= ratio <= FAR
-        print(f"  {name}: {SIMULATED} has {ratio:.2f} times the host's factor{'' if near else ' (too far off)'}")
+        far = "" if is_near(ratio) else " (too far off)"
+        print(f"  {name}: {SIMULATED} has {ratio:.2f} times the host's factor{far}")
     print(flush=True)
 
 
@@ -218,9 +223,7 @@ def main(arguments: Sequence[str], ask_one: Ask = ask) -> int:
         host, simulated = (ask_one(question, machine, options.blocks) for machine in (HOST, SIMULATED))
         found = pairs(host, simulated)
         factors = factors_of(question, host, simulated)
-        if not all(pair.agrees and pair.near for pair in found) or any(
-            not 1 / FAR <= ratio <= FAR for ratio in factors.values()
-        ):
+        if not all(pair.agrees and pair.near for pair in found) or not all(map(is_near, factors.values())):
             status = 1
         elif not found and not factors:
             status = status or NOTHING_TOLD
