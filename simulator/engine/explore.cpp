@@ -134,8 +134,7 @@ class Explorer {
     if (why == "whole")
       say("explored {} executions: every one of this program", executions_);
     else if (why == "bounded")
-      say("explored {} executions: every one with at most {} departures (LOAM_SIM_BOUND)", executions_,
-          settings.bound);
+      say("explored {} executions: every one with at most {} departures (LOAM_SIM_BOUND)", executions_, settings.bound);
     else
       say("stopped after {} executions ({}): every one with fewer than {} departures, and some more", all_,
           prefixes_.full() ? "no room to note more of them" : "LOAM_SIM_EXECUTIONS_MAX", explored_->search.level());
