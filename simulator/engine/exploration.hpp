@@ -10,8 +10,8 @@
 //   Two kinds of interruptions are skipped without loss: before a plain access (two unordered plain accesses are a
 //           race, which is found in any order), and before an atomic that no second thread uses in any execution.
 //
-//   X1 shared holds each address that two threads used in one execution so far. It only grows; if it grew in a level of
-//      the search, the level is repeated.
+//   X1 shared holds each address that two threads used in one execution so far. It only grows; if it grew, the
+//      search begins anew.
 //   X2 a thread waits if it has paused, or has read the same value with the same instruction twice, and has changed
 //      nothing itself since. It stops waiting when another thread changes an atomic, or when all threads wait.
 #pragma once

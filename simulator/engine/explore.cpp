@@ -26,7 +26,9 @@ struct Output {
 constexpr std::size_t kOutputsMax = 64;
 // Between the main stack and the arena (arena.hpp): whether executions are searched or one is repeated, the program's own
 // mappings and its arguments lie where they do.
-constexpr long kExploredStart = 0x6080'0000'0000, kOutputsStart = 0x6090'0000'0000;
+constexpr long kExploredStart = 0x6080'0000'0000, kOutputsStart = 0x6090'0000'0000, kPrefixesStart = 0x60A0'0000'0000;
+// For prefixes. The kernel gives the pages when they are first used.
+constexpr std::size_t kPrefixesBytes = std::size_t{1} << 32;
 // Failed executions are few characters of schedule: departures, and what was free beside them.
 constexpr std::size_t kScheduleBytes = 700;
 
@@ -40,7 +42,9 @@ void* map(long address, std::size_t bytes, int kind) {
 
 class Explorer {
  public:
-  Explorer() : explored_(new (map(kExploredStart, sizeof(Explored), MAP_SHARED)) Explored()) {
+  Explorer()
+      : explored_(new (map(kExploredStart, sizeof(Explored), MAP_SHARED)) Explored()),
+        prefixes_(prefix_room(), settings.executions_max) {
     outputs_ = static_cast<Output*>(map(kOutputsStart, kOutputsMax * sizeof(Output), MAP_PRIVATE));
     printed_ = static_cast<int>(kernel(SYS_memfd_create, word_of("output"), 0));
     if (printed_ < 0) fail("LOAM_SIM_CHECK=exhaustive: the kernel gives no file in memory ({})", printed_);
@@ -48,29 +52,34 @@ class Explorer {
 
   // Returns in children alone.
   Explored& run() {
-    for (unsigned bound = 0; bound <= settings.bound; ++bound) {
-      begin_level(bound);
-      do {
-        if (all_ == settings.executions_max) stop("stopped", bound);
-        explored_->grew = false;
-        if (is_child()) return *explored_;
-      } while (goes_on(bound));
-      if (explored_->search.whole()) stop("whole", bound);
-    }
-    stop("bounded", settings.bound);
+    begin();
+    do {
+      if (all_ == settings.executions_max || prefixes_.full()) stop("stopped");
+      explored_->grew = false;
+      if (is_child()) return *explored_;
+    } while (goes_on());
+    stop(explored_->search.whole() ? "whole" : "bounded");
   }
 
  private:
-  void begin_level(unsigned bound) {
-    executions_ = 0;
-    kinds_ = 0;
-    explored_->search.begin(bound);
+  // Only the process that searches has these pages.
+  static std::span<Choice> prefix_room() {
+    void* const start = map(kPrefixesStart, kPrefixesBytes, MAP_PRIVATE | MAP_NORESERVE);
+    kernel(SYS_madvise, kPrefixesStart, kPrefixesBytes, MADV_DONTFORK);
+    return {static_cast<Choice*>(start), kPrefixesBytes / sizeof(Choice)};
   }
 
-  // Whether there is another execution of this level.
-  bool goes_on(unsigned bound) {
-    if (!explored_->grew) return explored_->search.next();
-    begin_level(bound);  // X1
+  void begin() {
+    executions_ = 0;
+    kinds_ = 0;
+    prefixes_.clear();
+    explored_->search.begin(settings.bound);
+  }
+
+  // Whether there is another execution.
+  bool goes_on() {
+    if (!explored_->grew) return explored_->search.next(prefixes_);
+    begin();  // X1
     return true;
   }
 
@@ -121,15 +130,16 @@ class Explorer {
     for (;;) kernel(SYS_exit_group, WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed);
   }
 
-  [[noreturn]] void stop(std::string_view why, unsigned bound) {
+  [[noreturn]] void stop(std::string_view why) {
     if (why == "whole")
       say("explored {} executions: every one of this program", executions_);
     else if (why == "bounded")
-      say("explored {} executions: every one with at most {} departures (LOAM_SIM_BOUND)", executions_, bound);
+      say("explored {} executions: every one with at most {} departures (LOAM_SIM_BOUND)", executions_, settings.bound);
     else
-      say("stopped after {} executions (LOAM_SIM_EXECUTIONS_MAX): every one with fewer than {} departures, and some "
-          "more",
-          all_, bound);
+      say("stopped after {} executions ({}): every one with fewer than {} departures, and some more", all_,
+          prefixes_.full() ? "no room to note more of them" : "LOAM_SIM_EXECUTIONS_MAX", explored_->search.level());
+    if (all_ != executions_ && why != "stopped")
+      say("{} more ran before it was known which atomics threads share", all_ - executions_);
     for (const Output& one : std::span(outputs_, kinds_)) {
       std::string_view text(one.text, one.bytes);
       kernel(SYS_write, STDOUT_FILENO, word_of(text.data()), static_cast<long>(text.size()));
@@ -141,10 +151,11 @@ class Explorer {
   }
 
   Explored* const explored_;
+  Prefixes prefixes_;
   Output* outputs_ = nullptr;
   int printed_ = -1;
   std::size_t kinds_ = 0;
-  std::uint64_t executions_ = 0, all_ = 0;  // of this level of the search, which has those of the levels before; in all
+  std::uint64_t executions_ = 0, all_ = 0;  // since the search began anew (X1); in all
 };
 
 }  // namespace

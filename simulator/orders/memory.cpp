@@ -4,6 +4,10 @@
 
 namespace loam::simulator {
 
+Memory::Memory() noexcept {
+  for (unsigned thread = 0; thread < kOrderedThreadsMax; ++thread) clocks_[thread][thread] = 1;
+}
+
 void Memory::spawned(unsigned thread, unsigned maker) noexcept {
   // The number may have been another thread's: what that did keeps its epochs.
   const std::uint32_t own = clocks_[thread][thread];

@@ -54,6 +54,8 @@ struct Race {
 
 class Memory {
  public:
+  Memory() noexcept;
+
   // A thread begins, after all that its maker did; another's end happens before what follows.
   void spawned(unsigned thread, unsigned maker) noexcept;
   void joined(unsigned thread, unsigned ended) noexcept { clocks_[thread].join(clocks_[ended]); }
@@ -81,7 +83,7 @@ class Memory {
   struct Store {
     std::uint64_t value = 0, number = 0;  // number: in the order in which all stores were made
     unsigned thread = 0;
-    std::uint32_t epoch = 0;
+    std::uint32_t epoch = 0;  // of its thread; 0: what memory held before the first store that is seen here
     Clock published;
   };
   struct Atomic {
@@ -101,6 +103,7 @@ class Memory {
   void meet_fences(unsigned thread) noexcept;
   void append(unsigned thread, Atomic& atomic, Order order, std::uint64_t value, const Clock& carried);
 
+  // A thread's own component of its clock is 1 or more: a store of epoch 0 is one that no thread made.
   std::array<Clock, kOrderedThreadsMax> clocks_{}, pending_{}, fenced_{};
   std::unordered_map<std::uintptr_t, Atomic> atomics_;
   std::unordered_map<std::uintptr_t, Clock> locks_;

@@ -108,6 +108,13 @@ int create(pthread_t* handle, const pthread_attr_t* attributes, void* (*start)(v
   return 0;
 }
 
+[[noreturn]] void refuse_child(const char* call) {
+  fail(
+      "thread {} calls {}, which is not simulated: the process has one operating system thread for all of its own; "
+      "use threads instead, or run it on the host",
+      now.thread->number, call);
+}
+
 }  // namespace
 }  // namespace loam::simulator
 
@@ -156,11 +163,14 @@ LOAM_EXPORTED int pthread_cancel(pthread_t handle) {
 }
 
 LOAM_EXPORTED pid_t fork() {
-  if (now.thread != nullptr)
-    fail(
-        "thread {} calls fork, which is not simulated: the process has one operating system thread for all of its own; "
-        "use threads instead, or run it on the host",
-        now.thread->number);
+  if (now.thread != nullptr) refuse_child("fork");
+  return LOAM_REAL(fork)();
+}
+
+// A child of vfork runs on the stack of its caller, which libc's function returns to twice; so this one could not call
+// it in its place. Before the simulation begins fork does what it promises, but that the caller does not wait.
+LOAM_EXPORTED pid_t vfork() {
+  if (now.thread != nullptr) refuse_child("vfork");
   return LOAM_REAL(fork)();
 }
 

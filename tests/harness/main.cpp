@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -32,23 +33,24 @@ unsigned limit_seconds = 0;
 bool grows_with_load = true;
 unsigned processors = 1;
 
-// How many threads want each processor, at least 1: the load average of the last minute.
+// How many threads want each processor, in hundredths, at least 100: the load average of the last minute.
 unsigned load() noexcept {
   char text[32] = {};
   const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 1;
+  if (file < 0) return 100;
   const auto bytes = read(file, text, sizeof text - 1);
   close(file);
-  unsigned whole = 0;
-  for (const char* c = text; bytes > 0 && *c >= '0' && *c <= '9'; ++c)
-    whole = whole * 10 + static_cast<unsigned>(*c - '0');
-  return std::max(1u, whole / processors);
+  unsigned hundredths = 0;  // the kernel writes two digits behind the point
+  for (const char* c = text; bytes > 0 && *c != ' ' && *c != '\0'; ++c)
+    if (*c != '.') hundredths = hundredths * 10 + static_cast<unsigned>(*c - '0');
+  return std::max(100u, hundredths / processors);
 }
 
 void look(int) noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (grows_with_load && static_cast<unsigned>(now.tv_sec - began.tv_sec) < limit_seconds * load()) {
+  if (grows_with_load &&
+      static_cast<std::uint64_t>(now.tv_sec - began.tv_sec) * 100 < std::uint64_t{limit_seconds} * load()) {
     alarm(kLookAgainSeconds);
     return;
   }

@@ -88,6 +88,14 @@ void independent_reads() {
   print(seen[0], seen[1], seen[2], seen[3]);
 }
 
+// x = 1 before there is another thread, then two that read it.
+template <std::memory_order kStore>
+void first_store() {
+  x.store(1, kStore);
+  together([] { seen[0] = x.load(kLoad<kStore>); }, [] { seen[1] = x.load(kLoad<kStore>); });
+  print(seen[0], seen[1]);
+}
+
 // Two that add: planted, a load and a store in place of one read-modify-write.
 template <std::memory_order kStore>
 void lost_update() {
@@ -138,6 +146,7 @@ constexpr Test kTests[] = {
     {"load-buffering", LOAM_IN_ALL_ORDERS(load_buffering)},
     {"coherence", LOAM_IN_ALL_ORDERS(coherence)},
     {"independent-reads", LOAM_IN_ALL_ORDERS(independent_reads)},
+    {"first-store", LOAM_IN_ALL_ORDERS(first_store)},
     {"lost-update", LOAM_IN_ALL_ORDERS(lost_update)},
     {"update", LOAM_IN_ALL_ORDERS(update)},
     {"waiting", LOAM_IN_ALL_ORDERS(waiting)},

@@ -39,6 +39,7 @@ ALLOWED = [
     ("load-buffering", "release", EVERYTHING - {"1 1"}),
     ("coherence", "relaxed", ORDERED),
     ("coherence", "seq_cst", ORDERED),
+    ("first-store", "relaxed", pairs("11")),
     ("lost-update", "seq_cst", {"1", "2"}),
     ("update", "relaxed", {"2"}),
 ]

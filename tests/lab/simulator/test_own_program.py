@@ -36,6 +36,7 @@ REFUSED = """
 int main(int count, char **words) {
   int files[2];
   if (count == 2 && strcmp(words[1], "fork") == 0) return fork() < 0;
+  if (count == 2 && strcmp(words[1], "vfork") == 0 && vfork() == 0) _exit(0);
   if (count == 2 && strcmp(words[1], "pipe") == 0) return pipe(files);
   return socket(AF_INET, SOCK_STREAM, 0) < 0;
 }
@@ -83,7 +84,7 @@ def test_the_counts_are_printed_as_a_table(tmp_path: Path, capsys: pytest.Captur
     assert "on sim:xeon-e5405, 1 seed;" in printed and "false sharing" in printed and " glibc " in printed
 
 
-@pytest.mark.parametrize("call", ["fork", "pipe", "socket"])
+@pytest.mark.parametrize("call", ["fork", "vfork", "pipe", "socket"])
 def test_what_waits_outside_is_refused_at_the_first_call(
     call: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,6 +181,13 @@ TEST_F(Orders, AThreadComesAfterItsMakerAndBeforeWhoJoinsIt) {
   EXPECT_FALSE(memory.plain(0, 0x3000, 4, true).found);
 }
 
+TEST_F(Orders, TheFirstStoreOfAProgramComesBeforeTheThreadsThatFollow) {
+  Memory fresh;
+  fresh.store(0, kData, Order::relaxed, 0, 1);
+  fresh.spawned(1, 0);
+  EXPECT_EQ(fresh.choices(1, kData, Order::relaxed, 1), 1u);
+}
+
 TEST_F(Orders, ALockOrders) {
   memory.plain(1, 0x3000, 4, true);
   memory.released(1, 0x9000);

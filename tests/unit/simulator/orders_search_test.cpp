@@ -38,16 +38,28 @@ struct Found {
   bool whole = false;
 };
 
+// What waits for its turn in a search.
+struct Later {
+  explicit Later(std::size_t choices = 1 << 14, std::uint64_t most = 1'000'000) : room(choices), all(room, most) {}
+  std::vector<Choice> room;
+  Prefixes all;
+};
+
 Found all(unsigned bound, const std::vector<unsigned>& steps) {
   const auto search = std::make_unique<Search>();
+  Later later;
+  unsigned departures = 0;
   Found found;
   search->begin(bound);
   do {
     found.orders.insert(run(*search, steps));
     ++found.executions;
     EXPECT_LE(search->departures(), bound);
+    EXPECT_GE(search->departures(), departures) << "those with fewer come first";
+    EXPECT_EQ(search->departures(), search->level());
+    departures = search->departures();
     EXPECT_FALSE(search->diverged());
-  } while (search->next());
+  } while (search->next(later.all));
   found.whole = search->whole();
   return found;
 }
@@ -75,6 +87,7 @@ TEST(Search, AHighBoundFindsEveryOrderOnceAndSaysSo) {
 
 TEST(Search, AnExecutionIsRepeatedByItsChoices) {
   const auto search = std::make_unique<Search>(), again = std::make_unique<Search>();
+  Later later;
   search->begin(2);
   char text[64];
   do {
@@ -82,7 +95,7 @@ TEST(Search, AnExecutionIsRepeatedByItsChoices) {
     ASSERT_TRUE(again->follow(search->text(text)));
     EXPECT_EQ(run(*again, {2, 2}), order);
     EXPECT_EQ(again->departures(), search->departures());
-  } while (search->next());
+  } while (search->next(later.all));
 }
 
 TEST(Search, ChoicesThatAreNoneAreRefused) {
@@ -94,30 +107,61 @@ TEST(Search, ChoicesThatAreNoneAreRefused) {
 
 TEST(Search, AnotherProgramIsNoticed) {
   const auto search = std::make_unique<Search>();
+  Later later;
   ASSERT_TRUE(search->follow("0:7"));
   run(*search, {2, 2});
   EXPECT_TRUE(search->diverged());
   search->begin(2);
   run(*search, {2, 2});
-  ASSERT_TRUE(search->next());
+  ASSERT_TRUE(search->next(later.all));
   run(*search, {2, 2, 2});
+  EXPECT_TRUE(search->diverged());
+}
+
+// The choice before the departure took the first way, so the prefix does not have it.
+TEST(Search, AnotherProgramIsNoticedInWhatThePrefixLeavesOut) {
+  const auto search = std::make_unique<Search>();
+  Later later;
+  search->begin(1);
+  search->choose(1, 2);
+  search->choose(1, 2);
+  ASSERT_TRUE(search->next(later.all));
+  search->choose(1, 3);
+  EXPECT_FALSE(search->diverged());
+  search->choose(1, 2);
   EXPECT_TRUE(search->diverged());
 }
 
 TEST(Search, AWayThatTheBoundLeftOutIsNotForgotten) {
   const auto search = std::make_unique<Search>();
+  Later later;
   search->begin(0);
   search->choose(1, 3);
-  EXPECT_FALSE(search->next());
+  EXPECT_FALSE(search->next(later.all));
   EXPECT_FALSE(search->whole());
   search->begin(1);
   search->choose(1, 3);
-  EXPECT_TRUE(search->next());
+  EXPECT_TRUE(search->next(later.all));
   EXPECT_EQ(search->choose(1, 3), 1u);
-  EXPECT_TRUE(search->next());
+  EXPECT_TRUE(search->next(later.all));
   EXPECT_EQ(search->choose(1, 3), 2u);
-  EXPECT_FALSE(search->next());
+  EXPECT_FALSE(search->next(later.all));
   EXPECT_TRUE(search->whole());
+}
+
+TEST(Search, WithoutRoomForWhatWaitsItSaysSo) {
+  const auto search = std::make_unique<Search>();
+  Later later(3), few(64, 1);  // a prefix of one choice takes two
+  search->begin(1);
+  search->choose(1, 3);
+  EXPECT_TRUE(search->next(later.all));
+  EXPECT_TRUE(later.all.full());
+  search->begin(1);
+  search->choose(1, 3);
+  EXPECT_TRUE(search->next(few.all));
+  EXPECT_FALSE(few.all.full());
+  search->choose(1, 3);
+  EXPECT_FALSE(search->next(few.all)) << "only one was wanted";
 }
 
 }  // namespace
