@@ -17,7 +17,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def shared():
-    folder, deadline = Path(__file__).parent, time.monotonic() + 60
+    folder, deadline = Path(FOLDER), time.monotonic() + 60
     (folder / f"{os.getpid()}.process").touch()
     while len(list(folder.glob("*.process"))) < PROCESSES and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -45,7 +45,7 @@ def test_each_test_runs_once_and_a_module_is_not_split(tmp_path: Path, logs: Pat
     names = [f"{letter}/test_{letter}.py" for letter in "abcd"]
     for name in names:
         (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(f"PROCESSES = 2\n{MODULE}")
+        (tmp_path / name).write_text(f"PROCESSES, FOLDER = 2, {str(tmp_path)!r}\n{MODULE}")
     (tmp_path / "test_fails.py").write_text(FAILS)
     outcome = Outcome("lab")
     suites.run_pytest(outcome, [str(tmp_path)], workers=2)
@@ -67,7 +67,7 @@ def test_each_test_runs_once_and_a_module_is_not_split(tmp_path: Path, logs: Pat
 
 def test_a_process_that_dies_is_a_failure_and_the_others_run_what_is_left(tmp_path: Path, logs: Path) -> None:
     (tmp_path / "test_a.py").write_text("import os\ndef test_dies(): os._exit(3)\n")
-    (tmp_path / "test_b.py").write_text(f"PROCESSES = 1\n{MODULE}")
+    (tmp_path / "test_b.py").write_text(f"PROCESSES, FOLDER = 1, {str(tmp_path)!r}\n{MODULE}")
     outcome = Outcome("lab")
     suites.run_pytest(outcome, [str(tmp_path)], workers=2)
     assert (outcome.passed, outcome.failed) == (3, 1)

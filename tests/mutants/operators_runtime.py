@@ -66,7 +66,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "runtime/tm/attempts/driver.hpp": (
         "outcomes_test", "settled_test", "one_algorithm_test", "nesting_test", "exceptions_test", "closed_test",
         "misuse_test", "serial_test", "handlers_test", "early_release_test", "gate_test", "contention_test",
-        "starvation_test", "waiting_test", "lent_blocks_test",
+        "starvation_test", "waiting_test", "waiting_cost_test", "lent_blocks_test",
     ),
     "runtime/reclaim/epoch.cpp": EPOCHS,
     "runtime/reclaim/epoch.hpp": EPOCHS,

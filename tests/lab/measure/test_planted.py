@@ -35,7 +35,9 @@ from loam_lab.subjects.allocators import registry
 PLANTED = {"planted-10": 1.10, "planted-30": 1.30, "planted-100": 2.00}
 SIZE, RUN_MS, WARM_UP_MS = 16, 60, 20
 CALIBRATION_MS = 150
-BLOCKS = (15, 20, 30, 30, 30)  # one attempt each
+# One attempt each. A machine that other work disturbs twice is not waited for, unless all is asked for.
+BLOCKS = (15, 20, 30, 30, 30) if os.environ.get("LOAM_TEST_ALL") else (15, 20)
+LAST_BLOCKS = 30  # after a complaint in the last one
 COMPLAINTS_MAX = 1  # attempts that decide against the lab before it is wrong
 WIDTH_MAX = 0.12  # upper over lower end, minus 1: wider, and 10 % cannot be told from 30 %
 
@@ -135,7 +137,8 @@ def _widest(intervals: dict[str, Interval]) -> float:
 def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: dict[str, str], tmp_path: Path) -> None:
     seen: list[str] = []
     complaints: list[str] = []
-    for attempt, blocks in enumerate(BLOCKS):
+    attempts = list(BLOCKS)
+    for attempt, blocks in enumerate(attempts):
         study, calm = studied(tmp_path / f"study-{attempt}", blocks)
         calibration = calibrated(libraries, blocks)
         seen.append(f"study {_shown(study)}, calibration {_shown(calibration)}")
@@ -145,6 +148,8 @@ def test_planted_slow_downs_are_found_ranked_and_of_the_right_size(libraries: di
         if not complaint:
             return
         complaints.append(f"{complaint}: {seen[-1]}")
+        if attempt + 1 == len(attempts):
+            attempts.append(LAST_BLOCKS)
         assert len(complaints) <= COMPLAINTS_MAX, "\n".join(complaints)
     pytest.skip("other work disturbs this machine, nothing can be decided: " + "\n".join(seen))
 

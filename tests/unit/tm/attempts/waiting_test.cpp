@@ -1,25 +1,20 @@
-// retry() and or_else(): who waits costs next to nothing, wakes soon, and never sleeps through a change.
-#define LOAM_TEST_DIRECT 1  // who meets whom as in programs: through the table, waiters and writers met for seconds
+// retry() and or_else(): who waits never sleeps through a change (what waiting costs: waiting_cost_test.cpp).
 #include "tests/harness/interpose.hpp"
 #include "tests/harness/tm_variants.hpp"
+#include "tests/unit/tm/attempts/waiters.hpp"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
 #include <thread>
-#include <vector>
 
 namespace loam::tm {
 namespace {
 
+using namespace waiters;
+
 struct WaitingTest : testing::TestWithParam<tests::Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, WaitingTest, testing::ValuesIn(tests::variants({"table", "small_table", "shadow"})),
-                         tests::variant_name);
-// What is measured is measured once per algorithm, those included that let one attempt in at a time.
-struct WaitingCostTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, WaitingCostTest, testing::ValuesIn(tests::variants_for(2, {"table"})),
                          tests::variant_name);
 
 alignas(1024) Word words[64];
@@ -27,11 +22,6 @@ Word& x = words[0];
 Word& beside_x = words[1];
 Word& y = words[16];
 Word& z = words[32];
-
-template <class Driver>
-void set(Word& word, Word value) {
-  Driver::update([&](auto& tx) { tx.write(word, value); });
-}
 
 // A thread that waits until `word` is at least `value`. attempts: those that have looked; each that found too little runs
 // again once the word has changed, however long the thread stood still in between.
@@ -46,22 +36,11 @@ std::thread waiter_for(Word& word, Word value, std::atomic<int>& attempts) {
   });
 }
 
-void wait_until(const std::atomic<int>& count, int value) {
-  while (count.load() < value) platform::yield();
-}
-
-// Whether a waiter may run in vain: then it is woken by commits that change nothing of what it has read.
-template <class Driver>
-constexpr bool kRunsInVain = any_commit_wakes<typename Driver::Uses>();
-
 // Aborts of all threads so far that no retry() asked for.
 std::uint64_t conflicts() {
   const Statistics all = statistics_of_all();
   return all.aborts_total() - all.aborts[static_cast<std::size_t>(AbortCause::explicit_)];
 }
-
-// Long enough for a thread that has counted its attempt to have gone to sleep, mostly. No test depends on it.
-void let_it_sleep() { platform::sleep_ns(3'000'000); }
 
 TEST_P(WaitingTest, ItRunsAgainAfterAChangeAndNotBefore) {
   tests::in_variant(GetParam(), []<class Driver>() {
@@ -357,119 +336,6 @@ TEST_P(WaitingTest, ToWaitForNothingIsAnError) {
     EXPECT_DEATH(Driver::update([](auto&) { Driver::wait_for_change(); }),
                  "retry\\(\\) in a transaction that has read");
     EXPECT_DEATH(Driver::wait_for_change(), "retry\\(\\) outside of transactions");
-  });
-}
-
-// ---- cost
-
-#ifdef LOAM_INSTRUMENTED
-constexpr double kSlack = 8;
-#else
-constexpr double kSlack = 2;  // for a machine that does other things as well
-#endif
-
-// What pauses of kPollNs cost by themselves, in parts of a core: on virtual machines several percent.
-double share_of_pauses() {
-  const std::uint64_t cpu = platform::thread_cpu_ns(), start = platform::monotonic_ns();
-  for (int i = 0; i < 200; ++i) platform::sleep_ns(waiting::kPollNs);
-  return static_cast<double>(platform::thread_cpu_ns() - cpu) / static_cast<double>(platform::monotonic_ns() - start);
-}
-
-TEST_P(WaitingCostTest, AWaiterUsesLittleTimeWhileOthersCommit) {
-  tests::in_variant(GetParam(), []<class Driver>() {
-    std::atomic<std::uint64_t> waits{0};
-    std::atomic<bool> stop{false};
-    std::uint64_t used = 0, lasted = 0;
-    std::thread waiter([&] {
-      const std::uint64_t cpu = platform::thread_cpu_ns(), start = platform::monotonic_ns();
-      Driver::update([&](auto& tx) {
-        if (tx.read(x) != 0) return;
-        ++waits;
-        Driver::wait_for_change();
-      });
-      used = platform::thread_cpu_ns() - cpu;
-      lasted = platform::monotonic_ns() - start;
-    });
-    std::thread other([&] {
-      for (Word i = 0; !stop.load(std::memory_order_relaxed); ++i) set<Driver>(y, i);
-    });
-    while (waits.load() == 0) platform::yield();
-    platform::sleep_ns(1'000'000'000);
-    set<Driver>(x, 1);
-    waiter.join();
-    stop.store(true);
-    other.join();
-    const double share = static_cast<double>(used) / static_cast<double>(lasted);
-    RecordProperty("waiter_share_of_a_core", std::to_string(share));
-    std::printf("waiter: %.2f %% of a core\n", share * 100);
-    // Where a begin waits for others, in vain or not, what that takes is the lock's: the pauses count, as below.
-    if constexpr (Driver::Uses::kDescription.overlaps) {
-      // In vain: a pause, and what the run between two pauses costs, which is not more.
-      EXPECT_LE(share, 0.01 * kSlack + (kRunsInVain<Driver> ? 2 * share_of_pauses() : 0));
-    }
-    // Before each wait but the first it has paused.
-    EXPECT_LE(waits.load(), 1 + (kRunsInVain<Driver> ? lasted / waiting::kPollNs : 0));
-  });
-}
-
-TEST_P(WaitingCostTest, WhoRanInVainPausesFirst) {
-  LOAM_NEEDS_POINTS();
-  tests::in_variant(GetParam(), []<class Driver>() {
-    if constexpr (kRunsInVain<Driver>) {
-      // Somebody commits behind each attempt. The first is run again at once; the others cannot know.
-      constexpr unsigned kInVain = 5;
-      std::deque<tests::Interpose> steps;
-      for (unsigned i = 0; i <= kInVain; ++i) steps.emplace_back("tm.aborted", 0, [] { set<Driver>(y, 1); });
-      const tests::Interpose pauses("tm.pausing", kInVain - 1, [] {});
-      unsigned attempts = 0;
-      const auto wait = [&](auto& tx) {
-        if (tx.read(x) == 0 && attempts++ <= kInVain) Driver::wait_for_change();
-      };
-      Driver::update(wait);
-      EXPECT_TRUE(steps.back().reached());
-      EXPECT_TRUE(pauses.reached());
-      // To wait again in the next transaction is not in vain: it does not pause.
-      EXPECT_EQ(Descriptor::current().contention.woken_cpu, 0u);
-    }
-  });
-}
-
-// By the third that woke soonest: on a busy machine most wait for a processor, and a waiter that looks seldom is late always.
-TEST_P(WaitingCostTest, AWaiterWakesWithinAMillisecond) {
-  tests::in_variant(GetParam(), []<class Driver>() {
-    // With unrelated commits all the time, which is the slower case: the waiter then looks by itself.
-    std::atomic<bool> stop{false};
-    std::thread other([&] {
-      for (Word i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-        set<Driver>(y, i);
-        platform::sleep_ns(100'000);
-      }
-    });
-    std::vector<std::uint64_t> delays;
-    for (Word round = 1; round <= 41; ++round) {
-      std::atomic<int> attempts{0};
-      std::atomic<std::uint64_t> woken{0};
-      std::thread waiter([&] {
-        Driver::update([&](auto& tx) {
-          ++attempts;
-          if (tx.read(x) < round) Driver::wait_for_change();
-        });
-        woken = platform::monotonic_ns();
-      });
-      wait_until(attempts, 1);
-      let_it_sleep();
-      const std::uint64_t start = platform::monotonic_ns();
-      set<Driver>(x, round);
-      waiter.join();
-      delays.push_back(woken.load() - std::min(start, woken.load()));
-    }
-    stop.store(true);
-    other.join();
-    std::sort(delays.begin(), delays.end());
-    const std::size_t third = delays.size() / 3, median = delays.size() / 2;
-    std::printf("time to wake: %.0f us, median %.0f us\n", static_cast<double>(delays[third]) / 1000,
-                static_cast<double>(delays[median]) / 1000);
-    EXPECT_LE(delays[third], 1'000'000 * kSlack);
   });
 }
 
