@@ -12,6 +12,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, check, names
 
+EACH = "each"  # in place of an allocator: all that are installed
 Workload = Annotated[
     list[str] | None,
     typer.Argument(
@@ -29,7 +30,8 @@ Allocator = Annotated[
         "--allocator",
         metavar="A",
         autocompletion=completing.allocator,
-        help="One allocator, with settings as in glibc:tcache=0 (default: glibc).",
+        help="One allocator, with settings as in glibc:tcache=0 (default: glibc). With a program also several, A,B, or "
+        "each: all that are installed.",
     ),
 ]
 Sync = Annotated[
@@ -123,7 +125,8 @@ def explain(
     at_least("--threads", threads, 1)
     check(blocks, None, seed)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
-        if value is not None and len(names([value])) != 1:
+        several = program and option == "--allocator" and len(names([value or ""])) > 0
+        if value is not None and len(names([value])) != 1 and not several:
             raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
     if program:
         of_workloads: dict[str, Any] = {
@@ -197,13 +200,21 @@ def _program(
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names
 
-    typed_names.check(allocators=allocator_names([allocator or ""]))
+    chosen = allocator_names([allocator or ""])
+    several = len(chosen) > 1 or EACH in chosen
+    for option, given in {"--apart": apart is not None, "--chains": chains}.items():
+        if several and given:
+            raise LoamError(option, None, "is for one allocator", "explain each allocator in a separate run")
+    typed_names.check(allocators=[name for name in chosen if name != EACH])
     from loam_lab.commands.explain.sharing import run
 
     run.check_machine()
     debian.ensure("measure", "explain")
-    from loam_lab.commands.explain.sharing import commands
+    from loam_lab.commands.explain.sharing import commands, compared
 
+    if several:
+        every = [one for name in chosen for one in (compared.installed() if name == EACH else [name])]
+        return commands.compare(command, list(dict.fromkeys(every)), as_json=as_json)
     return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart)
 
 

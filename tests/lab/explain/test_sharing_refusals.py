@@ -10,7 +10,7 @@ from interposing import compile_c
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.grouping import BlockPair, Kind
-from loam_lab.commands.explain.sharing import commands, run, told
+from loam_lab.commands.explain.sharing import commands, document, findings, run, told
 from loam_lab.commands.explain.sharing.estimate import Share
 from loam_lab.commands.explain.sharing.findings import Findings, Found
 from loam_lab.subjects.symbols import Frame, Place
@@ -71,7 +71,7 @@ def test_a_crash_is_told_and_so_is_what_was_seen_before(tmp_path: Path) -> None:
 def test_a_program_that_ends_at_once_is_told_so(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
     performed = run.perform([str(program)], "glibc")
-    words = commands.explanation([str(program)], "glibc", performed.processes, tmp_path)["words"]
+    words = document.of([str(program)], "glibc", findings.see(performed.processes, tmp_path))["words"]
     assert any(text.startswith(("No sample was taken", "Only ")) for text in words), words
 
 
