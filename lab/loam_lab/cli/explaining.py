@@ -61,6 +61,12 @@ Apart = Annotated[
         "put them apart (Loam's malloc).",
     ),
 ]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="With a program: write a page (HTML) with a picture of each shared line."
+    ),
+]
 Machine = Annotated[
     str,
     typer.Option(
@@ -114,6 +120,7 @@ def explain(
     out: Out = None,
     as_json: AsJson = False,
     apart: Apart = None,
+    page: Page = None,
     program: Program = False,
 ) -> int:
     """Why: which cache lines the threads of any program share, who aborts whom in a workload, which setting decides.
@@ -133,9 +140,12 @@ def explain(
             "--sync": sync, "--threads": threads, "--machine": machine != "host", "-p": parameter, "--every": every,
             "--factors": factors, "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
         }  # fmt: skip
-        return _program(words or [], allocator, of_workloads, apart=apart, chains=chains, as_json=as_json)
-    if apart is not None:
-        raise LoamError("--apart", str(apart), "is for programs", "for example: explain --apart sites -- ./program")
+        return _program(words or [], allocator, of_workloads, apart=apart, page=page, chains=chains, as_json=as_json)
+    for option, file in (("--apart", apart), ("--page", page)):
+        if file is not None:
+            raise LoamError(
+                option, str(file), "is for programs", f"for example: explain {option} {file.name} -- ./program"
+            )
     if len(words or ()) != 1:
         raise LoamError(
             "WORKLOAD", " ".join(words or ()) or None, "explain takes one workload, or a program after --",
@@ -188,6 +198,7 @@ def _program(
     of_workloads: Mapping[str, Any],
     *,
     apart: Path | None,
+    page: Path | None,
     chains: bool,
     as_json: bool,
 ) -> int:
@@ -202,7 +213,7 @@ def _program(
 
     chosen = allocator_names([allocator or ""])
     several = len(chosen) > 1 or EACH in chosen
-    for option, given in {"--apart": apart is not None, "--chains": chains}.items():
+    for option, given in {"--apart": apart is not None, "--page": page is not None, "--chains": chains}.items():
         if several and given:
             raise LoamError(option, None, "is for one allocator", "explain each allocator in a separate run")
     typed_names.check(allocators=[name for name in chosen if name != EACH])
@@ -215,7 +226,7 @@ def _program(
     if several:
         every = [one for name in chosen for one in (compared.installed() if name == EACH else [name])]
         return commands.compare(command, list(dict.fromkeys(every)), as_json=as_json)
-    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart)
+    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart, page=page)
 
 
 def _key_value(text: str) -> tuple[str, list[str]]:

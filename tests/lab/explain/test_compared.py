@@ -89,7 +89,7 @@ def test_names_are_checked_before_anything_runs(monkeypatch: pytest.MonkeyPatch,
         ("each", {"chains": True}, "--chains.*one allocator"),
     ):
         with pytest.raises(LoamError, match=why):
-            explaining.explain(["true"], names, program=True, **option)  # type: ignore[arg-type]
+            explaining.explain(["true"], names, program=True, **option)
     with pytest.raises(LoamError, match="takes one value"):
         explaining.explain(["intset"], "glibc,jemalloc")
 

@@ -30,11 +30,13 @@ def explain(
     chains: bool = False,
     as_json: bool = False,
     apart: Path | None = None,
+    page: Path | None = None,
     instruments: Instruments | None = None,
 ) -> int:
     """Explain one run of a command.
 
     chains: show each line's chain of inlined callers; instruments: None for those of this checkout
+    page: a file for the page with pictures of the lines
     apart: a file for the sites whose blocks are to lie apart, under Loam's malloc; more runs prove what that does
     returns: 0, 1 if the command failed; raises: LoamError
     """
@@ -48,6 +50,8 @@ def explain(
                 "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
             )
         proving.check_file(apart)
+    if page is not None:
+        proving.check_file(page, "--page")
     run.check_machine()
     building.ensure([allocator])
     if instruments is None:
@@ -58,6 +62,12 @@ def explain(
     explained = document.of(command, allocator, seen, performed)
     if apart is not None and not performed.ending:
         explained["apart"] = _put_apart(command, apart, seen, instruments)
+    if page is not None:
+        from loam_lab.model import explanation
+        from loam_lab.presenting.report import explained as pages
+
+        page.write_text(pages.render(explanation.typed(explained)), encoding="utf-8")
+        console.note(f"wrote {page}")
     if as_json:
         console.print_json(explained)
     else:

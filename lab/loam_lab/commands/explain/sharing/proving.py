@@ -38,12 +38,12 @@ def write(file: Path, command: Sequence[str], found: Sequence[sites.Site]) -> No
         raise LoamError("--apart", str(file), f"cannot be written: {problem.strerror}", "name another file") from None
 
 
-def check_file(file: Path) -> None:
+def check_file(file: Path, option: str = "--apart") -> None:
     """Nothing if a file may be written there; raises: LoamError before anything runs"""
     if file.is_dir():
-        raise LoamError("--apart", str(file), "is a folder", "name a file for the sites")
+        raise LoamError(option, str(file), "is a folder", "name a file")
     if not file.absolute().parent.is_dir():
-        raise LoamError("--apart", str(file), "is in a folder that does not exist", "make the folder first")
+        raise LoamError(option, str(file), "is in a folder that does not exist", "make the folder first")
 
 
 def variables(file: Path) -> dict[str, str]:
