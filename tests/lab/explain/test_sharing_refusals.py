@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,16 @@ def _sampler() -> None:
 def test_what_cannot_be_explained_is_refused(tmp_path: Path, source: str, flags: tuple[str, ...], why: str) -> None:
     program = compile_c(tmp_path, "program", source, "-pthread", *flags)
     with pytest.raises(LoamError, match=why):
+        run.perform([str(program)], "glibc")
+
+
+@pytest.mark.usefixtures("_sampler")
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user: root alone can")
+def test_a_set_user_id_program_is_refused(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    with pytest.raises(LoamError, match="cannot be watched: .*set-user-id"):
         run.perform([str(program)], "glibc")
 
 
