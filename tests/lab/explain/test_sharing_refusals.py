@@ -63,7 +63,7 @@ def test_a_set_user_id_program_is_refused(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
     os.chown(program, 65534, 65534)
     program.chmod(0o4755)
-    with pytest.raises(LoamError, match="cannot be watched: .*set-user-id"):
+    with pytest.raises(LoamError, match=r"cannot be watched: .*set-user-id"):
         run.perform([str(program)], "glibc")
 
 
