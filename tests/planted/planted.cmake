@@ -34,3 +34,10 @@ set_target_properties(planted-victims PROPERTIES OUTPUT_NAME victims)
 target_compile_options(planted-victims PRIVATE -Wall -Wextra -Werror -O2 -g1 -fno-builtin-malloc -fno-builtin-calloc)
 target_link_libraries(planted-victims PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-victims=planted-victims CACHE INTERNAL "")
+
+# Kinds of sharing for a known share of the time, for loam_lab.dev.selfcheck.sharing.
+add_executable(planted-sharers "${CMAKE_SOURCE_DIR}/tests/planted/sharers.cpp")
+set_target_properties(planted-sharers PROPERTIES OUTPUT_NAME sharers)
+target_compile_options(planted-sharers PRIVATE -Wall -Wextra -Werror -O2 -g1 -fno-builtin-malloc)
+target_link_libraries(planted-sharers PRIVATE Threads::Threads)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} planted-sharers=planted-sharers CACHE INTERNAL "")

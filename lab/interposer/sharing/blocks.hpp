@@ -1,6 +1,8 @@
 // Which block an address lies in, who made it, and where.
-//   A block has its word in the shadow (../shadow.hpp), at its start.  An address is looked up by going back to the nearest
+//   A block has its word in a shadow (../shadow.hpp), at its start.  An address is looked up by going back to the nearest
 //   word; blocks that are too long for that stand in a table of their own, too.
+//   A shadow has one word for 16 bytes, but some allocators place blocks of 8 bytes each 8 bytes (mimalloc, tcmalloc).  So
+//   blocks that start in the upper half of such 16 bytes have a shadow of their own.
 //   A look-up beside running threads is a sample: what comes and goes meanwhile may be missed.
 #pragma once
 
@@ -27,7 +29,7 @@ class Blocks {
   static constexpr std::size_t kLong = 16 * 1024;  // from here on a block stands in the table
 
   void made(void* block, std::size_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
-    Shadow::Word* word = shadow_.word(block, true);
+    Shadow::Word* word = word_at(block, true);
     if (word == nullptr) return;
     // relaxed: who frees the block got it from this thread, in an order that the program made.
     word->store(word_of(bytes, thread, site), std::memory_order_relaxed);
@@ -37,7 +39,7 @@ class Blocks {
 
   // Whether it was known.
   bool gone(void* block) noexcept {
-    Shadow::Word* word = shadow_.word(block, false);
+    Shadow::Word* word = word_at(block, false);
     if (word == nullptr) return false;
     const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: as in made()
     if (known == 0) return false;
@@ -48,10 +50,9 @@ class Blocks {
   }
 
   Block find(std::uintptr_t address) noexcept {
-    constexpr std::uintptr_t kGranule = std::uintptr_t{1} << kGranuleBits;
-    for (std::uintptr_t at = address & ~(kGranule - 1), steps = 0; steps <= kLong / kGranule; at -= kGranule, ++steps) {
-      Shadow::Word* word = shadow_.word(reinterpret_cast<void*>(at), false);
-      if (word == nullptr) break;
+    for (std::uintptr_t at = address & ~(kHalf - 1), steps = 0; steps <= kLong / kHalf; at -= kHalf, ++steps) {
+      Shadow::Word* word = word_at(reinterpret_cast<void*>(at), false);
+      if (word == nullptr) continue;
       const std::uint64_t known = word->load(std::memory_order_relaxed);  // relaxed: a sample
       if (known == 0) continue;
       const std::uint64_t bytes = known & kBytesMask;
@@ -63,7 +64,7 @@ class Blocks {
       const std::uintptr_t start = one.start.load(std::memory_order_acquire);  // blocks.A
       const std::uint64_t bytes = one.bytes.load(std::memory_order_relaxed);
       if (start == 0 || address - start >= bytes) continue;
-      Shadow::Word* word = shadow_.word(reinterpret_cast<void*>(start), false);
+      Shadow::Word* word = word_at(reinterpret_cast<void*>(start), false);
       const std::uint64_t known = word == nullptr ? 0 : word->load(std::memory_order_relaxed);
       if (known != 0) return block_of(start, bytes, known);
     }
@@ -82,6 +83,14 @@ class Blocks {
     std::atomic<std::uintptr_t> start{0};
     std::atomic<std::uint64_t> bytes{0};
   };
+
+  // No allocator places two blocks nearer to each other.
+  static constexpr std::uintptr_t kHalf = (std::uintptr_t{1} << kGranuleBits) / 2;
+
+  Shadow::Word* word_at(const void* block, bool make) noexcept {
+    const bool upper = (reinterpret_cast<std::uintptr_t>(block) & kHalf) != 0;
+    return (upper ? upper_ : shadow_).word(block, make);
+  }
 
   static std::uint64_t word_of(std::uint64_t bytes, std::uint64_t thread, std::uint64_t site) noexcept {
     return site << (kThreadBits + kBytesBits) | (thread & kThreadMask) << kBytesBits | std::min(bytes, kBytesMask);
@@ -114,7 +123,7 @@ class Blocks {
   }
 
   static constexpr std::size_t kLongBlocks = 4096;
-  Shadow shadow_;
+  Shadow shadow_, upper_;
   Long long_[kLongBlocks];
   std::size_t next_ = 0;
 };

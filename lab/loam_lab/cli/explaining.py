@@ -12,6 +12,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.cli import completing
 from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, check, names
 
+EACH = "each"  # in place of an allocator: all that are installed
 Workload = Annotated[
     list[str] | None,
     typer.Argument(
@@ -29,7 +30,8 @@ Allocator = Annotated[
         "--allocator",
         metavar="A",
         autocompletion=completing.allocator,
-        help="One allocator, with settings as in glibc:tcache=0 (default: glibc).",
+        help="One allocator, with settings as in glibc:tcache=0 (default: glibc). With a program also several, A,B, or "
+        "each: all that are installed.",
     ),
 ]
 Sync = Annotated[
@@ -57,6 +59,12 @@ Apart = Annotated[
         metavar="FILE",
         help="With a program: write the allocation sites whose blocks share cache lines, and prove what it does to "
         "put them apart (Loam's malloc).",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page", metavar="FILE", help="With a program: write a page (HTML) with a picture of each shared line."
     ),
 ]
 Machine = Annotated[
@@ -112,6 +120,7 @@ def explain(
     out: Out = None,
     as_json: AsJson = False,
     apart: Apart = None,
+    page: Page = None,
     program: Program = False,
 ) -> int:
     """Why: which cache lines the threads of any program share, who aborts whom in a workload, which setting decides.
@@ -123,16 +132,20 @@ def explain(
     at_least("--threads", threads, 1)
     check(blocks, None, seed)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
-        if value is not None and len(names([value])) != 1:
+        several = program and option == "--allocator" and len(names([value or ""])) > 0
+        if value is not None and len(names([value])) != 1 and not several:
             raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
     if program:
         of_workloads: dict[str, Any] = {
             "--sync": sync, "--threads": threads, "--machine": machine != "host", "-p": parameter, "--every": every,
             "--factors": factors, "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
         }  # fmt: skip
-        return _program(words or [], allocator, of_workloads, apart=apart, chains=chains, as_json=as_json)
-    if apart is not None:
-        raise LoamError("--apart", str(apart), "is for programs", "for example: explain --apart sites -- ./program")
+        return _program(words or [], allocator, of_workloads, apart=apart, page=page, chains=chains, as_json=as_json)
+    for option, file in (("--apart", apart), ("--page", page)):
+        if file is not None:
+            raise LoamError(
+                option, str(file), "is for programs", f"for example: explain {option} {file.name} -- ./program"
+            )
     if len(words or ()) != 1:
         raise LoamError(
             "WORKLOAD", " ".join(words or ()) or None, "explain takes one workload, or a program after --",
@@ -185,6 +198,7 @@ def _program(
     of_workloads: Mapping[str, Any],
     *,
     apart: Path | None,
+    page: Path | None,
     chains: bool,
     as_json: bool,
 ) -> int:
@@ -197,14 +211,22 @@ def _program(
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names
 
-    typed_names.check(allocators=allocator_names([allocator or ""]))
+    chosen = allocator_names([allocator or ""])
+    several = len(chosen) > 1 or EACH in chosen
+    for option, given in {"--apart": apart is not None, "--page": page is not None, "--chains": chains}.items():
+        if several and given:
+            raise LoamError(option, None, "is for one allocator", "explain each allocator in a separate run")
+    typed_names.check(allocators=[name for name in chosen if name != EACH])
     from loam_lab.commands.explain.sharing import run
 
     run.check_machine()
     debian.ensure("measure", "explain")
-    from loam_lab.commands.explain.sharing import commands
+    from loam_lab.commands.explain.sharing import commands, compared
 
-    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart)
+    if several:
+        every = [one for name in chosen for one in (compared.installed() if name == EACH else [name])]
+        return commands.compare(command, list(dict.fromkeys(every)), as_json=as_json)
+    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart, page=page)
 
 
 def _key_value(text: str) -> tuple[str, list[str]]:

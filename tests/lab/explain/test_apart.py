@@ -9,9 +9,8 @@ import pytest
 from watched import CODE, LINE, block, caught, process, watch
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain.sharing import commands, findings, names, proving, sites
+from loam_lab.commands.explain.sharing import commands, findings, proving, sites
 from loam_lab.commands.explain.sharing.estimate import Share
-from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.judging.statistics.intervals import Interval
 
 VICTIMS = "/no/such/victims"
@@ -20,9 +19,7 @@ OFFSET = CALLER - 0x555500000000
 
 
 def at_fault(*lines: str) -> list[sites.Site]:
-    read: Process = process(*lines)
-    named = names.find([read], Path("/"))
-    return sites.at_fault([read], named, findings.find([read], named))
+    return sites.at_fault(findings.see([process(*lines)], Path("/")))
 
 
 def hits(count: int, *, other: int = LINE + 16, start: int = LINE + 16, stacks: tuple[int, int] = (5, 6)) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from interposing import compile_c
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain.grouping import BlockPair, Kind
-from loam_lab.commands.explain.sharing import commands, run, told
+from loam_lab.commands.explain.sharing import commands, document, findings, run, told
 from loam_lab.commands.explain.sharing.estimate import Share
 from loam_lab.commands.explain.sharing.findings import Findings, Found
 from loam_lab.subjects.symbols import Frame, Place
@@ -57,6 +58,16 @@ def test_what_cannot_be_explained_is_refused(tmp_path: Path, source: str, flags:
 
 
 @pytest.mark.usefixtures("_sampler")
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user: root alone can")
+def test_a_set_user_id_program_is_refused(tmp_path: Path) -> None:
+    program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    with pytest.raises(LoamError, match=r"cannot be watched: .*set-user-id"):
+        run.perform([str(program)], "glibc")
+
+
+@pytest.mark.usefixtures("_sampler")
 def test_a_crash_is_told_and_so_is_what_was_seen_before(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "program", CRASHES, "-pthread")
     performed = run.perform([str(program)], "glibc")
@@ -71,7 +82,7 @@ def test_a_crash_is_told_and_so_is_what_was_seen_before(tmp_path: Path) -> None:
 def test_a_program_that_ends_at_once_is_told_so(tmp_path: Path) -> None:
     program = compile_c(tmp_path, "program", AT_ONCE, "-pthread")
     performed = run.perform([str(program)], "glibc")
-    words = commands.explanation([str(program)], "glibc", performed.processes, tmp_path)["words"]
+    words = document.of([str(program)], "glibc", findings.see(performed.processes, tmp_path))["words"]
     assert any(text.startswith(("No sample was taken", "Only ")) for text in words), words
 
 

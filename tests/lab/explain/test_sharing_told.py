@@ -9,7 +9,7 @@ import pytest
 from watched import CODE, LINE, STACKS, block, caught, file, process, watch
 
 from loam_lab.commands.explain.grouping import BlockPair
-from loam_lab.commands.explain.sharing import commands, estimate, findings, names, told, watches
+from loam_lab.commands.explain.sharing import document, estimate, findings, names, told, watches
 from loam_lab.commands.explain.sharing.findings import Findings
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects.symbols import Frame
@@ -131,13 +131,14 @@ def test_pairs_of_blocks_are_those_of_explain() -> None:
 
 def test_the_first_sentence_is_the_answer() -> None:
     lines = [watch(), caught(LINE + 16), block(LINE, LINE, 8), block(LINE + 16, LINE + 16, 8)]
-    document = commands.explanation(["./victims"], "jemalloc", [process(*lines * 40, *[watch()] * 60)], Path("/"))
+    seen = findings.see([process(*lines * 40, *[watch()] * 60)], Path("/"))
+    explained = document.of(["./victims"], "jemalloc", seen)
     assert (
-        document["words"][0]
+        explained["words"][0]
         == "Two 8-byte blocks share a cache line; about 93 % of the time is spent there (71 to 100 %)."
     )
-    assert document["kinds"][0]["kind"] == "other_block"
-    assert document["blocks"][0]["line"] == [{"word": 0, "own": 40, "other": 0}, {"word": 2, "own": 0, "other": 40}]
+    assert explained["kinds"][0]["kind"] == "other_block"
+    assert explained["blocks"][0]["line"] == [{"word": 0, "own": 40, "other": 0}, {"word": 2, "own": 0, "other": 40}]
 
 
 def test_nothing_shared_is_said_with_its_bound() -> None:

@@ -36,7 +36,7 @@ from loam_lab.presenting.report.plates import Figure, allocator_legend
 from loam_lab.presenting.report.view import Group, Study
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 
 @functools.cache
@@ -52,6 +52,11 @@ def _environment() -> Environment:
     )
     made.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
     return made
+
+
+def template(name: str) -> Template:
+    """One of the templates, with escaping."""
+    return _environment().get_template(name)
 
 
 def script() -> tuple[str, str]:
@@ -102,7 +107,7 @@ def render(study: Study, figures: Sequence[Figure]) -> str:
         "throughput_title": findings.speed_title(study),
         "sections": sections(study, figures), "commands": commands(study),
     }  # fmt: skip
-    return _environment().get_template("report.html.j2").render(context)
+    return template("report.html.j2").render(context)
 
 
 def _group(study: Study, group: Group) -> list[listing.Table]:

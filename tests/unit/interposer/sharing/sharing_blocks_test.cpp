@@ -44,6 +44,28 @@ TEST_F(BlocksTest, NeighboursAreToldApart) {
   EXPECT_EQ(start_of(kHere + 24), 0u);
 }
 
+// As mimalloc and tcmalloc place them.
+TEST_F(BlocksTest, BlocksOfEightBytesSideBySideAreToldApart) {
+  for (std::uintptr_t n = 0; n < 8; ++n) blocks_->made(at(kHere + 8 * n), 8, n + 1, n + 10);
+  for (std::uintptr_t byte = 0; byte < 64; ++byte) {
+    const Block found = blocks_->find(kHere + byte);
+    EXPECT_EQ(found.start, kHere + byte / 8 * 8);
+    EXPECT_EQ(found.thread, byte / 8 + 1);
+    EXPECT_EQ(found.site, byte / 8 + 10);
+  }
+  EXPECT_TRUE(blocks_->gone(at(kHere + 8)));
+  EXPECT_EQ(start_of(kHere + 8), 0u);
+  EXPECT_EQ(start_of(kHere), kHere);
+  EXPECT_EQ(start_of(kHere + 16), kHere + 16);
+}
+
+TEST_F(BlocksTest, ALongBlockMayStartInTheUpperHalf) {
+  blocks_->made(at(kHere + 8), 100'000, 1, 1);
+  EXPECT_EQ(start_of(kHere + 8), kHere + 8);
+  EXPECT_EQ(start_of(kHere + 100'007), kHere + 8);
+  EXPECT_EQ(start_of(kHere), 0u);
+}
+
 TEST_F(BlocksTest, ABlockThatIsGoneIsNotFound) {
   blocks_->made(at(kHere), 64, 1, 1);
   EXPECT_TRUE(blocks_->gone(at(kHere)));

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import pairs, story
-from loam_lab.commands.explain.grouping import BlockPair, LinePair
-from loam_lab.commands.explain.sharing import findings, kinds, names, proving, run, sites, told
-from loam_lab.commands.explain.sharing.findings import Found
+from loam_lab.commands.explain.sharing import compared, document, findings, proving, run, sites
+from loam_lab.commands.explain.sharing.findings import Seen
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
-    from loam_lab.commands.explain.sharing.watches import Process
 
 DEFAULT_ALLOCATOR = "glibc"
 PAIRS_SHOWN = 8
@@ -33,11 +30,13 @@ def explain(
     chains: bool = False,
     as_json: bool = False,
     apart: Path | None = None,
+    page: Path | None = None,
     instruments: Instruments | None = None,
 ) -> int:
     """Explain one run of a command.
 
     chains: show each line's chain of inlined callers; instruments: None for those of this checkout
+    page: a file for the page with pictures of the lines
     apart: a file for the sites whose blocks are to lie apart, under Loam's malloc; more runs prove what that does
     returns: 0, 1 if the command failed; raises: LoamError
     """
@@ -51,16 +50,24 @@ def explain(
                 "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
             )
         proving.check_file(apart)
+    if page is not None:
+        proving.check_file(page, "--page")
     run.check_machine()
     building.ensure([allocator])
     if instruments is None:
         build.ensure_built(["probe", run.LIBRARY])
         building.ensure_own([allocator], "release")
     performed = run.perform(command, allocator, instruments)
-    explained = explanation(command, allocator, performed.processes, Path.cwd())
-    explained["run"]["ending"] = performed.ending
+    seen = findings.see(performed.processes, Path.cwd())
+    explained = document.of(command, allocator, seen, performed)
     if apart is not None and not performed.ending:
-        explained["apart"] = _put_apart(command, apart, performed.processes, instruments)
+        explained["apart"] = _put_apart(command, apart, seen, instruments)
+    if page is not None:
+        from loam_lab.model import explanation
+        from loam_lab.presenting.report import explained as pages
+
+        page.write_text(pages.render(explanation.typed(explained)), encoding="utf-8")
+        console.note(f"wrote {page}")
     if as_json:
         console.print_json(explained)
     else:
@@ -70,60 +77,54 @@ def explain(
     return 1 if performed.ending else 0
 
 
+def compare(
+    command: Sequence[str],
+    allocators: Sequence[str],
+    *,
+    as_json: bool = False,
+    instruments: Instruments | None = None,
+) -> int:
+    """Explain a run of a command under each allocator, side by side.
+
+    instruments: None for those of this checkout
+    returns: 0, 1 if the command failed under one; raises: LoamError
+    """
+    from loam_lab.setup import build
+    from loam_lab.subjects.allocators import building
+
+    run.check_machine()
+    building.ensure(allocators)
+    if instruments is None:
+        build.ensure_built(["probe", run.LIBRARY])
+        building.ensure_own(allocators, "release")
+
+    def explained(allocator: str) -> dict[str, Any]:
+        performed = run.perform(command, allocator, instruments)
+        return document.of(command, allocator, findings.see(performed.processes, Path.cwd()), performed)
+
+    found = compared.run(allocators, explained)
+    told = compared.as_json(command, found)
+    if as_json:
+        console.print_json(told)
+    else:
+        compared.show(told)
+    return 1 if any(one.problem for one in found) else 0
+
+
 def _put_apart(
-    command: Sequence[str], file: Path, processes: Sequence[Process], instruments: Instruments | None
+    command: Sequence[str], file: Path, before: Seen, instruments: Instruments | None
 ) -> dict[str, Any] | None:
     """Write the sites at fault and prove what it does to put their blocks apart; None where no site is at fault"""
-    named = names.find(processes, Path.cwd())
-    before = findings.find(processes, named)
-    found = sites.at_fault(processes, named, before)
+    found = sites.at_fault(before)
     if not found:
         return None
     proving.write(file, command, found)
     performed = run.perform(command, proving.ALLOCATOR, instruments, proving.variables(file))
-    after = findings.find(performed.processes, names.find(performed.processes, Path.cwd()))
+    after = findings.see(performed.processes, Path.cwd())
     return proving.as_json(
-        file, found, proving.shared(processes, before), proving.shared(performed.processes, after),
+        file, found, proving.shared(before), proving.shared(after),
         proving.time(command, file, instruments), proving.complaints(performed.stderr_tail),
     )  # fmt: skip
-
-
-def explanation(command: Sequence[str], allocator: str, processes: Sequence[Process], root: Path) -> dict[str, Any]:
-    """All that the watches explain, as one document (`loam explain --json -- COMMAND`). root: files are named from there"""
-    found = findings.find(processes, names.find(processes, root))
-    window_us = max((process.window_ns for process in processes), default=0) / 1000
-    return {
-        "schema": 1,
-        "run": {
-            "command": shlex.join(command), "allocator": allocator, "processes": len(processes),
-            "threads": sum(process.threads for process in processes), "source": "clock", "window_us": window_us,
-            "period_us": max((process.period_ns for process in processes), default=0) / 1000,
-        },
-        "samples": found.samples, "watched": found.watched, "beside": found.beside,
-        "lost": sum(process.lost for process in processes),
-        "shared": found.any.as_json(), "words": told.words(found, window_us),
-        "kinds": [
-            {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
-        ],
-        "blocks": [_blocks_json(one) for one in found.blocks],
-        "lines": [_lines_json(one) for one in found.lines],
-        "threads": [{"threads": one.key, **one.share.as_json()} for one in found.threads],
-    }  # fmt: skip
-
-
-def _blocks_json(one: Found) -> dict[str, Any]:
-    assert isinstance(one.key, BlockPair)
-    return {
-        **one.share.as_json(), "named": one.named, **pairs.pair_of_blocks(one.key, told.UNIT),
-        "line": [{"word": number, **counts} for number, counts in one.words.items()],
-    }  # fmt: skip
-
-
-def _lines_json(one: Found) -> dict[str, Any]:
-    assert isinstance(one.key, LinePair)
-    return {
-        **one.share.as_json(), "sampled": pairs.place_json(one.key.lost), "other": pairs.place_json(one.key.won)
-    }  # fmt: skip
 
 
 def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:

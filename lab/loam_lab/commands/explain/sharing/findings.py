@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from loam_lab.commands.explain import grouping
 from loam_lab.commands.explain.evidence import Conflict
 from loam_lab.commands.explain.grouping import BlockPair, LinePair
 from loam_lab.commands.explain.sharing import estimate, kinds
+from loam_lab.commands.explain.sharing import names as naming
 from loam_lab.commands.explain.sharing.estimate import Basis, Hit, Share, number
 from loam_lab.commands.explain.sharing.names import Names
 from loam_lab.commands.explain.sharing.watches import Caught, Process, Watch
@@ -20,12 +22,26 @@ NAMED_CAUGHT = 3
 
 
 @dataclass(frozen=True)
+class Catch:
+    """One watch and one of the uses that it caught. at: the process's place among those of the run"""
+
+    at: int
+    watch: Watch
+    caught: Caught
+    conflict: Conflict
+
+
+@dataclass(frozen=True)
 class Found:
-    """A pair, or a kind, with its share. words: of the cache line, by number, who used them: "own" or "other", how often"""
+    """A pair, or a kind, with its share.
+
+    words: of the cache line, by number, who used them: "own" or "other", how often; catches: all that it rests on
+    """
 
     key: BlockPair | LinePair | str | tuple[int, int]
     share: Share
     words: dict[int, dict[str, int]] = field(default_factory=dict)
+    catches: tuple[Catch, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -48,16 +64,24 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class _Catch:
-    watch: Watch
-    caught: Caught
-    conflict: Conflict
+class Seen:
+    """All that is known of a run: its processes, the names of their code, and what was found."""
+
+    processes: Sequence[Process]
+    names: Names
+    found: Findings
+
+
+def see(processes: Sequence[Process], root: Path) -> Seen:
+    """Names and findings of the processes of one run, computed once. root: files below it are named from there"""
+    named = naming.find(processes, root)
+    return Seen(processes, named, find(processes, named))
 
 
 def find(processes: Sequence[Process], names: Names) -> Findings:
     """The findings of the processes of one run; the largest shares come first."""
     catches = [
-        _Catch(watch, caught, kinds.conflict(at, process, watch, caught, names))
+        Catch(at, watch, caught, kinds.conflict(at, process, watch, caught, names))
         for at, process in enumerate(processes)
         for watch in process.watches
         for caught in watch.caught
@@ -67,7 +91,7 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
 
     basis = Basis.of(watches, samples)
 
-    def grouped(key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Found]:
+    def grouped(key: Callable[[Catch], BlockPair | LinePair | str | tuple[int, int]]) -> list[Found]:
         return _grouped(catches, key, basis)
 
     together = grouped(lambda _: "any")
@@ -84,19 +108,23 @@ def find(processes: Sequence[Process], names: Names) -> Findings:
 
 
 def _grouped(
-    catches: Sequence[_Catch], key: Callable[[_Catch], BlockPair | LinePair | str | tuple[int, int]], basis: Basis
+    catches: Sequence[Catch], key: Callable[[Catch], BlockPair | LinePair | str | tuple[int, int]], basis: Basis
 ) -> list[Found]:
-    members: dict[BlockPair | LinePair | str | tuple[int, int], dict[int, tuple[Watch, list[Caught]]]] = {}
+    members: dict[BlockPair | LinePair | str | tuple[int, int], dict[int, list[Catch]]] = {}
     for one in catches:
-        of_watch = members.setdefault(key(one), {}).setdefault(id(one.watch), (one.watch, []))
-        of_watch[1].append(one.caught)
+        members.setdefault(key(one), {}).setdefault(id(one.watch), []).append(one)
     found = []
     for group, watches in members.items():
         hits = [
-            Hit(watch, frozenset(number(one.word) for one in caught), frozenset(one.thread for one in caught))
-            for watch, caught in watches.values()
+            Hit(
+                of[0].watch,
+                frozenset(number(one.caught.word) for one in of),
+                frozenset(one.caught.thread for one in of),
+            )
+            for of in watches.values()
         ]
-        found.append(Found(group, estimate.share(hits, basis), _words(hits)))
+        of_group = tuple(one for of in watches.values() for one in of)
+        found.append(Found(group, estimate.share(hits, basis), _words(hits), of_group))
     return sorted(found, key=lambda one: -one.share.share)
 
 

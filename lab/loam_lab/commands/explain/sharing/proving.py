@@ -16,13 +16,12 @@ from loam_lab.commands.bench import target
 from loam_lab.commands.explain import story
 from loam_lab.commands.explain.sharing import estimate, run, sites, told
 from loam_lab.commands.explain.sharing.estimate import Basis, Share
-from loam_lab.commands.explain.sharing.findings import Findings
+from loam_lab.commands.explain.sharing.findings import Seen
 from loam_lab.judging.statistics import intervals
 from loam_lab.subjects.allocators import preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
-    from loam_lab.commands.explain.sharing.watches import Process
     from loam_lab.judging.statistics.intervals import Interval
 
 ALLOCATOR = "loam"  # the one that reads such files
@@ -39,12 +38,12 @@ def write(file: Path, command: Sequence[str], found: Sequence[sites.Site]) -> No
         raise LoamError("--apart", str(file), f"cannot be written: {problem.strerror}", "name another file") from None
 
 
-def check_file(file: Path) -> None:
+def check_file(file: Path, option: str = "--apart") -> None:
     """Nothing if a file may be written there; raises: LoamError before anything runs"""
     if file.is_dir():
-        raise LoamError("--apart", str(file), "is a folder", "name a file for the sites")
+        raise LoamError(option, str(file), "is a folder", "name a file")
     if not file.absolute().parent.is_dir():
-        raise LoamError("--apart", str(file), "is in a folder that does not exist", "make the folder first")
+        raise LoamError(option, str(file), "is in a folder that does not exist", "make the folder first")
 
 
 def variables(file: Path) -> dict[str, str]:
@@ -79,12 +78,13 @@ def _wall_s(command: Sequence[str], extra: Mapping[str, str], instruments: Instr
     return outcome.wall_s
 
 
-def shared(processes: Sequence[Process], found: Findings) -> Share:
+def shared(seen: Seen) -> Share:
     """The share of the time at cache lines of two blocks, with its upper end where nothing was caught."""
-    for kind in found.kinds:
+    for kind in seen.found.kinds:
         if kind.key == sites.CAUSE:
             return kind.share
-    return estimate.share([], Basis.of([watch for process in processes for watch in process.watches], found.samples))
+    watches = [watch for process in seen.processes for watch in process.watches]
+    return estimate.share([], Basis.of(watches, seen.found.samples))
 
 
 def as_json(

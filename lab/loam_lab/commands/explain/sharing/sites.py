@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loam_lab.commands.explain import grouping, story
-from loam_lab.commands.explain.sharing import kinds
-from loam_lab.commands.explain.sharing.findings import Findings
-from loam_lab.commands.explain.sharing.names import RUNTIME, Names
+from loam_lab.commands.explain import story
+from loam_lab.commands.explain.sharing.findings import Seen
+from loam_lab.commands.explain.sharing.names import RUNTIME
 from loam_lab.commands.explain.sharing.watches import Process
 from loam_lab.subjects import symbols
 from loam_lab.subjects.allocators import identify
@@ -32,25 +31,22 @@ class Site:
     words: str
 
 
-def at_fault(processes: Sequence[Process], names: Names, found: Findings) -> list[Site]:
+def at_fault(seen: Seen) -> list[Site]:
     """The sites of all blocks that lie in one cache line with another thread's block, those of the largest share first."""
-    named = {one.key: one for one in found.blocks if one.named}
     sites: dict[tuple[tuple[str, int], ...], tuple[float, str]] = {}
-    for at, process in enumerate(processes):
-        for watch in process.watches:
-            for caught in watch.caught:
-                conflict = kinds.conflict(at, process, watch, caught, names)
-                one = named.get(grouping.block_pair(conflict, names.places))
-                if conflict.cause != CAUSE or one is None:
+    for one in seen.found.blocks:
+        for catch in one.catches if one.named else ():
+            if catch.conflict.cause != CAUSE:
+                continue
+            process = seen.processes[catch.at]
+            for block in (catch.watch.block, catch.caught.block):
+                frames = _frames(process, process.stacks.get(block.stack, ())) if block else ()
+                if block is None or not frames or frames in sites:
                     continue
-                for block in (watch.block, caught.block):
-                    frames = _frames(process, process.stacks.get(block.stack, ())) if block else ()
-                    if frames and frames not in sites:
-                        made = names.places.get(names.stacks.get((at, block.stack if block else 0), 0))
-                        where = f" made at {made.text}" if made is not None and made.frame else ""
-                        size = block.bytes if block else 0
-                        share = one.share.share
-                        sites[frames] = share, f"{story.percent(share)} of the time: {size}-byte blocks{where}"
+                made = seen.names.places.get(seen.names.stacks.get((catch.at, block.stack), 0))
+                where = f" made at {made.text}" if made is not None and made.frame else ""
+                share = one.share.share
+                sites[frames] = share, f"{story.percent(share)} of the time: {block.bytes}-byte blocks{where}"
     ranked = sorted(sites.items(), key=lambda item: -item[1][0])
     return [Site(frames, words) for frames, (_, words) in ranked[:_SITES_MOST]]
 

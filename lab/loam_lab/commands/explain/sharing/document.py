@@ -1,0 +1,56 @@
+"""All that a watched run explains, as one document; loam_lab.model.explanation has its shape."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from loam_lab.commands.explain import pairs
+from loam_lab.commands.explain.grouping import BlockPair, LinePair
+from loam_lab.commands.explain.sharing import kinds, line, told
+from loam_lab.commands.explain.sharing.findings import Found, Seen
+from loam_lab.commands.explain.sharing.run import Performed
+
+SCHEMA = 1
+
+
+def of(command: Sequence[str], allocator: str, seen: Seen, performed: Performed | None = None) -> dict[str, Any]:
+    """All that the watches explain, as one document (`loam explain --json -- COMMAND`). performed: how the run went"""
+    found, processes = seen.found, seen.processes
+    performed = performed or Performed()
+    window_us = max((process.window_ns for process in processes), default=0) / 1000
+    return {
+        "schema": SCHEMA,
+        "run": {
+            "command": shlex.join(command), "allocator": allocator, "processes": len(processes),
+            "threads": sum(process.threads for process in processes), "source": "clock", "window_us": window_us,
+            "period_us": max((process.period_ns for process in processes), default=0) / 1000,
+            "wall_s": performed.wall_s, "ending": performed.ending,
+        },
+        "samples": found.samples, "watched": found.watched, "beside": found.beside,
+        "lost": sum(process.lost for process in processes),
+        "shared": found.any.as_json(), "words": told.words(found, window_us),
+        "kinds": [
+            {"kind": one.key, "meaning": kinds.MEANINGS[str(one.key)], **one.share.as_json()} for one in found.kinds
+        ],
+        "blocks": [_blocks_json(one, seen) for one in found.blocks],
+        "lines": [_lines_json(one) for one in found.lines],
+        "threads": [{"threads": one.key, **one.share.as_json()} for one in found.threads],
+    }  # fmt: skip
+
+
+def _blocks_json(one: Found, seen: Seen) -> dict[str, Any]:
+    assert isinstance(one.key, BlockPair)
+    return {
+        **one.share.as_json(), "named": one.named, **pairs.pair_of_blocks(one.key, told.UNIT),
+        "line": [{"word": number, **counts} for number, counts in one.words.items()],
+        "picture": line.picture(one, seen),
+    }  # fmt: skip
+
+
+def _lines_json(one: Found) -> dict[str, Any]:
+    assert isinstance(one.key, LinePair)
+    return {
+        **one.share.as_json(), "sampled": pairs.place_json(one.key.lost), "other": pairs.place_json(one.key.won)
+    }  # fmt: skip

@@ -1,0 +1,181 @@
+"""Does `loam explain -- COMMAND` find planted sharing, with its kind and its share, and nothing where nothing is shared?
+
+    ./loam selfcheck sharing [--repeats 20] [--seconds 5] [--kind blocks,...] [--percent 5,...] [--threads 2,...]
+                             [--allocator glibc,...] [--json]
+
+The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of each millisecond. A row of
+the table has one kind, share, number of threads and allocator: in how many runs it was found with the right kind (and for
+two blocks both places that made them), and in how many the interval covers the share. What must hold, for shares of 5 % or
+more: found in 19 of 20, covered in 18 of 20. Of runs in which nothing is shared at most 1 in 100 may name a line.
+
+A wait for the line is part of the shared time, as the planted share is one of wall-clock time: threads need a processor each.
+
+Exit status 1 if that does not hold, 3 where fewer than 20 repeats tell nothing, 4 where the kernel gives no events: not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from loam_lab.base import console, subcommands
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.explain.sharing import document, findings, run
+
+# The kind of each planted case, as explain calls it.
+KINDS = {
+    "blocks": "other_block", "same_block": "same_block", "lock": "same_word", "atomic": "same_word", "data": "same_word",
+    "static": "static", "stack": "stack", "nothing": "",
+}  # fmt: skip
+PERCENTS, THREADS = (1, 5, 20, 100), (2, 4, 8)
+ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc", "tbb")
+REPEATS, SECONDS = 20, 5.0
+LEAST_PERCENT = 5  # from here on a share must be found
+FOUND, COVERED, WRONG = 19 / 20, 18 / 20, 2 / 200
+PROGRAM, MADE_BY, UNPLACED = "planted-sharers", "make_block", "ended with status 3"
+TOO_FEW, NOT_RUN = 3, 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is planted. percent: of the time; 0 for nothing"""
+
+    kind: str
+    percent: int
+    threads: int
+    allocator: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found of a case. found: runs with the right kind and places; covered: runs whose interval has the share
+
+    named: runs that name any line; unplaced: the allocator never places two blocks in one line
+    """
+
+    case: Case
+    repeats: int
+    found: int
+    covered: int
+    named: int
+    unplaced: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether what must hold does; shares that need not be found, and placements that are not made, do."""
+        if self.case.kind == "nothing" or self.unplaced or self.case.percent < LEAST_PERCENT:
+            return True
+        return self.found >= FOUND * self.repeats and self.covered >= COVERED * self.repeats
+
+
+def cases(
+    kinds: Sequence[str], percents: Sequence[int], threads: Sequence[int], allocators: Sequence[str]
+) -> list[Case]:
+    """Every combination; where nothing is shared there is no share to choose."""
+    return [
+        Case(kind, percent, count, allocator)
+        for kind in kinds
+        for percent in ((0,) if kind == "nothing" else percents)
+        for count in threads
+        for allocator in allocators
+    ]  # fmt: skip
+
+
+def judged(case: Case, explained: dict[str, Any]) -> tuple[bool, bool, bool]:
+    """Of one run's document: whether the planted line was found, its interval covers the share, and any line is named."""
+    named = [pair for pair in explained["blocks"] if pair["named"]]
+    right = [pair for pair in named if pair["cause"] == KINDS[case.kind]]
+    if case.kind == "blocks":
+        right = [
+            pair for pair in right
+            if all(one and one["made"] and one["made"]["function"] == MADE_BY for one in pair["blocks"])
+        ]  # fmt: skip
+    of_kind = next((one for one in explained["kinds"] if one["kind"] == KINDS[case.kind]), None)
+    covered = of_kind is not None and of_kind["low"] <= case.percent / 100 <= of_kind["high"]
+    return bool(right), covered, bool(named)
+
+
+def row(case: Case, program: str, repeats: int, seconds: float) -> Row:
+    """Run a case so many times; raises: LoamError where it cannot be watched"""
+    found = covered = named = 0
+    command = [program, case.kind, str(case.percent), str(case.threads), f"{seconds:g}"]
+    for _ in range(repeats):
+        performed = run.perform(command, case.allocator)
+        if performed.ending.startswith(UNPLACED):
+            return Row(case, 0, 0, 0, 0, unplaced=True)
+        if performed.ending:
+            raise LoamError("selfcheck sharing", " ".join(command), performed.ending, exit_code=1)
+        seen = findings.see(performed.processes, Path.cwd())
+        one = judged(case, document.of(command, case.allocator, seen, performed))
+        found, covered, named = found + one[0], covered + one[1], named + one[2]
+    return Row(case, repeats, found, covered, named)
+
+
+def wrongly_named(rows: Sequence[Row]) -> tuple[int, int]:
+    """Of the runs that share nothing: how many name a line, and how many there are."""
+    none = [one for one in rows if one.case.kind == "nothing"]
+    return sum(one.named for one in none), sum(one.repeats for one in none)
+
+
+def status(rows: Sequence[Row]) -> int:
+    """0 if all that must hold does, 1 if not."""
+    wrong, of = wrongly_named(rows)
+    return 0 if all(one.holds for one in rows) and wrong <= max(WRONG * of, 0) else 1
+
+
+def program() -> str:
+    """The planted program, built; raises: LoamError where the sampler does not work"""
+    from loam_lab.setup import build
+
+    run.check_machine()
+    return str(build.ensure_built([PROGRAM, "probe", run.LIBRARY])["libraries"][PROGRAM])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table as Markdown, or with --json as JSON."""
+    parser = subcommands.Parser("selfcheck", "sharing", __doc__)
+    parser.add_argument("--repeats", type=subcommands.count, default=REPEATS, help="runs of each case")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each run")
+    parser.add_argument("--kind", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--percent", default=",".join(map(str, PERCENTS)), help="of the time")
+    parser.add_argument("--threads", default=",".join(map(str, THREADS)), help="threads, 2 to 8")
+    parser.add_argument("--allocator", default=",".join(ALLOCATORS), help="allocators")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of the table")
+    options = parser.parse_args(arguments)
+    kinds = options.kind.split(",")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise LoamError("--kind", kind, f"is none of {', '.join(KINDS)}", "choose one of them")
+    try:
+        percents, threads = ([int(one) for one in text.split(",")] for text in (options.percent, options.threads))
+    except ValueError:
+        raise LoamError("selfcheck sharing", None, "--percent and --threads take numbers", "such as 5,20") from None
+    try:
+        planted = program()
+    except LoamError as problem:
+        console.warn(f"not run: {problem.line()}")
+        return NOT_RUN
+    if max(threads) > (os.cpu_count() or 1):
+        console.warn("more threads than processors: they take turns, and share less than is planted")
+    if not options.json:
+        print("| kind | share | threads | allocator | found | covered | names a line |")
+        print("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
+    rows = []
+    for case in cases(kinds, percents, threads, options.allocator.split(",")):
+        one = row(case, planted, options.repeats, options.seconds)
+        rows.append(one)
+        if not options.json:
+            told = (
+                "not placed so | |" if one.unplaced else f"{one.found} of {one.repeats} | {one.covered} | {one.named}"
+            )
+            print(f"| {case.kind} | {case.percent} % | {case.threads} | {case.allocator} | {told} |", flush=True)
+    if options.json:
+        print(json.dumps({"schema": 1, "rows": [{**asdict(one), "holds": one.holds} for one in rows]}, indent=1))
+    if options.repeats < REPEATS:
+        console.note(f"fewer than {REPEATS} repeats do not tell whether the figures hold")
+        return TOO_FEW
+    return status(rows)

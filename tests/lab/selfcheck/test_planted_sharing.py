@@ -1,0 +1,69 @@
+"""Planted sharing: its judgement on made-up documents, a few real runs, and on demand the whole table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from loam_lab.base.errors import LoamError
+from loam_lab.dev.selfcheck import sharing
+from loam_lab.dev.selfcheck.sharing import Case, Row
+
+BLOCKS = Case("blocks", 20, 2, "glibc")
+NOTHING = Case("nothing", 0, 2, "glibc")
+
+
+@pytest.fixture(scope="module")
+def program() -> str:
+    try:
+        return sharing.program()
+    except LoamError as problem:
+        pytest.skip(f"not run: {problem}")
+
+
+def told(cause: str, *, made: str = "make_block", named: bool = True, low: float = 0.1) -> dict[str, Any]:
+    block = {"made": {"function": made}}
+    return {
+        "blocks": [{"named": named, "cause": cause, "blocks": [block, block]}],
+        "kinds": [{"kind": cause, "low": low, "high": 0.3}],
+    }
+
+
+def test_a_run_is_judged_by_kind_places_and_interval() -> None:
+    assert sharing.judged(BLOCKS, told("other_block")) == (True, True, True)
+    assert sharing.judged(BLOCKS, told("other_block", made="main")) == (False, True, True)
+    assert sharing.judged(BLOCKS, told("same_block")) == (False, False, True)
+    assert sharing.judged(BLOCKS, told("other_block", named=False)) == (False, True, False)
+    assert sharing.judged(BLOCKS, told("other_block", low=0.25)) == (True, False, True)
+    assert sharing.judged(NOTHING, {"blocks": [], "kinds": []}) == (False, False, False)
+
+
+def test_the_figures_decide() -> None:
+    assert sharing.status([Row(BLOCKS, 20, 19, 18, 20), Row(NOTHING, 200, 0, 0, 2)]) == 0
+    assert sharing.status([Row(BLOCKS, 20, 18, 20, 20)]) == 1
+    assert sharing.status([Row(BLOCKS, 20, 20, 17, 20)]) == 1
+    assert sharing.status([Row(NOTHING, 200, 0, 0, 3)]) == 1
+    assert sharing.status([Row(Case("blocks", 1, 2, "glibc"), 20, 0, 0, 0)]) == 0, "1 % need not be found"
+
+
+def test_the_whole_table_has_all_kinds_shares_threads_and_allocators() -> None:
+    every = sharing.cases(tuple(sharing.KINDS), sharing.PERCENTS, sharing.THREADS, sharing.ALLOCATORS)
+    assert len(every) == (7 * 4 + 1) * 3 * 5 == len(set(every))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", ["static", "atomic"])
+def test_planted_sharing_of_all_the_time_is_found(program: str, kind: str) -> None:
+    found = sharing.row(Case(kind, 100, 2, "glibc"), program, 1, 2.0)
+    assert found.found == 1, found
+
+
+@pytest.mark.alone
+@pytest.mark.exhaustive
+def test_the_figures_hold_for_the_whole_table(program: str) -> None:
+    every = sharing.cases(tuple(sharing.KINDS), sharing.PERCENTS, sharing.THREADS, sharing.ALLOCATORS)
+    rows = [sharing.row(case, program, sharing.REPEATS, sharing.SECONDS) for case in every]
+    assert not [one for one in rows if not one.holds]
+    wrong, of = sharing.wrongly_named(rows)
+    assert wrong <= sharing.WRONG * of, (wrong, of)
