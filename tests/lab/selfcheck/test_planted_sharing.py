@@ -53,6 +53,7 @@ def test_the_whole_table_has_all_kinds_shares_threads_and_allocators() -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.exhaustive  # two seconds of a busy machine may hold too few samples
 @pytest.mark.parametrize("kind", ["static", "atomic"])
 def test_planted_sharing_of_all_the_time_is_found(program: str, kind: str) -> None:
     found = sharing.row(Case(kind, 100, 2, "glibc"), program, 1, 2.0)

@@ -10,7 +10,7 @@ safe ones are set beside the best of those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -124,6 +124,11 @@ def page(result: Result, default: str = DEFAULT) -> str:
 
 def _machines(result: Result) -> str:
     return words.listing(dict.fromkeys(cell.factors.machine for cell in result.cells))
+
+
+def _drawn(sets: Collection[str]) -> list[str]:
+    """The cases of the picture: those with some updates; all where the share of updates was not varied."""
+    return [case for case in sets if case.endswith(DRAWN_PERCENT)] or list(sets)
 
 
 def _caption() -> str:
@@ -242,7 +247,7 @@ def _told(result: Result, sets: dict[str, dict[str, Course]], allocating: dict[s
     for case, rows in sets.items():
         safe, unsafe = _best(rows, last, unsafe=False), _best(rows, last, unsafe=True)
         share = _share(rows, default, last)
-        if case.endswith(DRAWN_PERCENT) and safe is not None and unsafe is not None and share is not None:
+        if case in _drawn(sets) and safe is not None and unsafe is not None and share is not None:
             told.append(
                 f"{case}, {words.threads(last)}: the default, {default}, has {rounding.significant(share, 2)} times the rate of "
                 f"the best unsafe one, {unsafe[0]}; {safe[0]}, the best safe one, {rounding.significant(safe[1] / unsafe[1], 2)}."
@@ -258,7 +263,8 @@ def _told(result: Result, sets: dict[str, dict[str, Course]], allocating: dict[s
 
 def picture(result: Result, default: str = DEFAULT) -> str:
     """The picture of the page: the rate over threads, a panel for each structure."""
-    panels = {case: _ordered(rows, default) for case, rows in _sets(result).items() if case.endswith(DRAWN_PERCENT)}
+    sets = _sets(result)
+    panels = {case: _ordered(sets[case], default) for case in _drawn(sets)}
     return curves.picture(_caption(), "threads", panels, faded=is_unsafe)
 
 
