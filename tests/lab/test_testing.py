@@ -167,11 +167,9 @@ add_test([=[elsewhere]=] "/usr/bin/true")
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("can", [False, True])
 def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
-    can: bool, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lots, "_has_hardware_transactions", lambda: can)
     every = {*sources.syncs(), "probe", "programs"}
     monkeypatch.delenv("LOAM_TEST_ALL", raising=False)
     asked: list[list[str] | None] = []
@@ -189,9 +187,8 @@ def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that
     on_the_jvm = {name for name in every if name.startswith("jvm-")}
     assert set().union(*chosen) == every - on_the_jvm
     always = set.intersection(*chosen)
-    assert {"etl-wb", "norec", "cc-synch", "mutex", "server", "none", "probe", "programs"} <= always
-    assert {"tl2", "dctl", "loam-c", "global-lock", "mcs", "ffwd"} & always == set()
-    assert ("htm-lock" in always) == can
+    assert {"etl-wb", "norec", "htm-lock", "mutex", "none", "probe", "programs"} <= always
+    assert {"tl2", "dctl", "loam-c"} & always == set()
     assert lots.build_release(whole=True) == every and asked[-1] is None
     monkeypatch.setenv("LOAM_TEST_ALL", "1")
     assert lots.build_release() == every and asked[-1] is None

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 
 from loam_lab.base import paths
 from loam_lab.setup import build, jvm
 from loam_lab.subjects import simulated, sources
 
 _FOLDERS = ("include", "runtime", "structures")
-# Synchronisations with a file here are compiled with every workload: a quarter of a minute for a scheme of delegation,
-# two minutes for an algorithm, which has the applications as well.
-_COSTLY = ("runtime/tm/algorithms/", "runtime/delegation/schemes/", "workloads/syncs/")
+# Synchronisations with a file here are compiled with every workload and application, which takes a minute or more.
+_COSTLY = ("runtime/tm/algorithms/", "workloads/syncs/")
 # Those that most studies and the lab's tests run. One in so many of the others is built, as long as not all is asked for.
-_ALWAYS = ("cc-synch", "etl-wb", "mutex", "norec", "sequential", "server")
-_IN_HARDWARE = "htm-lock"  # always as well, where the processor can run it
+_ALWAYS = ("etl-wb", "global-lock", "htm-lock", "norec", "sequential")
 _SYNCS_SHARE = 5
 
 
@@ -35,13 +31,6 @@ def lot(names: Sequence[str], share: int, chosen: int) -> list[str]:
     return sorted(names)[chosen % share :: share]
 
 
-def _has_hardware_transactions() -> bool:
-    try:
-        return re.search(r"^flags.*\brtm\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE) is not None
-    except OSError:
-        return False
-
-
 def build_release(*, whole: bool = False) -> set[str]:
     """Build what tests of the measured build use: all but the costly synchronisations that are not of this tree's lot.
 
@@ -54,8 +43,7 @@ def build_release(*, whole: bool = False) -> set[str]:
     if whole:
         return set(known)
     costly = [name for name, source in sources.syncs().items() if source.file.startswith(_COSTLY)]
-    always = {*_ALWAYS, *([_IN_HARDWARE] if _has_hardware_transactions() else [])}
-    sometimes = [name for name in costly if name not in always]
+    sometimes = [name for name in costly if name not in _ALWAYS]
     left_out = set(sometimes) - set(lot(sometimes, _SYNCS_SHARE, sources_hash()))
     chosen = [name for name in known if name not in left_out and not name.startswith(jvm.PREFIX)]
     build.ensure_built(chosen)
