@@ -228,8 +228,8 @@ typedef struct loam_config {
   unsigned records_log2; /* table, hash: log2 of the number of records, 10 to 26 */
   int adaptive;          /* 1: tuning changes the two above (docs/transactions.md); 0: they stay fixed */
   const char* manager;   /* who gives way: "suicide", "pure-suicide", "delay", "backoff", "karma", "timestamp" */
-  const char*
-      privatization; /* when plain accesses may follow an unlink: "commit", "shared", at once; "none", after privatize */
+  /* When plain accesses may follow an unlink. "commit", "shared": at once; "none": after loam_tx_privatize(). */
+  const char* privatization;
   unsigned serialise_after; /* aborts in a row after which a transaction runs alone; 0: never */
 } loam_config;
 

@@ -6,7 +6,7 @@
 //   Callers   The functions here do not know who called malloc. So an allocation is put off: it returns nullptr, and the
 //             entry point, which knows its caller and has come to its path for failures, calls serve(). A process without
 //             such sites runs no instruction more.
-//   Cost      some 40 instructions for each call; a block of n bytes takes the next power of two from 128 on.
+//   Cost      each call searches the site in a table; a block of n bytes takes the next power of two from 128 on.
 //   When not  blocks of more than kApartMax bytes are plain, as their classes fill whole lines anyway: when one is made
 //             shorter, the call that does it decides. Blocks that aligned_alloc made of a natural class stay in such a class
 //             when they are resized.

@@ -93,6 +93,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // memory, or has written a part of a word.
   bool special = false;
   bool quiesces = false;  // its commit returns once no attempt runs that ran beside it (lifecycle::privatize)
+  bool awaited = false;   // commits of others may wait for the attempt: it is published, or inside a grace period
   unsigned slot = 0;
   Orec no_record{0};  // of write entries behind the first of their stripe
 

@@ -27,8 +27,8 @@ struct Answer {
   std::byte* payload;
 };
 
-// Of a request that a closing server has taken, and that its client may not take back. No scheme posts this number.
-inline constexpr std::uint32_t kTaken = ~0u;
+// Of a request that a closing server has claimed, and that its client may not take back. No scheme posts this number.
+inline constexpr std::uint32_t kClaimed = ~0u;
 
 template <class Answers>
 class Served {
@@ -86,32 +86,31 @@ class Served {
     Cell& cell;
   };
 
-  // The server is closing: either it takes the request in its last round, or the client takes it back.
+  // The server has closed: it executes what it has claimed, and looks at nothing else any more.
   void withdraw(Cell& cell, std::uint32_t number) {
-    std::uint32_t posted = number;
-    // relaxed: decides only who has it.
-    if (!cell.state.compare_exchange_strong(posted, 0, std::memory_order_relaxed)) return;
+    // relaxed: claimed before the server closed (server.C).
+    if (cell.state.load(std::memory_order_relaxed) != number) return;
     // It may have been executed in the last round before the server closed (server.C).
     if (answers_.is_answered(cell, number)) return;
+    cell.state.store(0, std::memory_order_relaxed);  // relaxed: nobody looks at it
     answers_.take_back(cell);
     throw Stopped();
   }
 
-  static bool round(void* served, bool closing) noexcept {
+  static bool round(void* served, ServerThread::Pass pass) noexcept {
     auto& self = *static_cast<Served*>(served);
     bool found = false;
     const std::uint32_t end = self.roster_.high();
     for (std::uint32_t place = 0; place < end; ++place) {
       Cell& cell = self.roster_.at(place);
       const std::uint32_t number = cell.state.load(std::memory_order_acquire);  // server.B
-      if (self.answers_.is_posted(cell, number)) {
-        std::uint32_t posted = number;
-        const bool taken =
-            !closing || cell.state.compare_exchange_strong(posted, kTaken, std::memory_order_acquire);  // server.B
-        if (taken) {
+      const bool finishes = pass == ServerThread::Pass::finish;
+      if (finishes ? number == kClaimed : self.answers_.is_posted(cell, number)) {
+        found = true;
+        if (pass == ServerThread::Pass::claim)
+          cell.state.store(kClaimed, std::memory_order_relaxed);  // relaxed: ordered by server.C
+        else
           self.answers_.execute(cell);
-          found = true;
-        }
       }
       if (place % Answers::kGroup == Answers::kGroup - 1 || place == end - 1) self.answers_.flush(place);
     }

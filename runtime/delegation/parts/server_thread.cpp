@@ -7,6 +7,7 @@
 #include "runtime/delegation/waiting.hpp"
 #include "runtime/platform/affinity.hpp"
 #include "runtime/platform/topology.hpp"
+#include "runtime/sync/backoff.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
 #include <mutex>
@@ -78,41 +79,47 @@ ServerThread::ServerThread(void* scheme, Round round, const Settings& settings)
 void ServerThread::stop() noexcept {
   if (joined_) return;
   joined_ = true;
-  ServerThreads::remove(*this);
-  if (is_gone()) return;                   // in the child of a fork: there is no thread to wait for
-  platform::announce_light(stopping_, 1);  // server.A
-  attend();
-  ::pthread_join(thread_, nullptr);
+  if (!is_gone()) {                          // in the child of a fork there is no thread to wait for
+    platform::announce_light(stopping_, 1);  // server.A
+    attend();
+    ::pthread_join(thread_, nullptr);
+  }
+  ServerThreads::remove(*this);  // the last: a child that is forked before has to know that the thread is gone
 }
 
 bool ServerThread::attend_slow() noexcept {
-  std::uint32_t asleep = kAsleep;
+  std::uint32_t found = kAsleep;
   // server.C
-  if (condition_.compare_exchange_strong(asleep, kRunning, std::memory_order_acquire)) wake(condition_);
-  return asleep != kClosed && asleep != kGone;
+  if (condition_.compare_exchange_strong(found, kRunning, std::memory_order_acquire)) wake(condition_);
+  // A short while: no operation runs in it.
+  for (sync::Backoff backoff; found == kClosing; backoff.wait())
+    found = condition_.load(std::memory_order_acquire);  // server.C
+  return found != kClosed && found != kGone;
 }
 
 void ServerThread::sleep() noexcept {
   LOAM_POINT("server: goes to sleep");
   condition_.store(kAsleep, std::memory_order_relaxed);  // relaxed: ordered by server.A
   platform::announce_heavy();                            // server.A
-  if (!round_(scheme_, false) && stopping_.load(std::memory_order_relaxed) == 0)
+  if (!round_(scheme_, Pass::serve) && stopping_.load(std::memory_order_relaxed) == 0)
     platform::futex_wait(condition_, kAsleep);
   condition_.store(kRunning, std::memory_order_relaxed);  // relaxed: as above; nobody waits for it
 }
 
 void ServerThread::close() noexcept {
-  condition_.store(kClosed, std::memory_order_release);  // server.A, server.C
-  platform::announce_heavy();                            // server.A
-  while (round_(scheme_, true)) {
-  }
+  condition_.store(kClosing, std::memory_order_relaxed);  // relaxed: ordered by server.A
+  platform::announce_heavy();                             // server.A
+  LOAM_POINT("server: claims");
+  round_(scheme_, Pass::claim);
+  condition_.store(kClosed, std::memory_order_release);  // server.C
+  round_(scheme_, Pass::finish);
 }
 
 void ServerThread::run() noexcept {
   const Executing executing(scheme_);
   // relaxed: carries no data; seen at the latest when there is nothing to do.
   for (std::uint32_t idle = 0; stopping_.load(std::memory_order_relaxed) == 0;) {
-    if (round_(scheme_, false)) {
+    if (round_(scheme_, Pass::serve)) {
       idle = 0;
     } else if (looks_ != ~0u && ++idle > looks_) {
       sleep();

@@ -31,7 +31,7 @@ class TwoLines {
   }
   static void take_back(Cell& cell) noexcept { cell.toggled = cell.toggled == 1 ? kNumberMax : cell.toggled - 1; }
   static bool is_posted(const Cell& cell, std::uint32_t number) noexcept {
-    if (number == 0 || number == kTaken) return false;
+    if (number == 0 || number == kClaimed) return false;
     // relaxed: the server's own.
     return cell.partner->state.load(std::memory_order_relaxed) / 2 != number;
   }

@@ -42,7 +42,7 @@ class FfwdAnswers {
   // The next number has the same parity: the server has seen none of this one's.
   static void take_back(Cell& cell) noexcept { cell.toggled += 1; }
   bool is_posted(const Cell& cell, std::uint32_t number) const noexcept {
-    return number != 0 && number != kTaken && number % 2 != answered_[cell.place];
+    return number != 0 && number != kClaimed && number % 2 != answered_[cell.place];
   }
 
   void execute(Cell& cell) noexcept {

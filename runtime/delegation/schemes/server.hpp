@@ -39,7 +39,7 @@ class ServerAnswers {
   Answer await(Cell& cell, std::uint32_t) const noexcept {
     std::uint32_t state = waiting_.wait(cell, kPosted);
     // The last round of a server: the answer comes at once.
-    if (state == kTaken) state = waiting_.wait(cell, kTaken);
+    if (state == kClaimed) state = waiting_.wait(cell, kClaimed);
     return {state == kThrew, cell.operation.payload};
   }
 

@@ -64,7 +64,7 @@ void enter_slowly(Descriptor& d, bool update) noexcept {
   if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
   if (shared.config.privatization == Privatization::shared) {
     grace::enter(d);
-    d.special = true;
+    d.special = d.awaited = true;
     return;
   }
   // The clock is read before the attempt is published. So others may take the attempt for older than it is, never for
@@ -72,7 +72,37 @@ void enter_slowly(Descriptor& d, bool update) noexcept {
   const std::uint64_t now = version_clock.now.load(std::memory_order_acquire);
   d.published.store(now * 2 + (update ? 1 : 0), std::memory_order_release);  // lifecycle.C
   platform::full_fence();                                                    // lifecycle.B
-  d.special = true;
+  d.special = d.awaited = true;
+}
+
+// An attempt that others might await has committed at `version`: it waits for those that are older.
+void wait_after_commit(Descriptor& d, std::uint64_t version) noexcept {
+  d.awaited = false;
+  if (grace::is_inside(d)) {
+    d.reads_now = false;
+    grace::leave(d);
+    grace::wait(d, version);
+    return;
+  }
+  const bool update = d.published.load(std::memory_order_relaxed) % 2 == 1;  // relaxed: own
+  // One store ends the attempt and announces the wait. So a read-only transaction that sees this commit also sees that
+  // this update still waits, and waits too.
+  d.published.store(update ? kWaits | version : 0, std::memory_order_release);  // lifecycle.C
+  if (update) platform::full_fence();                                           // lifecycle.B
+  LOAM_POINT("tm.privatizing");
+  wait_for_older(d, version, update);
+  if (update) d.published.store(0, std::memory_order_release);  // lifecycle.C
+}
+
+// The same of an attempt that has been undone.
+void leave_awaited(Descriptor& d) noexcept {
+  d.awaited = false;
+  if (grace::is_inside(d)) {
+    d.reads_now = true;
+    grace::leave(d);
+    return;
+  }
+  d.published.store(0, std::memory_order_release);  // lifecycle.C
 }
 
 }  // namespace
@@ -97,23 +127,8 @@ void committed_special(Descriptor& d, std::uint64_t version) noexcept {
   d.special = false;
   const bool releases = d.limbo.has_proposals();
   if (releases) domain.accept(d.limbo);
-  const std::uint64_t published = d.published.load(std::memory_order_relaxed);  // relaxed: own
   committed(d);
-  if (grace::is_inside(d)) {
-    d.reads_now = false;
-    grace::leave(d);
-    grace::wait(d, version);
-  }
-  if (published != 0) {
-    const bool update = published % 2 == 1;
-    // One store ends the attempt and announces the wait. So a read-only transaction that sees this commit also sees
-    // that this update still waits, and waits too.
-    d.published.store(update ? kWaits | version : 0, std::memory_order_release);  // lifecycle.C
-    if (update) platform::full_fence();                                           // lifecycle.B
-    LOAM_POINT("tm.privatizing");
-    wait_for_older(d, version, update);
-    if (update) d.published.store(0, std::memory_order_release);  // lifecycle.C
-  }
+  if (d.awaited) wait_after_commit(d, version);
   if (std::exchange(d.quiesces, false)) domain.wait_for_older(d.participant);
   if (releases) settle_limbo(d);
   if (d.handler_end == d.handler_first) return;
@@ -127,11 +142,7 @@ void aborted(Descriptor& d, AbortCause cause) noexcept {
   d.special = d.quiesces = false;
   ++d.statistics.aborts[static_cast<std::size_t>(cause)];
   d.mode = Mode::idle;
-  if (d.published.load(std::memory_order_relaxed) != 0) d.published.store(0, std::memory_order_release);  // lifecycle.C
-  if (grace::is_inside(d)) {
-    d.reads_now = true;
-    grace::leave(d);
-  }
+  if (d.awaited) leave_awaited(d);
   domain.leave(d.participant);
   keep_handlers(d, Handler::Of::abort);
   LOAM_POINT("tm.aborted");

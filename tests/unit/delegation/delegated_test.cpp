@@ -223,6 +223,41 @@ TYPED_TEST(DelegatedToServer, AnswersBeforeTheEndCount) {
   client.join();
   base::point_hook.store(nullptr);
 }
+
+std::atomic<int> claiming{0}, posts_while_claiming{0};
+
+// A closing server gives the client time for a second request before it claims; that request leaves it time to claim.
+void hold_the_claims(const char* name) {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  if (std::string_view(name) == "server: claims") {
+    claiming = 1;
+    while (posts_while_claiming < 2 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  }
+  if (std::string_view(name) == "served: posted" && claiming == 1 && ++posts_while_claiming == 2)
+    std::this_thread::sleep_until(patience);
+}
+
+TYPED_TEST(DelegatedToServer, OneRefusalIsForGood) {
+  TypeParam server{Settings{}};
+  delegated<long, TypeParam> number(server, 0);
+  claiming = posts_while_claiming = 0;
+  base::point_hook.store(&hold_the_claims);
+  std::thread client([&] {
+    int refused = 0;
+    while (claiming == 0) std::this_thread::yield();
+    for (int call = 0; call < 4; ++call) try {
+        number.apply([](long& n) { ++n; });
+        EXPECT_EQ(refused, 0) << "executed after a call was refused";
+      } catch (const Stopped&) {
+        ++refused;
+      }
+    EXPECT_GE(refused, 3) << "only what was posted before the server claimed is executed";
+    EXPECT_EQ(number.unguarded(), 4 - refused);
+  });
+  server.stop();
+  client.join();
+  base::point_hook.store(nullptr);
+}
 #endif
 
 TYPED_TEST(DelegatedToServer, AnIdleServerSleepsAndIsWoken) {

@@ -3,6 +3,7 @@
 #include "include/loam/delegation.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -151,6 +152,35 @@ TYPED_TEST(ServerEnd, TheChildOfAForkIsRefusedWhatWasInFlight) {
       testing::ExitedWithCode(0), "");
   go = true;
   EXPECT_EQ(ticket.get(), 2) << "the parent's goes on";
+}
+
+// A fork while another thread stops the server, whose operation takes its time.
+TYPED_TEST(ServerEnd, TheChildOfAForkDuringTheEndIsRefused) {
+  TypeParam server{Settings{}};
+  delegated<long, TypeParam> number(server, 0);
+  std::atomic<bool> inside{false}, go{false};
+  auto ticket = number.submit([&](long& n) {
+    inside = true;
+    while (!go) std::this_thread::yield();
+    return ++n;
+  });
+  while (!inside) std::this_thread::yield();
+  std::thread stopper([&] { server.stop(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // it stops, or the child finds a server as in other tests
+  EXPECT_EXIT(
+      {
+        ::alarm(kBound.count());  // a child that waits for its answer is ended
+        try {
+          number.apply([](long&) {});
+        } catch (const Stopped&) {
+          std::_Exit(0);
+        }
+        std::_Exit(1);
+      },
+      testing::ExitedWithCode(0), "");
+  go = true;
+  EXPECT_EQ(ticket.get(), 1);
+  stopper.join();
 }
 #endif
 
