@@ -113,21 +113,25 @@ def tried(out: Path, suite: str) -> dict[str, str]:
     """What went wrong with each part in an empty Debian; "" where nothing did. raises: roots.RootError"""
     found = {}
     (wheel,) = (file.name for file in out.glob("*.whl"))
-    with tempfile.TemporaryDirectory(prefix="loam-root-", ignore_cleanup_errors=True) as folder:
-        with roots.made(Path(folder), suite) as root:
-            shutil.copytree(out, root.folder / "release")
-            for part, command in attempts(wheel).items():
-                try:
-                    root.run("sh", "-c", command, seconds=1800)
-                    found[part] = ""
-                except (roots.RootError, subprocess.TimeoutExpired) as problem:
-                    found[part] = str(problem)
+    with (
+        tempfile.TemporaryDirectory(prefix="loam-root-", ignore_cleanup_errors=True) as folder,
+        roots.made(Path(folder), suite) as root,
+    ):
+        shutil.copytree(out, root.folder / "release")
+        for part, command in attempts(wheel).items():
+            try:
+                root.run("sh", "-c", command, seconds=1800)
+                found[part] = ""
+            except (roots.RootError, subprocess.TimeoutExpired) as problem:
+                found[part] = str(problem)
     return found
 
 
 def check_committed() -> None:
     """Ends the program where the tree is not what is committed."""
-    told = subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        ["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, text=True, check=False
+    )
     if told.returncode != 0 or told.stdout:
         what = told.stdout.splitlines()[0] if told.stdout else told.stderr.strip()
         _refuse(f"{ROOT}: is not what is committed ({what}); commit first")

@@ -119,14 +119,10 @@ int main(int argc, char** argv) {
   auto* const whole = static_cast<long*>(std::aligned_alloc(64, 64));
   if (is("blocks")) {
     mine = in_shared_lines(threads);
-    if (mine.size() < count)
-      return std::fputs("sharers: no two blocks in one line\n", stderr), 3;
+    if (mine.size() < count) return std::fputs("sharers: no two blocks in one line\n", stderr), 3;
   } else if (!is("nothing")) {
     for (std::size_t n = 0; n < mine.size(); ++n)
-      mine[n] = is("same_block") ? &whole[n]
-                : is("static")   ? &neighbours[n]
-                : is("stack")    ? &on_stack[n]
-                                 : &word;
+      mine[n] = is("same_block") ? &whole[n] : is("static") ? &neighbours[n] : is("stack") ? &on_stack[n] : &word;
   }
   const std::int64_t begin = now_ns();
   const std::int64_t end = begin + static_cast<std::int64_t>(std::atof(argv[4]) * 1e9);

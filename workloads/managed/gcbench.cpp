@@ -48,8 +48,9 @@ constexpr ParameterSpec kParameters[] = {
     ParameterSpec::integer("insert_percent", 5, 0, 100, "%", "insert a node"),
     ParameterSpec::integer("delete_percent", 5, 0, 100, "%", "delete a node"),
     ParameterSpec::choice("junk", kJunk, "whether objects that die at commit are enlisted as new ones"),
-    ParameterSpec::choice("initialisers", kInitialisers,
-                          "logged: the first values of new objects are written as others are, as the paper's compiler does"),
+    ParameterSpec::choice(
+        "initialisers", kInitialisers,
+        "logged: the first values of new objects are written as others are, as the paper's compiler does"),
 };
 
 constexpr MetricSpec kOwnMetrics[] = {

@@ -13,7 +13,9 @@ from loam_lab.dev.selfcheck.sharing import Case, Row
 BLOCKS = Case("blocks", 20, 2, "glibc")
 
 
-def explained(*, named: bool = True, function: str = sharing.MADE_BY, low: float = 0.2, high: float = 0.3) -> dict[str, Any]:
+def explained(
+    *, named: bool = True, function: str = sharing.MADE_BY, low: float = 0.2, high: float = 0.3
+) -> dict[str, Any]:
     """What a run's document has of a pair of blocks."""
     block = {"made": {"function": function}}
     return {

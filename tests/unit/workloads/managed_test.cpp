@@ -48,7 +48,8 @@ TEST(ManagedPrograms, ShortReadsTakeAQuarterAndComputeTheSame) {
 TEST(ManagedPrograms, GcbenchLogsFirstValuesOfNewObjectsWhereAsked) {
   const std::string usual = "gcbench -p size=40 -p operations=6";
   const std::string holding =
-      "gcbench -p size=40 -p operations=1 -p update_percent=0 -p dead_percent=0 -p held_percent=100 -p insert_percent=0 "
+      "gcbench -p size=40 -p operations=1 -p update_percent=0 -p dead_percent=0 -p held_percent=100 -p "
+      "insert_percent=0 "
       "-p delete_percent=0";
   for (const auto& sync : kTransactional) {
     const Json plain = iteration(sync, usual), logged = iteration(sync, usual + " -p initialisers=logged");

@@ -3,10 +3,11 @@
     ./loam selfcheck sharing [--repeats 20] [--seconds 5] [--kind blocks,...] [--percent 5,...] [--threads 2,...]
                              [--allocator glibc,...] [--json]
 
-The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of each millisecond, and tells
-for which share of its time it did. A row of the table has one kind, share, number of threads and allocator: in how many runs it was found with the right kind (and for
-two blocks both places that made them), and in how many the interval covers the share. What must hold, for shares of 5 % or
-more: found in 19 of 20, covered in 18 of 20. Of runs in which nothing is shared at most 1 in 100 may name a line.
+The planted program (tests/planted/sharers.cpp) uses one line by all threads for a known share of each millisecond, and
+tells for which share of its time it did. A row of the table has one kind, share, number of threads and allocator: in how
+many runs it was found with the right kind (and for two blocks both places that made them), and in how many the interval
+covers the share. What must hold, for shares of 5 % or more: found in 19 of 20, covered in 18 of 20. Of runs in which
+nothing is shared at most 1 in 100 may name a line.
 
 A wait for the line is part of the shared time, in both: threads need a processor each.
 
