@@ -20,7 +20,7 @@ ALONE = "int main(void) { return 0; }\n"
 CRASHES = """
 #include <pthread.h>
 #include <stdlib.h>
-static void* work(void* n) { for (volatile long i = 0; i < 60000000; ++i) {} return n; }
+static void* work(void* n) { for (volatile long i = 0; i < 600000000; ++i) {} return n; }
 int main(void) {
   pthread_t other;
   pthread_create(&other, NULL, work, NULL);
