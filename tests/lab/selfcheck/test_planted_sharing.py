@@ -31,12 +31,19 @@ def told(cause: str, *, made: str = "make_block", named: bool = True, low: float
 
 
 def test_a_run_is_judged_by_kind_places_and_interval() -> None:
-    assert sharing.judged(BLOCKS, told("other_block")) == (True, True, True)
-    assert sharing.judged(BLOCKS, told("other_block", made="main")) == (False, True, True)
-    assert sharing.judged(BLOCKS, told("same_block")) == (False, False, True)
-    assert sharing.judged(BLOCKS, told("other_block", named=False)) == (False, True, False)
-    assert sharing.judged(BLOCKS, told("other_block", low=0.25)) == (True, False, True)
-    assert sharing.judged(NOTHING, {"blocks": [], "kinds": []}) == (False, False, False)
+    assert sharing.judged(BLOCKS, told("other_block"), 0.2) == (True, True, True)
+    assert sharing.judged(BLOCKS, told("other_block", made="main"), 0.2) == (False, True, True)
+    assert sharing.judged(BLOCKS, told("same_block"), 0.2) == (False, False, True)
+    assert sharing.judged(BLOCKS, told("other_block", named=False), 0.2) == (False, True, False)
+    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.2) == (True, False, True)
+    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.26) == (True, True, True), "what it had, not what was asked"
+    assert sharing.judged(NOTHING, {"blocks": [], "kinds": []}, 0.0) == (False, False, False)
+
+
+def test_the_program_tells_the_share_that_it_had() -> None:
+    assert sharing.planted_share("x\nsharers: 0.3125 of the time\n") == 0.3125
+    with pytest.raises(LoamError, match="does not say which share it planted"):
+        sharing.planted_share("sharers: killed")
 
 
 def test_the_figures_decide() -> None:
