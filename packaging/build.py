@@ -50,12 +50,12 @@ def changelog() -> str:
     lines = [textwrap.fill(point, 76, initial_indent="  * ", subsequent_indent="    ") for point in points]
     head, tail = (
         f"loam ({__version__}) unstable; urgency=medium",
-        f" -- {MAINTAINER}  {email.utils.format_datetime(_made())}",
+        f" -- {MAINTAINER}  {email.utils.format_datetime(made_at())}",
     )
     return "\n\n".join([head, "\n".join(lines), tail]) + "\n"
 
 
-def _made() -> datetime:
+def made_at() -> datetime:
     """When the revision was made; now where git does not say."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return datetime.fromtimestamp(float(os.environ["SOURCE_DATE_EPOCH"]), UTC)

@@ -3,6 +3,9 @@
 //   KIND      blocks, same_block, lock, atomic, data, static, stack, nothing
 //   PERCENT   of each millisecond, by the clock that all threads have in common: then all use the line, and else none does.
 //             A thread uses the line many times in 20 us meanwhile, so that each watch of 200 us there can catch another one.
+//   THREADS   2 to 8: a word of the line for each
+//   Output    on standard error, the share of their time that the threads used the line for, as they measured it: where a step
+//             takes long, more than PERCENT
 //   Blocks    of 8 bytes; those of `blocks` are searched for two threads in one line, and the program ends with status 3 where
 //             the allocator never places two so.
 #include <time.h>
@@ -19,7 +22,8 @@
 namespace {
 
 constexpr std::int64_t kPeriodNs = 1'000'000;
-constexpr int kSteps = 32;  // between looks at the clock: less than a microsecond
+constexpr int kSteps = 256;  // between looks at the clock, each of which takes about as long as ten of them
+constexpr long kThreadsMax = 8;
 
 struct Block {
   volatile long n;
@@ -57,12 +61,15 @@ alignas(64) volatile long guarded;
   }
 }
 
-void work(const char* kind, volatile long* mine, std::int64_t percent, std::int64_t end) {
+// Works until `end`. returns for how many ns it used the line
+std::int64_t work(const char* kind, volatile long* mine, std::int64_t percent, std::int64_t end) {
   std::vector<long> own(1 << 10);
   const auto is = [kind](const char* name) { return std::strcmp(kind, name) == 0; };
   const bool counts = is("atomic"), locks = is("lock");
-  for (std::int64_t now = now_ns(); now < end; now = now_ns()) {
-    if (mine != nullptr && now % kPeriodNs < kPeriodNs / 100 * percent) {
+  std::int64_t used = 0;
+  for (std::int64_t now = now_ns(), next = 0; now < end; now = next) {
+    const bool uses = mine != nullptr && now % kPeriodNs < kPeriodNs / 100 * percent;
+    if (uses) {
       if (counts)
         count();
       else if (locks)
@@ -72,7 +79,10 @@ void work(const char* kind, volatile long* mine, std::int64_t percent, std::int6
     } else {
       for (std::size_t i = 0; i < kSteps; ++i) own[static_cast<std::size_t>(now) * 31 % 512 + i] += now;
     }
+    next = now_ns();
+    if (uses) used += next - now;
   }
+  return used;
 }
 
 // Blocks of which each lies in one line with another.
@@ -98,25 +108,35 @@ int main(int argc, char** argv) {
   }
   const char* kind = argv[1];
   const long threads = std::atol(argv[3]);
-  volatile long on_stack[8] = {};
-  std::vector<volatile long*> mine(static_cast<unsigned char>(threads), nullptr);
+  if (threads < 2 || threads > kThreadsMax) {
+    std::fprintf(stderr, "sharers: THREADS=%s; from 2 to %ld\n", argv[3], kThreadsMax);
+    return 2;
+  }
+  const auto count = static_cast<std::size_t>(threads);
+  alignas(64) volatile long on_stack[8] = {};
+  std::vector<volatile long*> mine(count, nullptr);
   const auto is = [kind](const char* name) { return std::strcmp(kind, name) == 0; };
-  auto* whole = new long[8]();
+  auto* const whole = static_cast<long*>(std::aligned_alloc(64, 64));
   if (is("blocks")) {
     mine = in_shared_lines(threads);
-    if (mine.size() < static_cast<std::size_t>(threads))
+    if (mine.size() < count)
       return std::fputs("sharers: no two blocks in one line\n", stderr), 3;
   } else if (!is("nothing")) {
     for (std::size_t n = 0; n < mine.size(); ++n)
-      mine[n] = is("same_block") ? &whole[n % 2]
-                : is("static")   ? &neighbours[n % 8]
-                : is("stack")    ? &on_stack[n % 2]
+      mine[n] = is("same_block") ? &whole[n]
+                : is("static")   ? &neighbours[n]
+                : is("stack")    ? &on_stack[n]
                                  : &word;
   }
-  const std::int64_t end = now_ns() + static_cast<std::int64_t>(std::atof(argv[4]) * 1e9);
+  const std::int64_t begin = now_ns();
+  const std::int64_t end = begin + static_cast<std::int64_t>(std::atof(argv[4]) * 1e9);
+  std::vector<std::int64_t> used(count);
   std::vector<std::thread> running;
-  for (long n = 0; n < threads; ++n)
-    running.emplace_back(work, kind, mine[static_cast<std::size_t>(n)], std::atol(argv[2]), end);
+  for (std::size_t n = 0; n < count; ++n)
+    running.emplace_back([&, n] { used[n] = work(kind, mine[n], std::atol(argv[2]), end); });
   for (std::thread& thread : running) thread.join();
-  delete[] whole;
+  double all = 0;
+  for (const std::int64_t ns : used) all += static_cast<double>(ns);
+  std::fprintf(stderr, "sharers: %.4f of the time\n", all / static_cast<double>((now_ns() - begin) * threads));
+  std::free(whole);
 }

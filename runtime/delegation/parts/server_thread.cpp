@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace loam::delegation {
 
@@ -77,14 +78,15 @@ ServerThread::ServerThread(void* scheme, Round round, const Settings& settings)
 }
 
 void ServerThread::stop() noexcept {
-  if (joined_) return;
-  joined_ = true;
-  if (!is_gone()) {                          // in the child of a fork there is no thread to wait for
+  const bool first = !std::exchange(joined_, true);
+  if (first && !is_gone()) {                 // in the child of a fork there is no thread to wait for
     platform::announce_light(stopping_, 1);  // server.A
     attend();
     ::pthread_join(thread_, nullptr);
   }
-  ServerThreads::remove(*this);  // the last: a child that is forked before has to know that the thread is gone
+  // The last: a child that is forked before has to know that the thread is gone. Each time: in such a child the thread that
+  // was to do it does not exist.
+  ServerThreads::remove(*this);
 }
 
 bool ServerThread::attend_slow() noexcept {

@@ -95,6 +95,6 @@ def test_what_the_malloc_says_of_the_file_is_passed_on() -> None:
 def test_what_cannot_be_asked_is_refused_before_anything_runs(tmp_path: Path) -> None:
     for file, why in ((tmp_path, "is a folder"), (tmp_path / "no" / "file", "does not exist")):
         with pytest.raises(LoamError, match=why):
-            proving.check_file(file)
+            commands.check_file("--apart", file)
     with pytest.raises(LoamError, match="puts no blocks apart"):
         commands.explain(["true"], allocator="jemalloc", apart=tmp_path / "sites")

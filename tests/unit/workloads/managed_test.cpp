@@ -44,6 +44,23 @@ TEST(ManagedPrograms, ShortReadsTakeAQuarterAndComputeTheSame) {
   }
 }
 
+// A new object is enlisted once, and each of its two first values is an undo entry.
+TEST(ManagedPrograms, GcbenchLogsFirstValuesOfNewObjectsWhereAsked) {
+  const std::string usual = "gcbench -p size=40 -p operations=6";
+  const std::string holding =
+      "gcbench -p size=40 -p operations=1 -p update_percent=0 -p dead_percent=0 -p held_percent=100 -p insert_percent=0 "
+      "-p delete_percent=0";
+  for (const auto& sync : kTransactional) {
+    const Json plain = iteration(sync, usual), logged = iteration(sync, usual + " -p initialisers=logged");
+    EXPECT_EQ(logged["checksum"].number(), plain["checksum"].number()) << sync;
+    EXPECT_GT(logged["undo_entries"].number(), plain["undo_entries"].number()) << sync;
+    EXPECT_EQ(iteration(sync, holding)["update_entries"].number(), 0) << sync;
+    const Json held = iteration(sync, holding + " -p initialisers=logged");
+    EXPECT_EQ(held["update_entries"].number(), 40 * 40) << sync;
+    EXPECT_EQ(held["undo_entries"].number(), 2 * 40 * 40) << sync;
+  }
+}
+
 // Where this build has it: it finds pointers on stacks, which sanitizers change.
 bool has_boehm() {
   const auto names = executable_names();

@@ -47,12 +47,15 @@ def contents() -> tuple[str, list[str]]:
     return digest.hexdigest()[:32], found
 
 
-def packed(files: Sequence[str]) -> bytes:
-    """A tar archive of sources, which ends with what paths.sent() reads; the same contents give the same bytes."""
+def packed(files: Sequence[str], top: str = "") -> bytes:
+    """A tar archive of sources, which ends with what paths.sent() reads; the same contents give the same bytes.
+
+    top: a folder that all lie in, such as "loam-1.0/"
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name in files:
-            entry = archive.gettarinfo(str(paths.root() / name), arcname=name)
+            entry = archive.gettarinfo(str(paths.root() / name), arcname=top + name)
             entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
             entry.mode = 0o755 if entry.mode & 0o100 else 0o644
             if entry.isfile():
@@ -61,7 +64,7 @@ def packed(files: Sequence[str]) -> bytes:
             else:
                 archive.addfile(entry)
         mark = json.dumps({"revision": paths.revision(), "files": list(files)}).encode()
-        entry = tarfile.TarInfo(paths.SENT)
+        entry = tarfile.TarInfo(top + paths.SENT)
         entry.size = len(mark)
         archive.addfile(entry, io.BytesIO(mark))
     return buffer.getvalue()

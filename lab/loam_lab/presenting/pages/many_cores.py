@@ -29,8 +29,10 @@ DRAWN_PERCENT = "20 %"
 # What frees its own blocks, and what frees those of others: the least share of a linear rate that is asked for at 64 threads.
 PRIVATE, REMOTE = ("threadtest", "sh6", "larson"), ("sh8", "xmalloc")
 LEAST_PRIVATE, LEAST_REMOTE = 0.8, 0.5
-# What the default is asked to reach of the best unsafe one, at these numbers of threads; less on the hash set at the last.
+# What the default is asked to reach of the best unsafe one, at these numbers of threads; less on the hash set at the last, at
+# which allocation is judged, too.
 LIMITED_THREADS = (16, 32, 64)
+MOST_THREADS = LIMITED_THREADS[-1]
 LEAST, LEAST_HASH = 0.5, {"20 %": 0.45, "60 %": 0.35}
 # At n threads, of the highest rate with fewer.
 LEAST_KEPT = 0.5
@@ -52,7 +54,7 @@ def courses(found: Sequence[Case]) -> dict[str, dict[str, Course]]:
 
 def least_of(case: str, threads: int) -> float:
     """What the default is asked to reach of the best unsafe one."""
-    if threads == LIMITED_THREADS[-1] and "hash" in case.split():
+    if threads == MOST_THREADS and "hash" in case.split():
         return LEAST_HASH.get(case.split(" ", 2)[-1], LEAST)
     return LEAST
 
@@ -227,14 +229,14 @@ def _allocation(allocating: dict[str, Course]) -> list[str]:
     lines = [
         "## Allocation", "",
         "The rate of the fewest threads, and for more threads the rate over a linear course from there: 1 scales wholly.",
-        f"Asked for at 64 threads: {LEAST_PRIVATE} where threads free their own blocks ({words.listing(PRIVATE)}),",
+        f"Asked for at {MOST_THREADS} threads: {LEAST_PRIVATE} where threads free their own blocks ({words.listing(PRIVATE)}),",
         f"{LEAST_REMOTE} where they free those of others ({words.listing(REMOTE)}). **Bold**: below it.", "",
         "| | rate | " + " | ".join(words.threads(threads) for threads in levels) + " |",
         "| --- |" + " ---: |" * (len(levels) + 1),
     ]  # fmt: skip
     for name, course in allocating.items():
         least = LEAST_PRIVATE if name in PRIVATE else LEAST_REMOTE
-        cells = [_judged(_linear(course, threads), least if threads == 64 else 0.0) for threads in levels]
+        cells = [_judged(_linear(course, threads), least if threads == MOST_THREADS else 0.0) for threads in levels]
         rate = f"{rounding.significant(course[min(course)] / 1e6)} M/s"
         lines.append(f"| {name} | {rate} | " + " | ".join(cells) + " |")
     return [*lines, ""]
@@ -242,7 +244,7 @@ def _allocation(allocating: dict[str, Course]) -> list[str]:
 
 def _told(result: Result, sets: dict[str, dict[str, Course]], allocating: dict[str, Course], default: str) -> list[str]:
     """What the page begins with."""
-    last = LIMITED_THREADS[-1]
+    last = MOST_THREADS
     told = []
     for case, rows in sets.items():
         safe, unsafe = _best(rows, last, unsafe=False), _best(rows, last, unsafe=True)

@@ -14,9 +14,18 @@ _TOP, _BAR, _ROW = 26, 34, 26
 
 def colours(pair: Pair) -> dict[int, str]:
     """A colour for each thread that used the line, in the order of their numbers."""
+    return {thread: palette.THREADS[n % len(palette.THREADS)] for n, thread in enumerate(threads_of(pair))}
+
+
+def threads_of(pair: Pair) -> list[int]:
+    """The threads that used the line, in the order in which they are numbered from 1."""
     assert pair.picture is not None
-    threads = sorted({access.thread for access in pair.picture.accesses})
-    return {thread: palette.THREADS[n % len(palette.THREADS)] for n, thread in enumerate(threads)}
+    return sorted({access.thread for access in pair.picture.accesses})
+
+
+def label(block: int) -> str:
+    """The letter of a block, by its place in the line: a line of 64 bytes has eight words."""
+    return chr(ord("A") + block)
 
 
 def where(place: Place | None) -> str:
@@ -31,7 +40,7 @@ def draw(pair: Pair, name: str) -> Drawing:
     picture = pair.picture
     assert picture is not None
     of_thread = colours(pair)
-    threads = sorted(of_thread)
+    threads = threads_of(pair)
     right = LEFT + BYTES * BYTE
     bars = _TOP + _BAR + 10
     bottom = bars + len(threads) * _ROW
@@ -48,8 +57,7 @@ def draw(pair: Pair, name: str) -> Drawing:
         width = (last - first) * BYTE
         what = block.name or f"a {block.bytes}-byte block made at {where(block.made)}"
         parts.append(marks.rect(LEFT + first * BYTE + 1, _TOP, width - 2, _BAR, FAINT, edge=INK, hover=what))
-        label = "ABCDEFGH"[n % 8]
-        parts.append(marks.text(LEFT + first * BYTE + width / 2, _TOP + 22, label, anchor="middle", bold=True))
+        parts.append(marks.text(LEFT + first * BYTE + width / 2, _TOP + 22, label(n), anchor="middle", bold=True))
     for n, thread in enumerate(threads):
         y = bars + n * _ROW
         parts.append(marks.text(LEFT - 8, y + 15, f"thread {n + 1}", anchor="end"))

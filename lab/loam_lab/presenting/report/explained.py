@@ -36,14 +36,14 @@ def percents(share: Share) -> tuple[str, str]:
 def _line(pair: Pair, number: int) -> dict[str, Any]:
     picture = pair.picture
     assert picture is not None
-    threads = sorted(cache_line.colours(pair))
+    threads = cache_line.threads_of(pair)
     share, interval = percents(pair)
     return {
         "words": pair.words, "share": share, "interval": interval, "drawing": cache_line.draw(pair, f"line{number}"),
         "address": picture.address, "watches": picture.watches,
         "blocks": [
             {
-                "label": "ABCDEFGH"[n % 8], "thread": block.thread,
+                "label": cache_line.label(n), "thread": block.thread,
                 "what": block.name or f"{block.bytes} bytes, from byte {block.start}",
                 "stack": [f"{one.function}  {one.file}:{one.line}" for one in (block.made.chain if block.made else ())],
             }

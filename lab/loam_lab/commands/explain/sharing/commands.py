@@ -40,23 +40,16 @@ def explain(
     apart: a file for the sites whose blocks are to lie apart, under Loam's malloc; more runs prove what that does
     returns: 0, 1 if the command failed; raises: LoamError
     """
-    from loam_lab.setup import build
-    from loam_lab.subjects.allocators import building
-
     allocator = allocator or (DEFAULT_ALLOCATOR if apart is None else proving.ALLOCATOR)
     if apart is not None:
         if allocator != proving.ALLOCATOR:
             raise LoamError(
                 "--apart", allocator, "puts no blocks apart: Loam's malloc alone does", "leave --allocator out"
             )
-        proving.check_file(apart)
+        check_file("--apart", apart)
     if page is not None:
-        proving.check_file(page, "--page")
-    run.check_machine()
-    building.ensure([allocator])
-    if instruments is None:
-        build.ensure_built(["probe", run.LIBRARY])
-        building.ensure_own([allocator], "release")
+        check_file("--page", page)
+    _prepare([allocator], instruments)
     performed = run.perform(command, allocator, instruments)
     seen = findings.see(performed.processes, Path.cwd())
     explained = document.of(command, allocator, seen, performed)
@@ -89,14 +82,7 @@ def compare(
     instruments: None for those of this checkout
     returns: 0, 1 if the command failed under one; raises: LoamError
     """
-    from loam_lab.setup import build
-    from loam_lab.subjects.allocators import building
-
-    run.check_machine()
-    building.ensure(allocators)
-    if instruments is None:
-        build.ensure_built(["probe", run.LIBRARY])
-        building.ensure_own(allocators, "release")
+    _prepare(allocators, instruments)
 
     def explained(allocator: str) -> dict[str, Any]:
         performed = run.perform(command, allocator, instruments)
@@ -109,6 +95,26 @@ def compare(
     else:
         compared.show(told)
     return 1 if any(one.problem for one in found) else 0
+
+
+def check_file(option: str, file: Path) -> None:
+    """Nothing if a file may be written there; raises: LoamError before anything runs"""
+    if file.is_dir():
+        raise LoamError(option, str(file), "is a folder", "name a file")
+    if not file.absolute().parent.is_dir():
+        raise LoamError(option, str(file), "is in a folder that does not exist", "make the folder first")
+
+
+def _prepare(allocators: Sequence[str], instruments: Instruments | None) -> None:
+    """Build and install what runs under these allocators need; raises: LoamError where nothing can be watched"""
+    from loam_lab.setup import build
+    from loam_lab.subjects.allocators import building
+
+    run.check_machine()
+    building.ensure(allocators)
+    if instruments is None:
+        build.ensure_built(["probe", run.LIBRARY])
+        building.ensure_own(allocators, "release")
 
 
 def _put_apart(

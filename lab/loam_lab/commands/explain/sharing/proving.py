@@ -38,14 +38,6 @@ def write(file: Path, command: Sequence[str], found: Sequence[sites.Site]) -> No
         raise LoamError("--apart", str(file), f"cannot be written: {problem.strerror}", "name another file") from None
 
 
-def check_file(file: Path, option: str = "--apart") -> None:
-    """Nothing if a file may be written there; raises: LoamError before anything runs"""
-    if file.is_dir():
-        raise LoamError(option, str(file), "is a folder", "name a file")
-    if not file.absolute().parent.is_dir():
-        raise LoamError(option, str(file), "is in a folder that does not exist", "make the folder first")
-
-
 def variables(file: Path) -> dict[str, str]:
     """The environment that puts the blocks of a file's sites apart."""
     return {sites.VARIABLE: str(file.absolute())}
