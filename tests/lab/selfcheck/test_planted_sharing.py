@@ -36,7 +36,9 @@ def test_a_run_is_judged_by_kind_places_and_interval() -> None:
     assert sharing.judged(BLOCKS, told("same_block"), 0.2) == (False, False, True)
     assert sharing.judged(BLOCKS, told("other_block", named=False), 0.2) == (False, True, False)
     assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.2) == (True, False, True)
-    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.26) == (True, True, True), "what it had, not what was asked"
+    assert sharing.judged(BLOCKS, told("other_block", low=0.25), 0.26) == (True, True, True), (
+        "what it had, not what was asked"
+    )
     assert sharing.judged(NOTHING, {"blocks": [], "kinds": []}, 0.0) == (False, False, False)
 
 
