@@ -18,12 +18,10 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
-import io
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,20 +56,10 @@ def site(out: Path) -> None:
     """The documentation in one archive."""
     with tempfile.TemporaryDirectory(prefix="loam-site-") as made:
         subprocess.run([ROOT / "loam", "site", "--out", made], check=True)
-        (out / f"{NAME}-site.tar.gz").write_bytes(gzip.compress(_packed(Path(made)), mtime=0))
-
-
-def _packed(folder: Path) -> bytes:
-    """A folder's files as a tar archive; the same contents give the same bytes."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as packed:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                entry = tarfile.TarInfo(f"{NAME}-site/{file.relative_to(folder)}")
-                entry.size = file.stat().st_size
-                with file.open("rb") as stream:
-                    packed.addfile(entry, stream)
-    return buffer.getvalue()
+        files = sorted(str(file.relative_to(made)) for file in Path(made).rglob("*") if file.is_file())
+        (out / f"{NAME}-site.tar.gz").write_bytes(
+            gzip.compress(archive.tar(Path(made), files, f"{NAME}-site/"), mtime=0)
+        )
 
 
 # What makes the parts, the quickest first.

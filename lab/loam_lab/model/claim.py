@@ -357,6 +357,11 @@ class Claim(BaseModel):
         changed = tuple(one.model_copy(update={"of": moved(one.of)}) for one in self.predicates)
         return self.model_copy(update={"predicates": changed})
 
+    @property
+    def groups(self) -> list[str]:
+        """The groups of the study that its predicates read, by name."""
+        return sorted({selection.group for predicate in self.predicates for selection in predicate.selections()})
+
     def words(self) -> str:
         """All predicates in one line."""
         lead = f"all but {self.all_but} of: " if self.all_but else ""

@@ -181,7 +181,7 @@ def test_an_entry_says_all_that_the_study_says() -> None:
     assert found == {
         "id": "000-01", "section": "1", "figure": "5", "sentence": "It is so.",
         "predicate": "ratio_above: first metric of a shift=5 1T / b > 1", "verdict": "self-contradicting", "note": "n",
-        "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "by_preset": False,
+        "needs": ["2 cores"], "paper": [{"what": "w", "value": "v"}], "machine": "f g ", "groups": ["list"], "by_preset": False,
         "self_contradicting": True, "follows_from": [], "machines": ["host"], "allocators": ["a", "b"], "inputs": ["intset"],
         "assumed": [], "guessed": {},
     }  # fmt: skip

@@ -32,8 +32,9 @@ def folded(
 ) -> kept.Ledger:
     stated = of or study()
     told = {
-        "id": "000-01", "verdict": verdict, "reason": "r", "predicate": stated.claims[0].words(), "machines": ["host", "sim:x"],
-        "allocators": ["a", "b"], "inputs": ["intset size=2"], **changed,
+        "id": "000-01", "verdict": verdict, "reason": "r", "predicate": stated.claims[0].words(),
+        "groups": stated.claims[0].groups, "machines": ["host", "sim:x"], "allocators": ["a", "b"],
+        "inputs": ["intset size=2"], **changed,
     }  # fmt: skip
     content = {
         "schema": SCHEMA, "study": "tiny", "created_utc": f"2026-11-{day:02}T10:00:00Z", "cells": [], "claims": [told],
@@ -73,6 +74,14 @@ def test_a_verdict_on_other_predicates_is_dropped() -> None:
     assert kept.current(ledger, study()) and not kept.current(ledger, changed)
     assert verdict(folded(ledger, 1, "undecided", changed)) == ("undecided", "2026-11-01")
     assert folded(ledger, 3, "reproduced", predicate="other").verdicts == ledger.verdicts
+
+
+def test_a_verdict_on_other_groups_is_dropped() -> None:
+    ledger = folded(kept.Ledger(study="tiny"), 2, "reproduced", groups=["of another time"])
+    assert ledger.verdicts == {}, "the result is older than the claim"
+    moved = study(predicates=[{**ABOVE, "of": {**A1, "group": "h"}}])
+    assert moved.claims[0].words() == study().claims[0].words() and moved.claims[0].groups == ["h"]
+    assert not kept.current(folded(kept.Ledger(study="tiny"), 2, "reproduced"), moved)
 
 
 def test_what_is_kept_is_read_back(tmp_path: Path) -> None:

@@ -63,6 +63,26 @@ void ask(delegated<long, ServerType>& number, Client& client) {
   }
 }
 
+// An operation that the server is in until it is released: a request made meanwhile waits behind it.
+class Held {
+ public:
+  template <class ServerType>
+  delegation::ticket<long> in(delegated<long, ServerType>& number) {
+    auto ticket = number.submit([this](long& n) {
+      inside_ = true;
+      while (!go_) std::this_thread::yield();
+      return ++n;
+    });
+    while (!inside_) std::this_thread::yield();
+    return ticket;
+  }
+
+  void release() { go_ = true; }
+
+ private:
+  std::atomic<bool> inside_{false}, go_{false};
+};
+
 TYPED_TEST(ServerEnd, RequestsInFlightAreAnsweredOnceOrRefused) {
   for (int round = 0; round < kRounds; ++round) {
     TypeParam server{Settings{}};
@@ -131,13 +151,8 @@ TYPED_TEST(ServerEnd, TheChildOfAForkIsRefusedWhatWasInFlight) {
   delegated<long, TypeParam> number(server, 0);
   auto before = number.submit([](long& n) { return ++n; });
   while (!before.ready()) std::this_thread::yield();
-  std::atomic<bool> inside{false}, go{false};
-  auto ticket = number.submit([&](long& n) {
-    inside = true;
-    while (!go) std::this_thread::yield();
-    return ++n;
-  });
-  while (!inside) std::this_thread::yield();
+  Held held;
+  auto ticket = held.in(number);
   EXPECT_EXIT(
       {
         if (before.get() != 1) std::_Exit(2);  // it was there at the fork
@@ -150,7 +165,7 @@ TYPED_TEST(ServerEnd, TheChildOfAForkIsRefusedWhatWasInFlight) {
         std::_Exit(1);
       },
       testing::ExitedWithCode(0), "");
-  go = true;
+  held.release();
   EXPECT_EQ(ticket.get(), 2) << "the parent's goes on";
 }
 
@@ -158,13 +173,8 @@ TYPED_TEST(ServerEnd, TheChildOfAForkIsRefusedWhatWasInFlight) {
 TYPED_TEST(ServerEnd, TheChildOfAForkDuringTheEndIsRefused) {
   TypeParam server{Settings{}};
   delegated<long, TypeParam> number(server, 0);
-  std::atomic<bool> inside{false}, go{false};
-  auto ticket = number.submit([&](long& n) {
-    inside = true;
-    while (!go) std::this_thread::yield();
-    return ++n;
-  });
-  while (!inside) std::this_thread::yield();
+  Held held;
+  auto ticket = held.in(number);
   std::thread stopper([&] { server.stop(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(2));  // it stops, or the child finds a server as in other tests
   EXPECT_EXIT(
@@ -178,7 +188,7 @@ TYPED_TEST(ServerEnd, TheChildOfAForkDuringTheEndIsRefused) {
         std::_Exit(1);
       },
       testing::ExitedWithCode(0), "");
-  go = true;
+  held.release();
   EXPECT_EQ(ticket.get(), 1);
   stopper.join();
 }

@@ -12,7 +12,8 @@ import json
 import os
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
@@ -52,19 +53,28 @@ def packed(files: Sequence[str], top: str = "") -> bytes:
 
     top: a folder that all lie in, such as "loam-1.0/"
     """
+    mark = json.dumps({"revision": paths.revision(), "files": list(files)}).encode()
+    return tar(paths.root(), files, top, {paths.SENT: mark})
+
+
+def tar(folder: Path, files: Sequence[str], top: str = "", more: Mapping[str, bytes] | None = None) -> bytes:
+    """A tar archive of files of a folder, without owners and times: the same contents give the same bytes.
+
+    top: a folder that all lie in, such as "loam-1.0/"; more: contents by name, which come last
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name in files:
-            entry = archive.gettarinfo(str(paths.root() / name), arcname=top + name)
+            entry = archive.gettarinfo(str(folder / name), arcname=top + name)
             entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
             entry.mode = 0o755 if entry.mode & 0o100 else 0o644
             if entry.isfile():
-                with (paths.root() / name).open("rb") as stream:
+                with (folder / name).open("rb") as stream:
                     archive.addfile(entry, stream)
             else:
                 archive.addfile(entry)
-        mark = json.dumps({"revision": paths.revision(), "files": list(files)}).encode()
-        entry = tarfile.TarInfo(top + paths.SENT)
-        entry.size = len(mark)
-        archive.addfile(entry, io.BytesIO(mark))
+        for name, content in (more or {}).items():
+            entry = tarfile.TarInfo(top + name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()

@@ -37,6 +37,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.1 else f"{100 * share:.0f} %"
 
 
+def interval(low: float, high: float, between: str = " to ") -> str:
+    """The ends of an interval of a share: "48 to 66 %"."""
+    return f"{percent(low).removesuffix(' %')}{between}{percent(high)}"
+
+
 def headline(
     shares: Mapping[str, float],
     blocks: Sequence[PairShare],

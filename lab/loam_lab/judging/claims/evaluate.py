@@ -55,6 +55,7 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
         figure=claim.figure,
         sentence=claim.sentence,
         predicate=claim.words(),
+        groups=claim.groups,
         verdict=verdict,
         reason=reason,
         note=claim.note,

@@ -16,6 +16,7 @@ from loam_lab.base.errors import LoamError
 from loam_lab.judging.claims import together
 from loam_lab.judging.claims.evaluate import NOT_ASKED
 from loam_lab.model import result
+from loam_lab.model.claim import Claim
 from loam_lab.model.store.journal import write_whole
 from loam_lab.model.study import Study
 
@@ -23,13 +24,14 @@ SCHEMA = 1
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """One verdict. predicate: in words, as it was decided; made: when the result was, in UTC; cpu: of the host
+    """One verdict. predicate: in words, as it was decided; groups: of the study, that it reads
 
-    assumed: what it rests on, in words
+    made: when the result was, in UTC; cpu: of the host; assumed: what it rests on, in words
     """
 
     verdict: str
     predicate: str
+    groups: list[str] = []
     reason: str = ""
     machines: list[str] = []
     allocators: list[str] = []
@@ -84,11 +86,12 @@ def write(ledger: Ledger, where: Path | None = None) -> None:
 def current(ledger: Ledger, study: Study) -> dict[str, Kept]:
     """The kept verdicts on the study's claims as they stand now, in their order."""
     kept = ledger.verdicts
-    return {
-        claim.id: kept[claim.id]
-        for claim in study.claims
-        if claim.id in kept and kept[claim.id].predicate == claim.words()
-    }
+    return {claim.id: kept[claim.id] for claim in study.claims if claim.id in kept and _is_about(kept[claim.id], claim)}
+
+
+def _is_about(verdict: Kept | result.Claim, claim: Claim) -> bool:
+    """Whether a verdict is one on the claim as it stands now: the same predicates, of the same groups."""
+    return verdict.predicate == claim.words() and verdict.groups == claim.groups
 
 
 def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[str] = ()) -> Ledger:
@@ -100,7 +103,7 @@ def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[
     claims = {claim.id: claim for claim in found.claims or ()}
     for stated in study.claims:
         new = claims.get(stated.id)
-        if new is None or new.predicate != stated.words() or new.verdict == NOT_ASKED:
+        if new is None or not _is_about(new, stated) or new.verdict == NOT_ASKED:
             continue
         if only and stated.id not in only:
             continue
@@ -111,8 +114,9 @@ def folded(ledger: Ledger, study: Study, found: result.Result, only: Collection[
         ):
             continue
         kept[stated.id] = Kept(
-            verdict=new.verdict, predicate=new.predicate, reason=new.reason, machines=new.machines, allocators=new.allocators,
-            inputs=new.inputs, by_preset=new.by_preset, made=found.created_utc, revision=found.build.revision,
-            assumed=[one.told() for one in new.assumed], cpu=str(found.machine.get("cpu", "")), command=found.command,
+            verdict=new.verdict, predicate=new.predicate, groups=new.groups, reason=new.reason, machines=new.machines,
+            allocators=new.allocators, inputs=new.inputs, by_preset=new.by_preset, made=found.created_utc,
+            revision=found.build.revision, assumed=[one.told() for one in new.assumed],
+            cpu=str(found.machine.get("cpu", "")), command=found.command,
         )  # fmt: skip
     return Ledger(study=ledger.study, verdicts={one.id: kept[one.id] for one in study.claims if one.id in kept})

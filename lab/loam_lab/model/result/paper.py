@@ -49,7 +49,8 @@ class Claim(Part, frozen=True):
     """A sentence and what became of it.
 
     machine: fingerprints of what measured it; follows_from: claims that say it
-    machines, allocators: names of those whose cells its predicates read; inputs: their workloads with the parameters of these
+    groups: of the study, that its predicates read; machines, allocators: names of those whose cells they read
+    inputs: the workloads of these with their parameters
     assumed: what the verdict rests on; guessed: of each simulated machine the keys whose values are guesses
     """
 
@@ -58,6 +59,7 @@ class Claim(Part, frozen=True):
     figure: str = ""
     sentence: str = ""
     predicate: str = ""
+    groups: list[str] = []
     verdict: str = "undecided"
     reason: str = ""
     note: str = ""

@@ -172,5 +172,4 @@ def _show_apart(apart: Mapping[str, Any] | None) -> None:
 
 
 def _ends(share: Mapping[str, Any]) -> str:
-    low, high = story.percent(share["low"]), story.percent(share["high"])
-    return f"{low.removesuffix(' %')}-{high}"
+    return story.interval(share["low"], share["high"], "-")

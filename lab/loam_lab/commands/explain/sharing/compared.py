@@ -10,6 +10,7 @@ from typing import Any
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import story
+from loam_lab.model import words
 from loam_lab.subjects.allocators import registry
 
 SCHEMA = 1
@@ -80,10 +81,10 @@ def advice(found: Sequence[Ran]) -> str:
     more = [one for one in good if one.share["low"] > least.share["high"]]
     if more:
         same = [one.allocator for one in good if one is not least and one not in more]
-        also = f"; {_listed(same)} cannot be told apart from it" if same else ""
+        also = f"; {words.listing(same)} cannot be told apart from it" if same else ""
         return (
             f"Take {least.allocator}: threads meet in cache lines for {_share(least)} of the time there, and under "
-            f"{_listed([f'{one.allocator} for {_share(one)}' for one in more])}{also}."
+            f"{words.listing([f'{one.allocator} for {_share(one)}' for one in more])}{also}."
         )
     worst = [one.worst for one in good]
     if not any(worst):
@@ -123,20 +124,15 @@ def _row(one: Ran) -> list[str]:
     if one.explained is None:
         return [one.allocator, "", "", "", one.problem]
     share = one.share
-    low, high = story.percent(share["low"]), story.percent(share["high"])
     pair = one.worst
     what = f"{story.percent(pair['share'])}: {pair['words']}" if pair is not None else "none"
     if one.problem:
         what = f"the command {one.problem}; until then: {what}"
     wall = f"{one.explained['run']['wall_s']:.2f} s"
-    return [one.allocator, story.percent(share["share"]), f"{low.removesuffix(' %')}-{high}", wall, what]
+    ends = story.interval(share["low"], share["high"], "-")
+    return [one.allocator, story.percent(share["share"]), ends, wall, what]
 
 
 def _share(one: Ran) -> str:
     share = one.share
-    low, high = story.percent(share["low"]), story.percent(share["high"])
-    return f"{story.percent(share['share'])} ({low.removesuffix(' %')} to {high})"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else words[0]
+    return f"{story.percent(share['share'])} ({story.interval(share['low'], share['high'])})"

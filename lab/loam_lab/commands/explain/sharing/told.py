@@ -100,6 +100,5 @@ def _cautions(found: Findings) -> list[str]:
 
 
 def interval(share: Share) -> str:
-    """The ends of an interval: "48 to 66 %"."""
-    low, high = story.percent(share.low), story.percent(share.high)
-    return f"{low.removesuffix(' %')} to {high}"
+    """The ends of a share's interval: "48 to 66 %"."""
+    return story.interval(share.low, share.high)
