@@ -167,7 +167,7 @@ add_test([=[elsewhere]=] "/usr/bin/true")
     }  # fmt: skip
 
 
-def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
+def test_ten_trees_in_a_row_build_every_synchronisation_and_each_one_those_that_are_always_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     every = {*sources.syncs(), "probe", "programs"}
@@ -180,7 +180,7 @@ def test_five_trees_in_a_row_build_every_synchronisation_and_each_one_those_that
 
     monkeypatch.setattr(build, "ensure_built", built)
     chosen = []
-    for tree in range(5):
+    for tree in range(10):
         monkeypatch.setattr(lots, "sources_hash", lambda tree=tree: tree)
         chosen.append(lots.build_release())
         assert asked[-2:] == [[], asked[-1]] and set(asked[-1] or ()) == chosen[-1]

@@ -136,8 +136,8 @@ def _turns(mode: str) -> list[list[list[_Suite]]]:
 
 # One in so many, another lot with each change of the runtime; all of them by ./loam test --all. The suite checked runs
 # every one of the sanitizers' tests, without a sanitizer.
-_SANITIZED_SHARE = 5
-_MUTANTS_SHARE = "40"
+_SANITIZED_SHARE = 7
+_MUTANTS_SHARE = "60"
 _LABELS = ("unit", "model", "stress", "fuzz")
 _LAB = ["tests/lab", "--ignore=tests/lab/test_style.py"]
 

@@ -14,8 +14,8 @@ _FOLDERS = ("include", "runtime", "structures")
 # Synchronisations with a file here are compiled with every workload and application, which takes a minute or more.
 _COSTLY = ("runtime/tm/algorithms/", "workloads/syncs/")
 # Those that most studies and the lab's tests run. One in so many of the others is built, as long as not all is asked for.
-_ALWAYS = ("etl-wb", "global-lock", "htm-lock", "norec", "sequential")
-_SYNCS_SHARE = 5
+_ALWAYS = ("etl-wb", "htm-lock", "norec", "sequential")
+_SYNCS_SHARE = 10
 
 
 def sources_hash() -> int:
