@@ -102,9 +102,15 @@ std::uint32_t xorshift(std::uint32_t state) noexcept {
   return state ^ state << 5;
 }
 
+// What a traversal did. grown: nodes inserted less nodes deleted
+struct Traversed {
+  double sum = 0;
+  std::int64_t grown = 0;
+};
+
 // One traversal. The random numbers begin anew in each attempt.
 template <class Access>
-double traverse(Access& tx, const gc::Local<Outer>& first, const Settings& settings, std::uint32_t seed) {
+Traversed traverse(Access& tx, const gc::Local<Outer>& first, const Settings& settings, std::uint32_t seed) {
   auto& mutator = tx.mutator();
   gc::Local<Outer> outer(mutator, first);
   gc::Local<Inner> node(mutator), other(mutator);
@@ -121,6 +127,7 @@ double traverse(Access& tx, const gc::Local<Outer>& first, const Settings& setti
       (object.get()->*field).init(value);
   };
   double sum = 0;
+  std::int64_t grown = 0;
   std::uint32_t state = seed;
   for (; outer; outer = tx.read(outer, &Outer::next)) {
     for (node = tx.read(outer, &Outer::head); node; node = tx.read(node, &Inner::next)) {
@@ -146,17 +153,19 @@ double traverse(Access& tx, const gc::Local<Outer>& first, const Settings& setti
         initialise(inserted, &Inner::next, other);
         initialise(inserted, &Inner::box, box);
         tx.write(node, &Inner::next, inserted);
+        ++grown;
       } else if (event < settings.bounds[4]) {
         other = tx.read(node, &Inner::next);
         if (other) {
           other = tx.read(other, &Inner::next);
           tx.write(node, &Inner::next, other);
+          --grown;
         }
       }
     }
     tx.safepoint();
   }
-  return sum;
+  return {sum, grown};
 }
 
 Outer* build(Worker& worker, std::uint32_t size) {
@@ -181,14 +190,14 @@ Outer* build(Worker& worker, std::uint32_t size) {
   return outer.get();
 }
 
-// returns the number of nodes; 0 if something in the structure is wrong
-std::uint64_t count_nodes(Worker& worker, Outer* first, std::uint32_t size) {
+// returns the number of nodes; 0 if something in the structure is wrong, or if there are twice as many as expected
+std::uint64_t count_nodes(Worker& worker, Outer* first, std::uint32_t size, std::uint64_t expected) {
   gc::Local<Outer> outer(worker.mutator, first);
   gc::Local<Inner> node(worker.mutator);
   gc::Local<Box> box(worker.mutator);
   PlainAccess& plain = worker.plain();
   std::uint64_t nodes = 0, outers = 0;
-  const std::uint64_t most = 4 * (std::uint64_t{size} * size + 100);
+  const std::uint64_t most = 2 * expected;
   for (; outer; outer = plain.read(outer, &Outer::next), ++outers)
     for (node = plain.read(outer, &Outer::head); node; node = plain.read(node, &Inner::next)) {
       box = plain.read(node, &Inner::box);
@@ -203,7 +212,7 @@ class GcBench {
   static std::size_t live_bytes(const Settings& settings, unsigned threads) { return settings.live_bytes() * threads; }
 
   GcBench(Session& session, const Settings& settings, const Options& options)
-      : settings_(settings), seed_(static_cast<std::uint32_t>(options.seed) * 2654435761U), sums_(options.threads) {
+      : settings_(settings), seed_(static_cast<std::uint32_t>(options.seed) * 2654435761U), done_(options.threads) {
     for (unsigned i = 0; i < options.threads; ++i) roots_.emplace_back(session.heap);
   }
 
@@ -215,26 +224,26 @@ class GcBench {
     gc::Local<Outer> first(worker.mutator, roots_[thread].get());
     std::uint32_t seed = seed_ + thread + 1;
     std::uint64_t done = 0;
-    double sum = 0;
+    Traversed all = done_[thread];
     for (; pace.goes_on(done); ++done) {
       seed = xorshift(seed | 1);
-      sum += worker.atomically([&](auto& tx) { return traverse(tx, first, settings_, seed); });
+      const Traversed one = worker.atomically([&](auto& tx) { return traverse(tx, first, settings_, seed); });
+      all.sum += one.sum;
+      all.grown += one.grown;
     }
-    sums_[thread] = sum;
+    done_[thread] = all;
     return done;
   }
 
   const char* check(Worker& checker) {
-    const double expected = static_cast<double>(settings_.size) * settings_.size;
-    const auto* const bounds = settings_.bounds;
-    const bool stays = bounds[3] - bounds[2] == bounds[4] - bounds[3];
+    const std::uint64_t built = std::uint64_t{settings_.size} * settings_.size;
     for (std::size_t i = 0; i < roots_.size(); ++i) {
-      const std::uint64_t count = count_nodes(checker, roots_[i].get(), settings_.size);
+      const std::uint64_t expected = built + static_cast<std::uint64_t>(done_[i].grown);
+      const std::uint64_t count = count_nodes(checker, roots_[i].get(), settings_.size, expected);
       if (count == 0) return "a list is broken";
-      if (stays && std::abs(static_cast<double>(count) - expected) > 0.1 * expected + 100)
-        return "insertions and deletions are out of balance";
+      if (count != expected) return "nodes that were inserted are missing, or deleted ones are there";
       nodes_ += count;
-      checksum_ ^= std::rotl(std::bit_cast<std::uint64_t>(sums_[i]), static_cast<int>(i % 64));
+      checksum_ ^= std::rotl(std::bit_cast<std::uint64_t>(done_[i].sum), static_cast<int>(i % 64));
     }
     return nullptr;
   }
@@ -245,7 +254,7 @@ class GcBench {
   const Settings settings_;
   const std::uint32_t seed_;
   std::deque<gc::Global<Outer>> roots_;
-  std::vector<double> sums_;
+  std::vector<Traversed> done_;  // of each thread, together
   std::uint64_t nodes_ = 0, checksum_ = 0;
 };
 

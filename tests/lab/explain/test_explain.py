@@ -201,22 +201,10 @@ def asked(**changed: Any) -> run.Asked:
     return run.check(changed.pop("workload", "intset"), **{**given, **changed})
 
 
-def test_a_workload_without_transactions_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not with a synchronisation that runs it: the next command would be refused with that one."""
-    described = Description.model_validate({
-        "schema": SCHEMA, "sync": {"name": "none", "kind": "none", "threads_max": 9, "blame": False},
-        "workloads": [{"name": "threadtest", "kinds": ["none"], "metrics": [{"name": "ops", "kind": "count"}]}],
-    })  # fmt: skip
-    monkeypatch.setattr(workloads, "built", lambda *_: [described])
-    with pytest.raises(LoamError, match=r"threadtest: has no transactions.*explain --factors threadtest"):
-        asked(workload="threadtest")
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"executable": executable(blame=False)}, "--sync=fake: does not report the causes of its aborts"),
-        ({"threads": 1}, "--threads=1: a single thread has no conflicts and never aborts (use --threads 2 or more)"),
+        ({"threads": 1}, "--threads=1: a single thread meets no other, so nothing is to be explained (use --threads 2 or"),
         ({"threads": 65}, "--threads=65: fake has threads_max 64"),
         ({"workload": "intest"}, "did you mean intset?"),
         ({"parameters": [("sise", ["1"])]}, "did you mean size?"),

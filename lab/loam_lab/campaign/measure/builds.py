@@ -35,3 +35,14 @@ def _build_preset(study: Study, preset: str) -> None:
     by_default = {group.workload for group in study.groups if not group.sync}
     if not all(workloads.default_sync(workload, preset) for workload in by_default):
         build.ensure_built(None, preset)  # perhaps another synchronisation has the workload
+
+
+def default_sync(workload: str, preset: str = "release") -> str | None:
+    """The synchronisation that runs a workload where none is named, built; None where nothing has the workload.
+
+    raises: LoamError if something cannot be built
+    """
+    build.ensure_built(list(workloads.DEFAULTS), preset)
+    if (found := workloads.default_sync(workload, preset)) is None:
+        build.ensure_built(None, preset)
+    return found or workloads.default_sync(workload, preset)

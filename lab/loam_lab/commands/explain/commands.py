@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import evidence as evidences
-from loam_lab.commands.explain import grouping, moved, pairs, placement, run, story
+from loam_lab.commands.explain import grouping, moved, pairs, placement, run, shared, story
 from loam_lab.model.records import records_mapping, values
 from loam_lab.subjects import machines, symbols
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
 
-DEFAULT_SYNC, DEFAULT_ALLOCATOR = "etl-wb", "glibc"
+DEFAULT_ALLOCATOR = "glibc"
 PAIRS_SHOWN = 8
 ABORTED = pairs.Words(
     share="aborts", one="the access that lost", other="the write that won", title="Lines that abort each other most"
@@ -37,29 +37,36 @@ def explain(
     as_json: bool = False,
     instruments: Instruments | None = None,
 ) -> int:
-    """Explain one run.
+    """Explain one run: its aborts, or where it reports none the cache lines that its threads share.
 
     machine: its name; every: record every n-th abort of a thread; chains: show each line's chain of inlined callers
     instruments: None for those of this checkout; returns: 0
     raises: LoamError
     """
+    from loam_lab.campaign.measure import builds
     from loam_lab.setup import build
     from loam_lab.subjects import workloads
     from loam_lab.subjects.allocators import building, registry
 
-    allocator, sync = allocator or DEFAULT_ALLOCATOR, sync or DEFAULT_SYNC
+    allocator = allocator or DEFAULT_ALLOCATOR
     building.ensure([allocator])
     preset = machines.find(machine).preset or "release"
     if instruments is None:
         registry.load(allocator)  # what cannot be used is said before anything is built
         build.ensure_built(["probe"])
-        build.ensure_built([] if "/" in sync else [sync], preset)
+        if sync is None:
+            sync = builds.default_sync(workload, preset)
+        elif "/" not in sync:
+            build.ensure_built([sync], preset)
         building.ensure_own([allocator], preset)
+    sync = sync or workloads.DEFAULTS[0]
     executable = workloads.resolve_syncs([sync], preset)[0]
     asked = run.check(
         workload, allocator=allocator, executable=executable, threads=threads, parameters=parameters, seed=seed,
         every=every, oversubscribe=oversubscribe, machine=machine,
     )  # fmt: skip
+    if not asked.blames:
+        return shared.explain(asked, as_json=as_json, chains=chains, instruments=instruments)
     performed = run.perform(asked, instruments)
     explained = explanation(asked, performed.records, performed.statistics)
     if as_json:
@@ -156,7 +163,7 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     out.print()
     for sentence in explained["words"]:
         out.print(sentence, markup=False, style="head" if sentence == explained["words"][0] else None, soft_wrap=True)
-    _show_moved(explained["moved"][:PAIRS_SHOWN])
+    moved.show(explained["moved"])
     if not explained["aborts"]:
         return
     out.print()
@@ -168,13 +175,6 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     out.print(console.table(["aborts", "blocks"], rows, numeric=["aborts"], title=title))
     pairs.show_lines(explained["lines"][:PAIRS_SHOWN], ABORTED, chains=chains)
     _show_predictions(explained)
-
-
-def _show_moved(lines: Sequence[Mapping[str, Any]]) -> None:
-    if lines:
-        heads = ["transfers", "sharing", "cores", "asked for most often by", "what lies in it"]
-        title = "Cache lines that moved most between cores"
-        console.out().print(console.table(heads, moved.rows(lines), numeric=["transfers", "cores"], title=title))
 
 
 def _show_predictions(explained: Mapping[str, Any]) -> None:

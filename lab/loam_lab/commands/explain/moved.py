@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loam_lab.base import console
 from loam_lab.commands.explain.evidence import Block, Conflict
 from loam_lab.subjects.symbols import UNKNOWN, Site
 
 if TYPE_CHECKING:
     from loam_lab.subjects.symbols import Place
 
-LINE_BYTES = 64
+LINE_BYTES, LINES_SHOWN = 64, 8
 # Of the misses that sharing caused, how many must be of one kind for the line to be called so.
 CLEAR_SHARE = 0.8
 
@@ -102,6 +103,15 @@ def as_json(
         }
         for line in lines
     ]  # fmt: skip
+
+
+def show(found: Sequence[Mapping[str, Any]]) -> None:
+    """Print the table of the lines that moved most; nothing where none did. found: as as_json makes them"""
+    if found:
+        heads = ["transfers", "sharing", "cores", "asked for most often by", "what lies in it"]
+        title = "Cache lines that moved most between cores"
+        table = console.table(heads, rows(found[:LINES_SHOWN]), numeric=["transfers", "cores"], title=title)
+        console.out().print(table)
 
 
 def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:

@@ -42,6 +42,18 @@ class Asked:
     every: int
     machine: str = machines.HOST
 
+    @property
+    def blames(self) -> bool:
+        """Whether the run reports why it aborts; else it is explained by the cache lines that its threads share."""
+        return self.executable.description.sync.blame
+
+    def command(self) -> list[str]:
+        """The executable and its arguments, without what is to be recorded."""
+        argv = [*self.executable.subject.argv, self.workload, "--threads", str(self.threads), "--seed", str(self.seed)]
+        for name, value in self.parameters.items():
+            argv += ["-p", f"{name}={value}"]
+        return argv
+
 
 def check(
     workload: str,
@@ -60,18 +72,11 @@ def check(
     threads: None for as many as the machine has; machine: its name
     raises: LoamError for an unknown name (with the nearest), a bad value, or a run in which nothing could be explained
     """
-    if not executable.description.workload(workload):
-        _has_transactions(workload)
     workloads.fitting([executable], workload)
-    if not executable.description.sync.blame:
-        raise LoamError(
-            "--sync", executable.label, "does not report the causes of its aborts, so there is nothing to explain",
-            "choose a transactional memory of loam list syncs, such as etl-wb",
-        )  # fmt: skip
     if threads == 1:
         raise LoamError(
-            "--threads", 1, "a single thread has no conflicts and never aborts", "use --threads 2 or more"
-        )  # fmt: skip
+            "--threads", 1, "a single thread meets no other, so nothing is to be explained", "use --threads 2 or more"
+        )
     where = machines.find(machine)
     count = threads or max(2, where.threads)
     workloads.check_instrumented([executable], where)
@@ -98,19 +103,6 @@ def check(
     )
 
 
-def _has_transactions(workload: str) -> None:
-    """Nothing if the workload runs on any synchronisation that reports aborts, or on none at all.
-
-    raises: LoamError if all that run it have no aborts to report: naming one of them would lead to the next error
-    """
-    blames = [found.sync.blame for found in workloads.built() if found.workload(workload)]
-    if blames and not any(blames):
-        raise LoamError(
-            "WORKLOAD", workload, "has no transactions, so nothing of it can abort",
-            f"explain another one, such as intset; what decides its speed says ./loam explain --factors {workload}",
-        )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Performed:
     """What a run wrote. statistics: of the simulator, "" on a machine that exists."""
@@ -128,10 +120,9 @@ def perform(asked: Asked, instruments: Instruments | None = None) -> Performed:
     using = instruments or RealInstruments()
     machine = using.machine(asked.machine)
     chosen = using.allocator(asked.allocator, machine.preset)
-    argv = [*asked.executable.subject.argv, asked.workload, "--threads", str(asked.threads), "--seed", str(asked.seed)]
-    argv += ["--blame", "--explain", str(asked.every), "--records", str(RECORDS_FD)]
-    for name, value in asked.parameters.items():
-        argv += ["-p", f"{name}={value}"]
+    argv = [*asked.command(), "--records", str(RECORDS_FD)]
+    if asked.blames:
+        argv += ["--blame", "--explain", str(asked.every)]
     with (
         tempfile.TemporaryDirectory(prefix="loam-explain-", dir=scratch_folder()) as folder,
         preloading.place(scratch_folder()) as proof_file,
