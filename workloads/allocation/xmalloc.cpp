@@ -12,6 +12,7 @@
 #include "workloads/allocation/shared/allocation.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 namespace loam::workloads::allocation {
@@ -49,45 +50,63 @@ struct Batch {
 };
 
 // Full batches, first in, first out, and empty ones. The lock orders what is written into a batch.
+// Who finds nothing asks again and again, and the lock is not fair: without the counts, which are read before the lock is
+// asked for, a dozen idle threads keep those that have work away from it.
 class Queue {
  public:
   void open(std::span<Batch> batches, unsigned producers) noexcept {
-    for (Batch& batch : batches) empty_[empties_++] = &batch;
-    producers_ = producers;
+    for (Batch& batch : batches) put(empties_, [&](std::size_t i) { empty_[i] = &batch; });
+    producers_.store(producers, std::memory_order_relaxed);  // the threads start after this
   }
   // Null if there is none.
   Batch* take_empty() noexcept {
+    if (is_none(empties_)) return nullptr;
     const std::scoped_lock guard(lock_);
-    return empties_ == 0 ? nullptr : empty_[--empties_];
+    return is_none(empties_) ? nullptr : empty_[less_one(empties_)];
   }
   void put_full(Batch* batch) noexcept {
     const std::scoped_lock guard(lock_);
-    full_[(first_ + fulls_++) % kQueueMax] = batch;
+    put(fulls_, [&](std::size_t i) { full_[(first_ + i) % kQueueMax] = batch; });
   }
   Batch* take_full() noexcept {
+    if (is_none(fulls_)) return nullptr;
     const std::scoped_lock guard(lock_);
-    if (fulls_ == 0) return nullptr;
-    --fulls_;
+    if (is_none(fulls_)) return nullptr;
+    less_one(fulls_);
     return full_[first_++ % kQueueMax];
   }
   void put_empty(Batch* batch) noexcept {
     const std::scoped_lock guard(lock_);
-    empty_[empties_++] = batch;
+    put(empties_, [&](std::size_t i) { empty_[i] = batch; });
   }
-  void producer_ends() noexcept {
-    const std::scoped_lock guard(lock_);
-    --producers_;
-  }
+  // xmalloc.A, release: the producer's last batch is counted before. Pairs with the acquire in drained().
+  void producer_ends() noexcept { producers_.fetch_sub(1, std::memory_order_release); }
   // No full batch will come any more.
-  bool drained() noexcept {
-    const std::scoped_lock guard(lock_);
-    return producers_ == 0 && fulls_ == 0;
+  bool drained() const noexcept {
+    return producers_.load(std::memory_order_acquire) == 0 && is_none(fulls_);  // xmalloc.A: the reading side
   }
 
  private:
+  // Counts are written under the lock, which orders what they count; relaxed.
+  using Count = std::atomic<std::size_t>;
+  static bool is_none(const Count& count) noexcept { return count.load(std::memory_order_relaxed) == 0; }
+  static std::size_t less_one(Count& count) noexcept {
+    const std::size_t less = count.load(std::memory_order_relaxed) - 1;
+    count.store(less, std::memory_order_relaxed);
+    return less;
+  }
+  // write: gets the number of the new one
+  template <class Write>
+  static void put(Count& count, Write write) noexcept {
+    const std::size_t old = count.load(std::memory_order_relaxed);
+    write(old);
+    count.store(old + 1, std::memory_order_relaxed);
+  }
+
   alignas(platform::kApartBytes) sync::SpinLock lock_;
-  unsigned producers_ = 0;
-  std::size_t first_ = 0, fulls_ = 0, empties_ = 0;
+  std::atomic<unsigned> producers_{0};
+  std::size_t first_ = 0;
+  Count fulls_{0}, empties_{0};
   Batch* full_[kQueueMax] = {};
   Batch* empty_[kQueueMax] = {};
 };

@@ -122,6 +122,6 @@ def rows(found: Sequence[Mapping[str, Any]]) -> list[list[str]]:
         kinds = dict.fromkeys(f"{block['bytes']} B of {block['made']}" for block in blocks)
         lies = f"{len(blocks)} blocks: " if len(blocks) > 1 else ""
         asked = line["asked_by"][0]["place"] if line["asked_by"] else UNKNOWN.text
-        where = lies + "; ".join(kinds) if blocks else f"no block of the sample ({line['address']:#x})"
+        where = lies + "; ".join(kinds) if blocks else f"no block that is known ({line['address']:#x})"
         made.append([str(line["transfers"]), line["sharing"], str(len(line["cores"])), asked, where])
     return made
