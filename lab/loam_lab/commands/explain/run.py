@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 120.0
 # Where the workload takes a duration and none was asked for: long enough for some thousand conflicts.
 DURATION, DURATION_MS, SIMULATED_MS = "duration_ms", 2000, 10
+# A simulated machine gets little warm-up: 64 cores take a second or more for each millisecond of theirs.
+SIMULATED_WARMUP_MS = 1
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Asked:
     def command(self) -> list[str]:
         """The executable and its arguments, without what is to be recorded."""
         argv = [*self.executable.subject.argv, self.workload, "--threads", str(self.threads), "--seed", str(self.seed)]
+        if machines.find(self.machine).simulated:
+            argv += ["--warmup-ms", str(SIMULATED_WARMUP_MS)]
         for name, value in self.parameters.items():
             argv += ["-p", f"{name}={value}"]
         return argv
