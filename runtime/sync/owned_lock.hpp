@@ -20,7 +20,8 @@ class OwnedLock {
     Backoff backoff;
     while (!try_lock()) {
       // relaxed: only decides when to try again; the compare-and-swap orders.
-      while (holder_.load(std::memory_order_relaxed) != kNobody) backoff.wait();
+      do backoff.wait_among_many(this_thread());
+      while (holder_.load(std::memory_order_relaxed) != kNobody);
     }
   }
 
