@@ -31,6 +31,8 @@
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
 //   static constexpr bool kPrivatizesSafely = true;       plain code may use what a commit has unlinked at once:
 //                                                         nothing is published, and no commit waits
+//   static constexpr bool kSwitches = true;               it changes between two algorithms (switching.hpp). Then
+//                                                         kPrivatizesSafely is that of the first
 //
 // Optional functions. The driver works without them:
 //   static bool has_read(Descriptor&);                    after rollback(): whether the attempt had read anything.
@@ -130,6 +132,11 @@ consteval bool privatizes_safely() {
   return false;
 }
 template <class A>
+consteval bool switches() {
+  if constexpr (requires { A::kSwitches; }) return A::kSwitches;
+  return false;
+}
+template <class A>
 consteval bool any_commit_wakes() {
   return !requires(Descriptor& d, void (*f)(const Orec&)) { A::waits_for(d, f); };
 }
@@ -142,7 +149,8 @@ consteval Hooks hooks_of() {
           .rollback = &A::rollback,
           .uses_records = uses_records<A>(),
           .knows_hash = knows_hash<A>(),
-          .privatizes_safely = privatizes_safely<A>()};
+          .privatizes_safely = privatizes_safely<A>(),
+          .switches = switches<A>()};
 }
 
 }  // namespace loam::tm

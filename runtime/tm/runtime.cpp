@@ -9,6 +9,7 @@
 #include "runtime/tm/attempts/grace.hpp"
 #include "runtime/tm/attempts/memory.hpp"
 #include "runtime/tm/attempts/serial.hpp"
+#include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/logs/log_space.hpp"
@@ -125,6 +126,10 @@ void agree_on(const Hooks& algorithm) noexcept {
   LOAM_CHECK(shared.config.mapping != Mapping::hash || algorithm.knows_hash,
              "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
              algorithm.description->name);
+  LOAM_CHECK(!algorithm.switches || !shared.config.adaptive,
+             "tm: adaptive: {} measures which algorithm is faster, and a search for the best table would disturb that; take "
+             "one algorithm, or a fixed table",
+             algorithm.description->name);
   const Hooks* first = nullptr;
   // Where one attempt runs at a time, nobody looks at records.
   const bool has_records = algorithm.uses_records && algorithm.description->overlaps;
@@ -132,6 +137,7 @@ void agree_on(const Hooks& algorithm) noexcept {
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
+    if (algorithm.switches) switching::prepare(shared.config);
     if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
     make_exit_key();
     process::watch();
@@ -214,6 +220,7 @@ void Descriptor::set_aside(void (*work)(Descriptor&) noexcept) noexcept {
 
 void Descriptor::forget_other_threads() noexcept {
   grace::forget_roles();
+  switching::forget_role();
   domain.for_each_slot([](unsigned slot) {
     if (is_own(slot, *current_)) return;
     // Its logs and what it held back stay mapped, and lost: their owner may have been in the middle of a change.

@@ -53,12 +53,14 @@ struct alignas(platform::kApartBytes) Sequence {
 // object files may define could not be copied into a program.
 extern constinit Sequence norec_sequence;
 
-template <bool kBlame>
-struct Norec {
-  static constexpr AlgorithmDescription kDescription{.name = "norec",
-                                                     .summary = "one sequence word, redo log, validation by value",
-                                                     .paper = "NOrec, PPoPP 2010",
-                                                     .guarantees = "opacity; publication safe; privatization safe"};
+// Nobody wants to know of validations. Another policy: auto.hpp.
+struct Unwatched {
+  static void validates(Descriptor&) noexcept {}
+};
+
+// kBlame: as in algorithm.hpp.  Watch: a policy as Unwatched
+template <bool kBlame, class Watch>
+struct NorecWith {
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
   static constexpr bool kReadsAlike = true;
@@ -136,14 +138,18 @@ struct Norec {
 
   static void begin_read_only(Descriptor& d) noexcept {
     lifecycle::enter<false>(d);
-    begin(d);
-    d.mode = Mode::read_only;
+    entered(d, Mode::read_only);
   }
 
   static void begin_update(Descriptor& d) noexcept {
     lifecycle::enter<true>(d);
+    entered(d, Mode::update);
+  }
+
+  // What begins an attempt within its announcement.
+  [[gnu::always_inline]] static void entered(Descriptor& d, Mode mode) noexcept {
     begin(d);
-    d.mode = Mode::update;
+    d.mode = mode;
   }
 
   // Every read was valid at the snapshot: nothing is left to check.
@@ -215,6 +221,13 @@ struct Norec {
   };
 
   static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
+
+ public:
+  // Whether a descriptor has room for another state at its end.
+  template <class Last>
+  static constexpr bool kFitsBeside = Descriptor::kHasRoomForBoth<State, Last>;
+
+ private:
 
   // Works even while a commit writes back: the snapshot is then the number before it, and the first read validates.
   [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
@@ -296,6 +309,7 @@ struct Norec {
   // Moves the snapshot to now if all words that were read have the same values; aborts otherwise. If another thread
   // commits meanwhile, the sequence number changes, and the caller, which reads it again, validates again.
   [[gnu::noinline]] static void validate(Descriptor& d) noexcept {
+    Watch::validates(d);
     const State& state = d.state<State>();
     const std::uint64_t now = settled_sequence(d);  // P1: before comparing
     LOAM_POINT("tm.extending");
@@ -359,6 +373,14 @@ struct Norec {
     rollback(d, cause);
     lifecycle::restart(d, kRestart);
   }
+};
+
+template <bool kBlame>
+struct Norec : NorecWith<kBlame, Unwatched> {
+  static constexpr AlgorithmDescription kDescription{.name = "norec",
+                                                     .summary = "one sequence word, redo log, validation by value",
+                                                     .paper = "NOrec, PPoPP 2010",
+                                                     .guarantees = "opacity; publication safe; privatization safe"};
 };
 
 }  // namespace loam::tm
