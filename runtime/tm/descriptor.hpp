@@ -93,12 +93,13 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   // The commit must do more than write whole words and release their records. Examples: the attempt has released
   // memory, or has written a part of a word.
   bool special = false;
-  // Under auto (auto.hpp): whether the attempt, or the last one, is one of the scalable algorithm.
-  bool scales = false;
   bool quiesces = false;  // its commit returns once no attempt runs that ran beside it (lifecycle::privatize)
   bool awaited = false;   // commits of others may wait for the attempt: it is published, or inside a grace period
   unsigned slot = 0;
   Orec no_record{0};  // of write entries behind the first of their stripe
+  // Under auto (auto.hpp): whether the attempt, or the last one, is one of the scalable algorithm, and whether its commit
+  // is to look at what runs.
+  bool scales = false, looks = false;
 
   reclaim::Participant participant;  // on lines of its own: others look at it
 
@@ -147,7 +148,7 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   std::atomic<std::uint64_t> running{0};
   Descriptor* next_in_group = nullptr;
   unsigned group = 0;
-  // Under auto: validations of its attempts, or parts of them. Others add up (switching.hpp).
+  // Under auto: validations of its attempts of norec. Others add up (switching.hpp).
   std::atomic<std::uint64_t> validations{0};
   bool reads_now = false;  // its last attempt has failed: the next one does not begin with a settled snapshot
   // Blocks and bytes that wait in the thread's limbo, as of its last commit that freed memory. Other threads read them

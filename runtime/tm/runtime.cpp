@@ -126,10 +126,6 @@ void agree_on(const Hooks& algorithm) noexcept {
   LOAM_CHECK(shared.config.mapping != Mapping::hash || algorithm.knows_hash,
              "tm: mapping=hash: {} finds records by shift and mask; take mapping=table, mapping=shadow, or etl-wb-hash",
              algorithm.description->name);
-  LOAM_CHECK(!algorithm.switches || !shared.config.adaptive,
-             "tm: adaptive: {} measures which algorithm is faster, and a search for the best table would disturb that; take "
-             "one algorithm, or a fixed table",
-             algorithm.description->name);
   const Hooks* first = nullptr;
   // Where one attempt runs at a time, nobody looks at records.
   const bool has_records = algorithm.uses_records && algorithm.description->overlaps;
@@ -138,11 +134,13 @@ void agree_on(const Hooks& algorithm) noexcept {
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
     if (algorithm.switches) switching::prepare(shared.config);
-    if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
+    if (algorithm.privatizes_safely && !switching::scales())
+      shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
     make_exit_key();
     process::watch();
     memory::watch_attempts();
-    if (shared.config.adaptive && has_records && !shared.map.is_sparse()) tuning::start();
+    // Of two searches by the rate of commits each would mislead the other.
+    if (shared.config.adaptive && has_records && !shared.map.is_sparse() && !algorithm.switches) tuning::start();
     return;
   }
   check_same_algorithm(*first->description, *algorithm.description);
@@ -220,13 +218,13 @@ void Descriptor::set_aside(void (*work)(Descriptor&) noexcept) noexcept {
 
 void Descriptor::forget_other_threads() noexcept {
   grace::forget_roles();
-  switching::forget_role();
   domain.for_each_slot([](unsigned slot) {
     if (is_own(slot, *current_)) return;
     // Its logs and what it held back stay mapped, and lost: their owner may have been in the middle of a change.
     descriptors[slot].store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
     domain.forget_slot(slot);
   });
+  switching::forget_role();
 }
 
 void prepare_setup() noexcept {
@@ -298,6 +296,8 @@ Statistics statistics_of_all() noexcept {
       sum.commits_after_aborts[b] += d->statistics.commits_after_aborts[b];
     sum.hardware += d->statistics.hardware;
     sum.serialised += d->statistics.serialised;
+    sum.scalable += d->statistics.scalable;
+    sum.switches += d->statistics.switches;
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;
   });

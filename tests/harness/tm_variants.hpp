@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/tm/algorithms.hpp"
+#include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/tm.hpp"
 #include "tests/harness/child.hpp"
 #include "tests/harness/erased_driver.hpp"
@@ -67,6 +68,9 @@ struct Variant {
   // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
   // would wait. What waits for older attempts has tests of its own (tests/unit/tm/attempts/privatization_test.cpp).
   tm::Privatization privatization = tm::Privatization::none;
+  // Under an algorithm that switches: which of its two runs, all the time. Changes have tests of their own
+  // (tests/unit/tm/algorithms/switching_test.cpp).
+  tm::switching::Runs runs = tm::switching::Runs::judged;
 
   std::string name() const {
     std::string text(algorithm);
@@ -126,7 +130,18 @@ inline std::vector<Variant> variants_for(unsigned threads,
       Tested::with<false>(algorithm.name, [&]<class Algorithm>() { of_the_hash = kIsOfTheHash<Algorithm>; });
       if ((each.config.mapping == tm::Mapping::hash) != of_the_hash) continue;
       if (!algorithm.overlaps && std::exchange(seen[each.config.blame], true)) continue;
-      all.push_back({.algorithm = algorithm.name, .mapping = each.name, .config = each.config});
+      Variant variant{.algorithm = algorithm.name, .mapping = each.name, .config = each.config};
+      bool switches = false;
+      Tested::with<false>(algorithm.name, [&]<class Algorithm>() { switches = tm::switches<Algorithm>(); });
+      if (switches) {
+        // The one for few threads knows no mapping: once is enough, and not where a test names one configuration.
+        variant.runs = tm::switching::Runs::few;
+        variant.mapping = each.config.blame ? "few_blame" : "few";
+        if (configurations.size() != 1 && !std::exchange(seen[each.config.blame], true)) all.push_back(variant);
+        variant.runs = tm::switching::Runs::many;
+        variant.mapping = each.name;
+      }
+      all.push_back(variant);
     }
   }
   return all;
@@ -158,6 +173,7 @@ template <class Body>
 void with_variant(const Variant& variant, Body&& body) {
   tm::Config config = variant.config;
   config.privatization = variant.privatization;
+  tm::switching::fix(variant.runs);
   tm::configure(config);
   tm::touch_records();  // a test may look at the mapping before its first transaction
   const auto direct = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };

@@ -44,7 +44,8 @@ struct Watched {
   static void validates(Descriptor& d) noexcept {
     const std::uint64_t count = d.validations.load(std::memory_order_relaxed) + 1;  // relaxed: own
     d.validations.store(count, std::memory_order_relaxed);                          // relaxed: a count
-    if (count % switching::kValidationsPerLook == 0) d.special = true;
+    // An attempt that aborts leaves it to a later one.
+    if (d.looks || count % switching::kValidationsPerLook == 0) d.looks = d.special = true;
   }
 };
 
@@ -53,7 +54,6 @@ struct Auto {
  private:
   using Few = NorecWith<kBlame, Watched>;
   using Many = EtlWbWith<kBlame, DeferredClock>;
-  static_assert(Few::template kFitsBeside<WriteHistory>);
 
  public:
   static constexpr AlgorithmDescription kDescription{
@@ -130,27 +130,23 @@ struct Auto {
   }
 
   static void commit_read_only(Descriptor& d) noexcept {
-    if (!d.scales) [[likely]] {
-      const bool looks = d.special;
-      Few::commit_read_only(d);
-      if (looks) [[unlikely]]
-        switching::look(d);
-      return;
+    if (d.scales) {
+      Many::commit_read_only(d);
+      return committed_many(d);
     }
-    Many::commit_read_only(d);
-    look_sometimes(d);
+    if (d.special && d.looks) [[unlikely]]
+      return commit_and_look<&Few::commit_read_only>(d);
+    Few::commit_read_only(d);
   }
 
   static void commit_update(Descriptor& d) noexcept {
-    if (!d.scales) [[likely]] {
-      const bool looks = d.special;
-      Few::commit_update(d);
-      if (looks) [[unlikely]]
-        switching::look(d);
-      return;
+    if (d.scales) {
+      Many::commit_update(d);
+      return committed_many(d);
     }
-    Many::commit_update(d);
-    look_sometimes(d);
+    if (d.special && d.looks) [[unlikely]]
+      return commit_and_look<&Few::commit_update>(d);
+    Few::commit_update(d);
   }
 
   static void rollback(Descriptor& d, AbortCause cause) noexcept {
@@ -188,8 +184,17 @@ struct Auto {
     return !scales;
   }
 
-  [[gnu::always_inline]] static void look_sometimes(Descriptor& d) noexcept {
-    if (d.statistics.commits % switching::kCommitsPerLook == 0) switching::look(d);
+  [[gnu::always_inline]] static void committed_many(Descriptor& d) noexcept {
+    if (++d.statistics.scalable % switching::kCommitsPerLook == 0) [[unlikely]]
+      switching::look(d);
+  }
+
+  // commit does not return if the attempt fails.
+  template <void (*commit)(Descriptor&) noexcept>
+  [[gnu::noinline]] static void commit_and_look(Descriptor& d) noexcept {
+    commit(d);
+    d.looks = false;
+    switching::look(d);
   }
 };
 

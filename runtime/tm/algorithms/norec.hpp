@@ -53,7 +53,7 @@ struct alignas(platform::kApartBytes) Sequence {
 // object files may define could not be copied into a program.
 extern constinit Sequence norec_sequence;
 
-// Nobody wants to know of validations. Another policy: auto.hpp.
+// Nobody counts validations. Another policy: Watched in auto.hpp.
 struct Unwatched {
   static void validates(Descriptor&) noexcept {}
 };
@@ -123,6 +123,7 @@ struct NorecWith {
   };
 
   static void attach(Descriptor& d) noexcept {
+    static_assert(Descriptor::kHasRoomForBoth<State, WriteHistory>);  // auto.hpp has both
     State& state = d.make_state<State>();
     state.redo.attach(d);
     // They take the place of the log of records, which stays empty: so the distance to the other logs is the same.
@@ -221,13 +222,6 @@ struct NorecWith {
   };
 
   static RedoLog& redo(Descriptor& d) noexcept { return d.state<State>().redo; }
-
- public:
-  // Whether a descriptor has room for another state at its end.
-  template <class Last>
-  static constexpr bool kFitsBeside = Descriptor::kHasRoomForBoth<State, Last>;
-
- private:
 
   // Works even while a commit writes back: the snapshot is then the number before it, and the first read validates.
   [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {

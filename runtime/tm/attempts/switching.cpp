@@ -2,24 +2,23 @@
 
 #include "runtime/platform/machine.hpp"
 #include "runtime/tm/attempts/serial.hpp"
-#include "runtime/tm/runtime.hpp"
 
 #include <algorithm>
 
 namespace loam::tm::switching {
-
-constinit std::atomic<bool> scalable{false};
-
 namespace {
 
-// judging: acquire and release order what the last judge knew.
-constinit std::atomic<std::uint32_t> judging{0};
-constinit Judge judge;  // guarded by `judging`, as the counts at the begin of the window
-constinit std::uint64_t commits_before = 0, validations_before = 0;
-constinit std::atomic<std::uint64_t> window_began{0};
+constinit std::atomic<bool> is_fixed{false};
 
-// Written behind the gate. relaxed: counts
-constinit std::atomic<std::uint64_t> switches{0}, commits_of_few{0}, commits_of_many{0};
+// acquire, release: what the last judge knew.
+constinit std::atomic<std::uint32_t> judging{0};
+constinit std::atomic<std::uint64_t> looks_at_ns{0};  // before that, nobody need look
+
+// Guarded by `judging`: the judge, and the window that runs.
+constinit Judge judge;
+constinit bool wanted = false;
+constinit std::uint64_t gate_ns = kGateNs;
+constinit std::uint64_t began_ns = 0, commits_before = 0, validations_before = 0;
 
 std::uint64_t validations_so_far() noexcept {
   std::uint64_t sum = 0;
@@ -30,64 +29,94 @@ std::uint64_t validations_so_far() noexcept {
   return sum;
 }
 
-// What the algorithm that runs has committed since the last change.
-std::uint64_t commits_since_change() noexcept {
-  return commits_so_far() - commits_of_few.load(std::memory_order_relaxed) -
-         commits_of_many.load(std::memory_order_relaxed);
+void look_again_at(std::uint64_t ns) noexcept {
+  looks_at_ns.store(ns, std::memory_order_relaxed);  // relaxed: a hint to others
 }
 
-void begin_window(std::uint64_t now) noexcept {
-  commits_before = commits_so_far();
-  validations_before = validations_so_far();
-  window_began.store(now, std::memory_order_relaxed);  // relaxed: a hint to others, for the judge `judging` orders it
+void begin_window(std::uint64_t now_ns, std::uint64_t commits, std::uint64_t validations) noexcept {
+  began_ns = now_ns;
+  commits_before = commits;
+  validations_before = validations;
+  look_again_at(now_ns + kWindowNs);
+}
+
+// By the judge: to what it wants.
+void change() noexcept {
+  if (change_to(wanted, gate_ns)) {
+    gate_ns = kGateNs;
+    begin_window(platform::monotonic_ns(), commits_so_far(), validations_so_far());
+  } else {
+    gate_ns = std::min(gate_ns * 2, kGateNsMost);
+    look_again_at(platform::monotonic_ns() + kRestPerGate * gate_ns);
+  }
+}
+
+// By the judge.
+void end_window(std::uint64_t now_ns) noexcept {
+  if (wanted != scales()) return change();
+  const std::uint64_t commits = commits_so_far(), validations = validations_so_far();
+  const Window window{.scales = scales(),
+                      .commits = commits - commits_before,
+                      .validations = validations - validations_before,
+                      .ns = now_ns - began_ns};
+  if (window.ns <= kWindowNsMost) {
+    if (window.commits < kCommitsLeast && window.ns < kWindowNsSparse) return look_again_at(now_ns + kWindowNs);
+    wanted = judge.next(window, now_ns);
+    if (wanted != scales()) return change();
+  }
+  begin_window(now_ns, commits, validations);
 }
 
 }  // namespace
 
-bool Judge::begin_trial(bool scales, double rate, std::uint64_t now_ns) noexcept {
-  // A long time without a trial makes the next rest short again.
-  if (now_ns > rests_until_ns_ + 16 * rest_ns_) rest_ns_ = kRestNsLeast;
+bool Judge::judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept {
+  tries_ = false;
+  if (rate > before_ * kGain) {
+    rate_ = rate;
+    rests_until_ns_ = now_ns + std::max(rest_ns_, kRestNsKept);
+    return scales;
+  }
+  rate_ = before_;
   rests_until_ns_ = now_ns + rest_ns_;
   rest_ns_ = std::min(rest_ns_ * 2, kRestNsMost);
-  before_ = rate;
+  passes_ = true;
+  return !scales;
+}
+
+void Judge::notice_load(double rate, std::uint64_t now_ns) noexcept {
+  if (rate_ == 0) rate_ = rate;
+  moved_ = rate < rate_ * kMovedDown || rate > rate_ * kMovedUp ? moved_ + 1 : 0;
+  if (moved_ < kMovedWindows) return;
   moved_ = 0;
-  tries_ = mixed_ = true;
-  return scales_ = scales;
+  rate_ = rate;
+  if (now_ns < keeps_rest_until_ns_) return;
+  keeps_rest_until_ns_ = now_ns + kResetsApartNs;
+  rest_ns_ = kRestNsLeast;
+  rests_until_ns_ = std::min(rests_until_ns_, tried_ns_ + kRestNsLeast);
 }
 
 bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
-  if (window.ns == 0) return scales_;
-  const double rate = static_cast<double>(window.commits) / static_cast<double>(window.ns);
-  if (mixed_) {
-    mixed_ = false;
-    return scales_;
+  const auto commits = static_cast<double>(window.commits);
+  const double rate = commits / static_cast<double>(std::max<std::uint64_t>(window.ns, 1));
+  if (passes_) {
+    passes_ = false;
+    return window.scales;
   }
-  if (tries_) {
-    tries_ = false;
-    // Under either outcome the scalable one's rate is known now.
-    rate_ = scales_ ? rate : before_;
-    const bool better = scales_ ? rate > before_ * kGain : rate * kGain >= before_;
-    if (!better) {
-      mixed_ = true;
-      scales_ = !scales_;
-    }
-    return scales_;
-  }
-  if (now_ns < rests_until_ns_) return scales_;
-  if (!scales_) {
-    const auto commits = static_cast<double>(std::max<std::uint64_t>(window.commits, 1));
-    return static_cast<double>(window.validations) >= kValidationsMuch * commits ? begin_trial(true, rate, now_ns)
-                                                                                 : scales_;
-  }
-  moved_ = rate < rate_ * kMovedDown || rate > rate_ * kMovedUp ? moved_ + 1 : 0;
-  return moved_ >= 2 ? begin_trial(false, rate, now_ns) : scales_;
+  if (tries_) return judge_trial(window.scales, rate, now_ns);
+  notice_load(rate, now_ns);
+  if (now_ns < rests_until_ns_) return window.scales;
+  const auto validations = static_cast<double>(window.validations);
+  if (!window.scales && validations < kValidationsMuch * std::max(commits, 1.0)) return false;
+  before_ = rate;
+  tried_ns_ = now_ns;
+  moved_ = 0;
+  tries_ = passes_ = true;
+  return !window.scales;
 }
 
-void Judge::refused(std::uint64_t now_ns) noexcept {
-  scales_ = !scales_;
-  tries_ = mixed_ = false;
-  rests_until_ns_ = now_ns + rest_ns_;
-  rest_ns_ = std::min(rest_ns_ * 2, kRestNsMost);
+void fix(Runs runs) noexcept {
+  is_fixed.store(runs != Runs::judged, std::memory_order_relaxed);            // relaxed: no other thread runs
+  shared.scales.store(runs == Runs::many, std::memory_order_relaxed);  // relaxed: as above
 }
 
 void prepare(Config& config) noexcept {
@@ -106,46 +135,31 @@ void renew_snapshot(Descriptor& d) noexcept {
 bool change_to(bool scales, std::uint64_t limit_ns) noexcept {
   if (!serial::acquire_for_change_within(limit_ns)) return false;
   if (switching::scales() != scales) {
-    (scales ? commits_of_few : commits_of_many).fetch_add(commits_since_change(), std::memory_order_relaxed);
-    switches.fetch_add(1, std::memory_order_relaxed);
     // relaxed, all three: serial.C publishes them
-    scalable.store(scales, std::memory_order_relaxed);
+    shared.scales.store(scales, std::memory_order_relaxed);
     if (scales && shared.config.privatization != Privatization::none)
       shared.slow_begin.fetch_or(serial::kPublishes, std::memory_order_relaxed);
     else
       shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
+    if (Descriptor& d = Descriptor::current_or_detached(); d.mode != Mode::detached) ++d.statistics.switches;
   }
   serial::release_after_change();
   return true;
 }
 
 void look(Descriptor& d) noexcept {
-  if (serial::holds(d)) return;
-  const std::uint64_t began = window_began.load(std::memory_order_relaxed);  // relaxed: see begin_window()
-  if (const std::uint64_t now = platform::monotonic_ns(); now < began + kWindowNs) return;
+  if (is_fixed.load(std::memory_order_relaxed) || serial::holds(d)) return;
+  // relaxed, here and below: a hint. Who judges has it from the last judge.
+  if (platform::monotonic_ns() < looks_at_ns.load(std::memory_order_relaxed)) return;
   if (judging.exchange(1, std::memory_order_acquire) != 0) return;
-  const std::uint64_t now = platform::monotonic_ns(), since = window_began.load(std::memory_order_relaxed);
-  if (now >= since + 8 * kWindowNs) {
-    begin_window(now);  // nobody has looked for long: not one load
-  } else if (now >= since + kWindowNs) {
-    const bool before = scales();
-    const bool wanted = judge.next({.commits = commits_so_far() - commits_before,
-                                    .validations = validations_so_far() - validations_before,
-                                    .ns = now - since},
-                                   now);
-    if (wanted != before && !change_to(wanted, kGateNs)) judge.refused(now);
-    begin_window(platform::monotonic_ns());
-  }
+  if (const std::uint64_t now = platform::monotonic_ns(); now >= looks_at_ns.load(std::memory_order_relaxed))
+    end_window(now);
   judging.store(0, std::memory_order_release);
 }
 
-Report report() noexcept {
-  Report report{switches.load(std::memory_order_relaxed), commits_of_few.load(std::memory_order_relaxed),
-                commits_of_many.load(std::memory_order_relaxed)};
-  (scales() ? report.commits_of_many : report.commits_of_few) += commits_since_change();
-  return report;
+void forget_role() noexcept {
+  judging.store(0, std::memory_order_relaxed);  // relaxed: the process has one thread
+  begin_window(platform::monotonic_ns(), commits_so_far(), validations_so_far());
 }
-
-void forget_role() noexcept { judging.store(0, std::memory_order_relaxed); }
 
 }  // namespace loam::tm::switching

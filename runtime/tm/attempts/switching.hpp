@@ -1,31 +1,45 @@
-// switching: which of its two algorithms `auto` runs (auto.hpp): one for few threads that meet, or the scalable one.
-//   A thread that has committed looks now and then whether a window of time is over. If it is, it judges the window: commits
-//   of all threads, validations, time. To change, it closes the gate of serial transactions and sets one word.
-//   Judge     From few to many: at least kValidationsMuch validations a commit. The rate of commits before and after decides
-//             whether that was right; if it is not kGain higher, the change is taken back. From many to few: the rate has
-//             moved far from that of the trial, so the load is another one; again the rates before and after decide.
-//   Constant load   After each trial there is none for a while, which doubles with each trial up to kRestNsMost, and is
-//             halved only by a long time without one.
-//   Cost      under norec, work on validations alone; each change: a membarrier, and all threads wait until the running
-//             attempts have ended, or kGateNs, after which it is given up.
-//   When not  attempts that are always longer than kGateNs: it never changes.
+// switching: which of its two algorithms `auto` runs (auto.hpp): the one for few threads that meet, or the scalable one.
+//   A thread that has committed looks now and then whether a window of time is over. If it is, it judges the window:
+//   commits of all threads, validations, time. To change, it closes the gate of serial transactions and sets one word.
+//   Trial     The algorithm changes, one window passes unjudged, and the rate of the next one decides: a change that is not
+//             kGain times as fast is taken back. From few to many only where threads meet: at least kValidationsMuch
+//             validations a commit. From many to few a trial is all there is to go by.
+//   Constant load   After a trial there is none for a while: kRestNsLeast, twice that after the next one that failed, and so
+//             on up to kRestNsMost; kRestNsKept at least after one that did not fail.
+//   New load  A rate that is far from the one at the last trial, for kMovedWindows windows, ends the rest. It does so once
+//             in kResetsApartNs, so a load that never settles costs a few trials in that time.
+//   Cost      under the one for few: work on validations alone. Under the other: a look at the clock every kCommitsPerLook
+//             commits of a thread. Each window: a line of each thread is read. Each change: a membarrier, and all threads
+//             wait until the running attempts have ended, or kGateNs. Where that was too short, the next wait is twice
+//             as long, and comes after kRestPerGate times its length.
+//   When not  loads that change more often than every millisecond.
+//   Source    a choice by measured rates, and trials: Wang, Kulkarni, Cavazos and Spear, "A transactional memory with
+//             automatic performance tuning", TACO 2012.
 #pragma once
 
 #include "runtime/tm/descriptor.hpp"
+#include "runtime/tm/runtime.hpp"
 
 #include <atomic>
 #include <cstdint>
 
 namespace loam::tm::switching {
 
-inline constexpr std::uint64_t kWindowNs = 50'000, kGateNs = 50'000;
-inline constexpr std::uint64_t kRestNsLeast = 1'000'000, kRestNsMost = 256'000'000;
+// A window is over after kWindowNs, if it has kCommitsLeast commits or lasts kWindowNsSparse. A longer one than kWindowNsMost
+// is not judged: nobody has looked, so it was not one load.
+inline constexpr std::uint64_t kWindowNs = 50'000, kWindowNsSparse = 16 * kWindowNs, kWindowNsMost = 100'000'000;
+inline constexpr std::uint64_t kCommitsLeast = 256;
+inline constexpr std::uint64_t kGateNs = 50'000, kGateNsMost = 10'000'000, kRestPerGate = 20;
+inline constexpr std::uint64_t kRestNsLeast = 1'000'000, kRestNsKept = 8'000'000, kRestNsMost = 256'000'000;
+inline constexpr std::uint64_t kResetsApartNs = 4'000'000;
+inline constexpr unsigned kMovedWindows = 2;
 // How often a thread looks at the clock.
 inline constexpr std::uint64_t kValidationsPerLook = 16, kCommitsPerLook = 32;
 inline constexpr double kValidationsMuch = 1.0, kGain = 1.1, kMovedDown = 0.6, kMovedUp = 1.7;
 
 // What happened in a window, in all threads.
 struct Window {
+  bool scales = false;  // it ran under the scalable algorithm
   std::uint64_t commits = 0, validations = 0, ns = 0;
 };
 
@@ -34,24 +48,26 @@ class Judge {
  public:
   // returns whether the next window is to run under the scalable algorithm. now_ns: when the window ended
   bool next(const Window& window, std::uint64_t now_ns) noexcept;
-  // What next() wanted could not be done: attempts ran for too long.
-  void refused(std::uint64_t now_ns) noexcept;
 
  private:
-  bool begin_trial(bool scales, double rate, std::uint64_t now_ns) noexcept;
+  bool judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept;
+  void notice_load(double rate, std::uint64_t now_ns) noexcept;
 
-  bool scales_ = false, tries_ = false, mixed_ = false;  // mixed_: the next window holds the change
-  unsigned moved_ = 0;                                   // windows in a row whose rate was far from rate_
-  double rate_ = 0;                                      // of the scalable algorithm when it was last judged
-  double before_ = 0;                                    // of the algorithm before the trial
-  std::uint64_t rest_ns_ = kRestNsLeast, rests_until_ns_ = 0;
+  bool tries_ = false;   // the window is of a trial
+  bool passes_ = false;  // the window holds a change of algorithms
+  unsigned moved_ = 0;   // windows in a row whose rate was far from rate_
+  double rate_ = 0;      // when it was last judged, of what runs since
+  double before_ = 0;    // before the trial
+  std::uint64_t rest_ns_ = kRestNsLeast, tried_ns_ = 0, rests_until_ns_ = 0, keeps_rest_until_ns_ = 0;
 };
-
-extern constinit std::atomic<bool> scalable;
 
 // Whether attempts that begin now are of the scalable algorithm. Within an announcement it does not change. relaxed:
 // serial.C orders it, for who has found the gate open; who runs alone set it itself or comes after
-inline bool scales() noexcept { return scalable.load(std::memory_order_relaxed); }
+inline bool scales() noexcept { return shared.scales.load(std::memory_order_relaxed); }
+
+// Tests fix the algorithm before the first transaction of the process. Without that it is judged, and begins with few.
+enum class Runs { judged, few, many };
+void fix(Runs runs) noexcept;
 
 // For the first transaction of a process under auto: how the scalable algorithm is to privatize.
 void prepare(Config& config) noexcept;
@@ -63,17 +79,11 @@ void renew_snapshot(Descriptor& d) noexcept;
 // After a commit, outside of attempts: ends the window if it is over, and may change the algorithm.
 void look(Descriptor& d) noexcept;
 
-// Changes to the scalable algorithm or back, if attempts end within limit_ns. Outside of attempts. returns whether it is done
+// Changes to the scalable algorithm or back, if attempts end within limit_ns. Outside of attempts. returns whether that is
+// what runs now
 bool change_to(bool scales, std::uint64_t limit_ns) noexcept;
 
-// Of the process; exact while no transaction runs.
-struct Report {
-  std::uint64_t switches = 0;
-  std::uint64_t commits_of_few = 0, commits_of_many = 0;
-};
-Report report() noexcept;
-
-// In the child of a fork: nobody judges.
+// In the child of a fork, once the threads that are not there are forgotten: nobody judges, and a window begins.
 void forget_role() noexcept;
 
 }  // namespace loam::tm::switching
