@@ -40,6 +40,8 @@
 //                                                         not detected as an error
 //   static void waits_for(Descriptor&, F);                after rollback(): calls F(record) for all records that
 //                                                         unchanged() checks. Without it, any commit wakes a waiter
+//   static const waiting::Awaited& awaits(const Descriptor&);   after rollback(), in place of unchanged() and waits_for():
+//                                                         for one that changes between two algorithms
 //   static void resume(Descriptor&, const Savepoint&);    after restore() to the same savepoint: drops the reads since
 //                                                         it and checks that all earlier ones are still valid together,
 //                                                         or ends the attempt. An algorithm with it asks

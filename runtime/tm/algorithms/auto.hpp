@@ -7,7 +7,7 @@
 //               The parts: norec.hpp, dctl.hpp, grace.hpp.
 //   Guarantees  opacity. Publication safe. Privatization safe unless Config::privatization is none: norec is by itself, and
 //               dctl's commits share their wait, whether the configuration says commit or shared.
-//   Conflicts   as those of the algorithm that runs. retry() is woken by any commit, and by a change of algorithms.
+//   Conflicts   as those of the algorithm that runs, of which a conflict within a part is one of the whole attempt under norec.
 //   Cost        a branch at each access, three instructions at begin; under dctl a test at commit. Nothing is counted
 //               under norec but validations, which only happen where threads meet.
 //   When not    programs whose threads always meet or never do, and for which a few percent matter: name the algorithm.
@@ -171,7 +171,10 @@ struct Auto {
     if (d.scales) Many::resume(d, savepoint.many);
   }
 
-  // A6. Call it outside of attempts: by what the last one was.
+  // A6. After rollback(): by what the attempt was.
+  static const waiting::Awaited& awaits(const Descriptor& d) noexcept {
+    return d.scales ? waiting::kAwaited<Many> : waiting::kAwaited<Few>;
+  }
   static bool unchanged(Descriptor& d) noexcept { return d.scales ? Many::unchanged(d) : Few::unchanged(d); }
   static bool has_read(Descriptor& d) noexcept { return d.scales ? Many::has_read(d) : Few::has_read(d); }
 
