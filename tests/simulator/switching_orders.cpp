@@ -94,14 +94,13 @@ void unlink(unsigned i) {
   Transactions::update([i](auto& t) { t.write(all[i].link.value, 0); });
 }
 
-// Plain accesses. They are atomic because the checker returns older values for atomics only.
+// The loads stand for plain ones. They are atomic because the checker returns older values for atomics only.
 void use_plainly(unsigned i) {
   Round& round = all[i];
-  const std::atomic_ref node(round.node.value), too(round.too.value);
-  const long found = node.load(std::memory_order_relaxed);
-  check(found == too.load(std::memory_order_relaxed), "an unlinked node, read plainly");
-  node.store(kPlain + found, std::memory_order_relaxed);
-  too.store(kPlain + found, std::memory_order_relaxed);
+  const long found = std::atomic_ref(round.node.value).load(std::memory_order_relaxed);
+  check(found == std::atomic_ref(round.too.value).load(std::memory_order_relaxed), "an unlinked node, read plainly");
+  round.node.value = kPlain + found;
+  round.too.value = kPlain + found;
   round.owner_used_it = true;
 }
 
