@@ -1,15 +1,15 @@
 // auto: norec as long as few threads meet, a deferred clock (dctl) beyond. It changes while the program runs.
 //   Which one runs is a word that changes behind the gate of serial transactions, while no attempt runs (switching.hpp,
 //   which also says what decides). An attempt reads it within its announcement, so all attempts that run at one time are
-//   of one algorithm. The handle keeps it, for a branch at each access.
+//   of one algorithm. A body is compiled for both; through the C interface an access has a branch.
 //   Source      the choice by measuring: Wang, Kulkarni, Cavazos and Spear, "A transactional memory with automatic
 //               performance tuning", TACO 2012; stopping all to change: Lev, Moir and Nussbaum, "PhTM", TRANSACT 2007.
 //               The parts: norec.hpp, dctl.hpp, grace.hpp.
 //   Guarantees  opacity. Publication safe. Privatization safe unless Config::privatization is none: norec is by itself, and
 //               dctl's commits share their wait, whether the configuration says commit or shared.
 //   Conflicts   as those of the algorithm that runs, of which a conflict within a part is one of the whole attempt under norec.
-//   Cost        a branch at each access, three instructions at begin; under dctl a test at commit. Nothing is counted
-//               under norec but validations, which only happen where threads meet.
+//   Cost        a few instructions at begin and commit; under dctl a count at commit. Bodies are compiled twice. Nothing is
+//               counted under norec but validations, which only happen where threads meet.
 //   When not    programs whose threads always meet or never do, and for which a few percent matter: name the algorithm.
 // Why a change is right
 //   A1 (attempts) No attempt is of two algorithms, or runs beside one of the other: the gate. A thread that finds the gate
@@ -68,6 +68,11 @@ struct Auto {
     explicit ReadOnlyTx(Descriptor& d) noexcept : many_(d), scales_(d.scales) {}
     Descriptor& descriptor() const noexcept { return many_.descriptor(); }
 
+    template <class F>
+    [[gnu::always_inline]] static auto with(Descriptor& d, F& body) {
+      return with_one<typename Few::ReadOnlyTx, typename Many::ReadOnlyTx>(d, body);
+    }
+
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
       if (scales_) return many_.load(address);
@@ -84,6 +89,11 @@ struct Auto {
    public:
     explicit Writing(Descriptor& d) noexcept : many_(d), scales_(d.scales) {}
     Descriptor& descriptor() const noexcept { return many_.descriptor(); }
+
+    template <class F>
+    [[gnu::always_inline]] static auto with(Descriptor& d, F& body) {
+      return with_one<typename Few::template Writing<kNested>, typename Many::template Writing<kNested>>(d, body);
+    }
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
@@ -179,6 +189,17 @@ struct Auto {
   static bool has_read(Descriptor& d) noexcept { return d.scales ? Many::has_read(d) : Few::has_read(d); }
 
  private:
+  // The body is compiled for both: an access has no branch.
+  template <class FewTx, class ManyTx, class F>
+  [[gnu::always_inline]] static auto with_one(Descriptor& d, F& body) {
+    if (d.scales) {
+      ManyTx tx(d);
+      return body(tx);
+    }
+    FewTx tx(d);
+    return body(tx);
+  }
+
   // Within the announcement: what the attempt is from here on. returns whether it is norec's
   [[gnu::always_inline]] static bool choose(Descriptor& d) noexcept {
     const bool scales = switching::scales();

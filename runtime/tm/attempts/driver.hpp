@@ -300,8 +300,7 @@ class Driver {
 
   template <class Tx, class F>
   static auto as(Descriptor& d, F& body) {
-    Tx tx(d);
-    return body(tx);
+    return with_handle<Tx>(d, body);
   }
 
   template <class F>

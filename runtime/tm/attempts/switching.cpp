@@ -70,8 +70,13 @@ void end_window(std::uint64_t now_ns) noexcept {
 }  // namespace
 
 bool Judge::judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept {
+  const bool is_better = rate > before_ * kGain;
+  if (!is_better && rate > trial_ * kRising && ++trial_windows_ < kTrialWindows) {
+    trial_ = rate;
+    return scales;
+  }
   tries_ = false;
-  if (rate > before_ * kGain) {
+  if (is_better) {
     rate_ = rate;
     rests_until_ns_ = now_ns + std::max(rest_ns_, kRestNsKept);
     return scales;
@@ -100,6 +105,7 @@ bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
   const double rate = commits / static_cast<double>(std::max<std::uint64_t>(window.ns, 1));
   if (passes_) {
     passes_ = false;
+    trial_ = rate;
     return window.scales;
   }
   if (tries_) return judge_trial(window.scales, rate, now_ns);
@@ -109,7 +115,7 @@ bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
   if (!window.scales && validations < kValidationsMuch * std::max(commits, 1.0)) return false;
   before_ = rate;
   tried_ns_ = now_ns;
-  moved_ = 0;
+  moved_ = trial_windows_ = 0;
   tries_ = passes_ = true;
   return !window.scales;
 }

@@ -2,8 +2,9 @@
 //   A thread that has committed looks now and then whether a window of time is over. If it is, it judges the window:
 //   commits of all threads, validations, time. To change, it closes the gate of serial transactions and sets one word.
 //   Trial     The algorithm changes, one window passes unjudged, and the rate of the next one decides: a change that is not
-//             kGain times as fast is taken back. From few to many only where threads meet: at least kValidationsMuch
-//             validations a commit. From many to few a trial is all there is to go by.
+//             kGain times as fast is taken back. As long as the rate rises from window to window by kRising (records come
+//             into caches), the trial goes on, for kTrialWindows at most. From few to many only where threads meet: at least
+//             kValidationsMuch validations a commit. From many to few a trial is all there is to go by.
 //   Constant load   After a trial there is none for a while: kRestNsLeast, twice that after the next one that failed, and so
 //             on up to kRestNsMost; kRestNsKept at least after one that did not fail.
 //   New load  A rate that is far from the one at the last trial, for kMovedWindows windows, ends the rest. It does so once
@@ -30,12 +31,12 @@ namespace loam::tm::switching {
 inline constexpr std::uint64_t kWindowNs = 50'000, kWindowNsSparse = 16 * kWindowNs, kWindowNsMost = 100'000'000;
 inline constexpr std::uint64_t kCommitsLeast = 256;
 inline constexpr std::uint64_t kGateNs = 50'000, kGateNsMost = 10'000'000, kRestPerGate = 20;
-inline constexpr std::uint64_t kRestNsLeast = 1'000'000, kRestNsKept = 8'000'000, kRestNsMost = 256'000'000;
+inline constexpr std::uint64_t kRestNsLeast = 500'000, kRestNsKept = 8'000'000, kRestNsMost = 256'000'000;
 inline constexpr std::uint64_t kResetsApartNs = 4'000'000;
-inline constexpr unsigned kMovedWindows = 2;
+inline constexpr unsigned kMovedWindows = 2, kTrialWindows = 5;
 // How often a thread looks at the clock.
 inline constexpr std::uint64_t kValidationsPerLook = 16, kCommitsPerLook = 32;
-inline constexpr double kValidationsMuch = 1.0, kGain = 1.1, kMovedDown = 0.6, kMovedUp = 1.7;
+inline constexpr double kValidationsMuch = 0.75, kGain = 1.1, kRising = 1.15, kMovedDown = 0.6, kMovedUp = 1.7;
 
 // What happened in a window, in all threads.
 struct Window {
@@ -58,6 +59,8 @@ class Judge {
   unsigned moved_ = 0;   // windows in a row whose rate was far from rate_
   double rate_ = 0;      // when it was last judged, of what runs since
   double before_ = 0;    // before the trial
+  double trial_ = 0;     // in the trial's last window
+  unsigned trial_windows_ = 0;
   std::uint64_t rest_ns_ = kRestNsLeast, tried_ns_ = 0, rests_until_ns_ = 0, keeps_rest_until_ns_ = 0;
 };
 

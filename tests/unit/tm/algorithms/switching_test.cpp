@@ -352,6 +352,26 @@ TEST(Judge, PassesOverTheWindowOfAChange) {
   EXPECT_TRUE(judge.next(window(false, 5.6, 8), now += kWindow));
 }
 
+// Records come into caches: the rate of a trial's first windows is not yet that of the algorithm.
+TEST(Judge, GoesOnWithATrialWhileTheRateRises) {
+  for (const unsigned windows : {3u, switching::kTrialWindows + 2}) {
+    switching::Judge judge;
+    std::uint64_t now = 1000 * kMs;
+    ASSERT_TRUE(judge.next(window(false, 30, 8), now += kWindow));
+    double rate = 5;
+    EXPECT_TRUE(judge.next(window(true, rate, 0), now += kWindow));
+    bool stays = true;
+    for (unsigned i = 0; i < windows && stays; ++i) stays = judge.next(window(true, rate *= 1.3, 0), now += kWindow);
+    if (windows == 3) {
+      EXPECT_TRUE(stays);
+      EXPECT_TRUE(judge.next(window(true, 54, 0), now += kWindow));
+      EXPECT_TRUE(judge.next(window(true, 54, 0), now += kWindow));
+    } else {
+      EXPECT_FALSE(stays);
+    }
+  }
+}
+
 TEST(Judge, SettlesWithinAMillisecond) {
   Course course;
   course.run(kSingle, 20 * kMs);
