@@ -68,8 +68,8 @@ struct Variant {
   // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
   // would wait. What waits for older attempts has tests of its own (tests/unit/tm/attempts/privatization_test.cpp).
   tm::Privatization privatization = tm::Privatization::none;
-  // Under an algorithm that switches: which of its two runs, all the time. Changes have tests of their own
-  // (tests/unit/tm/algorithms/switching_test.cpp).
+  // Under an algorithm that switches: which of its two runs, all the time. By itself the one that has the properties which
+  // the algorithm tells (records and so on). Changes have tests of their own (tests/unit/tm/algorithms/switching_test.cpp).
   tm::switching::Runs runs = tm::switching::Runs::judged;
 
   std::string name() const {
@@ -133,14 +133,7 @@ inline std::vector<Variant> variants_for(unsigned threads,
       Variant variant{.algorithm = algorithm.name, .mapping = each.name, .config = each.config};
       bool switches = false;
       Tested::with<false>(algorithm.name, [&]<class Algorithm>() { switches = tm::switches<Algorithm>(); });
-      if (switches) {
-        // The one for few threads knows no mapping: once is enough, and not where a test names one configuration.
-        variant.runs = tm::switching::Runs::few;
-        variant.mapping = each.config.blame ? "few_blame" : "few";
-        if (configurations.size() != 1 && !std::exchange(seen[each.config.blame], true)) all.push_back(variant);
-        variant.runs = tm::switching::Runs::many;
-        variant.mapping = each.name;
-      }
+      if (switches) variant.runs = tm::switching::Runs::many;
       all.push_back(variant);
     }
   }
@@ -164,6 +157,18 @@ inline std::vector<Variant> variants(std::initializer_list<std::string_view> con
   std::vector<Variant> all = variants_for(2, configurations);
   std::erase_if(all, [](const Variant& variant) { return !description_of(variant).overlaps; });
   return all;
+}
+
+// Of those that switch also in this way, over a table.
+inline void add_switching(std::vector<Variant>& all, tm::switching::Runs runs, std::string_view name,
+                          tm::Privatization privatization) {
+  for (Variant each : variants({"table"})) {
+    if (each.runs == tm::switching::Runs::judged) continue;
+    each.runs = runs;
+    each.mapping = name;
+    each.privatization = privatization;
+    all.push_back(each);
+  }
 }
 
 inline std::string variant_name(const testing::TestParamInfo<Variant>& info) { return info.param.name(); }

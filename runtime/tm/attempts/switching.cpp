@@ -8,6 +8,9 @@
 namespace loam::tm::switching {
 namespace {
 
+// So long after a trial began the rate may still rise, for which no new load is the reason.
+constexpr std::uint64_t kSettlingNs = 400'000;
+
 constinit std::atomic<bool> is_fixed{false};
 
 // acquire, release: what the last judge knew.
@@ -89,7 +92,7 @@ bool Judge::judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept
 }
 
 void Judge::notice_load(double rate, std::uint64_t now_ns) noexcept {
-  if (rate_ == 0) rate_ = rate;
+  if (rate_ == 0 || now_ns < tried_ns_ + kSettlingNs) rate_ = rate;
   moved_ = rate < rate_ * kMovedDown || rate > rate_ * kMovedUp ? moved_ + 1 : 0;
   if (moved_ < kMovedWindows) return;
   moved_ = 0;

@@ -24,6 +24,7 @@ std::vector<tests::Variant> safe_variants() {
     each.privatization = Privatization::shared;
     all.push_back(each);
   }
+  tests::add_switching(all, switching::Runs::few, "few", Privatization::commit);
   return all;
 }
 
