@@ -8,9 +8,6 @@
 namespace loam::tm::switching {
 namespace {
 
-// So long after a trial began the rate may still rise, for which no new load is the reason.
-constexpr std::uint64_t kSettlingNs = 400'000;
-
 constinit std::atomic<bool> is_fixed{false};
 
 // acquire, release: what the last judge knew.
@@ -91,8 +88,13 @@ bool Judge::judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept
   return !scales;
 }
 
-void Judge::notice_load(double rate, std::uint64_t now_ns) noexcept {
-  if (rate_ == 0 || now_ns < tried_ns_ + kSettlingNs) rate_ = rate;
+void Judge::notice_load(bool scales, double rate, std::uint64_t now_ns) noexcept {
+  if (rate_ == 0) rate_ = rate;
+  if (scales && rate >= rate_) {
+    rate_ += (rate - rate_) / 4;
+    moved_ = 0;
+    return;
+  }
   moved_ = rate < rate_ * kMovedDown || rate > rate_ * kMovedUp ? moved_ + 1 : 0;
   if (moved_ < kMovedWindows) return;
   moved_ = 0;
@@ -112,7 +114,7 @@ bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
     return window.scales;
   }
   if (tries_) return judge_trial(window.scales, rate, now_ns);
-  notice_load(rate, now_ns);
+  notice_load(window.scales, rate, now_ns);
   if (now_ns < rests_until_ns_) return window.scales;
   const auto validations = static_cast<double>(window.validations);
   if (!window.scales && validations < kValidationsMuch * std::max(commits, 1.0)) return false;

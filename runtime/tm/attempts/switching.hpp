@@ -8,7 +8,8 @@
 //   Constant load   After a trial there is none for a while: kRestNsLeast, twice that after the next one that failed, and so
 //             on up to kRestNsMost; kRestNsKept at least after one that did not fail.
 //   New load  A rate that is far from the one at the last trial, for kMovedWindows windows, ends the rest. It does so once
-//             in kResetsApartNs, so a load that never settles costs a few trials in that time.
+//             in kResetsApartNs, so a load that never settles costs a few trials in that time. A rate that rises under the
+//             scalable algorithm is no reason to leave it: the next trial comes when the rest is over.
 //   Cost      under the one for few: work on validations alone. Under the other: a look at the clock every kCommitsPerLook
 //             commits of a thread. Each window: a line of each thread is read. Each change: a membarrier, and all threads
 //             wait until the running attempts have ended, or kGateNs. Where that was too short, the next wait is twice
@@ -52,7 +53,7 @@ class Judge {
 
  private:
   bool judge_trial(bool scales, double rate, std::uint64_t now_ns) noexcept;
-  void notice_load(double rate, std::uint64_t now_ns) noexcept;
+  void notice_load(bool scales, double rate, std::uint64_t now_ns) noexcept;
 
   bool tries_ = false;   // the window is of a trial
   bool passes_ = false;  // the window holds a change of algorithms
