@@ -206,7 +206,7 @@ void bank() {
 void begin(bool with_many) {
   tm::Config small;
   small.records_log2 = tm::kRecordsLog2Min;
-  small.shift = 6;  // a stripe for each of what lies apart
+  small.shift = 6;            // a stripe for each of what lies apart
   small.serialise_after = 0;  // the gate is for changes
   tm::configure(small);
   loam::platform::announce_heavy();  // its first call sets a static variable; do that before there are threads
@@ -227,8 +227,7 @@ int main(int count, char** words) {
   for (const Piece& piece : kPieces)
     for (const Named& place : kPlaces)
       for (const std::string_view direction : {"to-many", "to-few"}) {
-        const std::string word =
-            std::string(piece.name) + "/" + std::string(place.name) + "/" + std::string(direction);
+        const std::string word = std::string(piece.name) + "/" + std::string(place.name) + "/" + std::string(direction);
         if (count == 1) std::puts(word.c_str());
         if (count == 1 || word != words[1]) continue;
         if (count > 2) rounds = 1;

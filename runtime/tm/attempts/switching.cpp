@@ -126,7 +126,7 @@ bool Judge::next(const Window& window, std::uint64_t now_ns) noexcept {
 }
 
 void fix(Runs runs) noexcept {
-  is_fixed.store(runs != Runs::judged, std::memory_order_relaxed);            // relaxed: no other thread runs
+  is_fixed.store(runs != Runs::judged, std::memory_order_relaxed);     // relaxed: no other thread runs
   shared.scales.store(runs == Runs::many, std::memory_order_relaxed);  // relaxed: as above
 }
 
