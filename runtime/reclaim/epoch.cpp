@@ -148,6 +148,19 @@ void Domain::wait_for_idle(const Participant& self) const noexcept {
   });
 }
 
+bool Domain::is_idle_within(const Participant& self, std::uint64_t limit_ns) const noexcept {
+  const std::uint64_t deadline = platform::monotonic_ns() + limit_ns;
+  bool all = true;
+  for_each_other(self, [&](const Participant& other) {
+    sync::Backoff backoff;
+    while (all && !is_idle(other.slot.load(std::memory_order_seq_cst))) {  // epoch.B
+      backoff.wait();
+      all = platform::monotonic_ns() < deadline;
+    }
+  });
+  return all;
+}
+
 void Domain::wait_for_older(const Participant& self) noexcept {
   // epoch.A: as in scan(); who announces this epoch or a later one has begun after the advance.
   const std::uint64_t now = global_.fetch_add(1, std::memory_order_seq_cst) + 1;

@@ -203,6 +203,8 @@ class Domain {
   // Returns once every other thread has been seen outside of read sections. The caller must keep new ones out, by a
   // word that they read after announcing themselves and that was written before announce_heavy().
   void wait_for_idle(const Participant& self) const noexcept;
+  // The same for so long at most. returns whether all have been seen outside
+  bool is_idle_within(const Participant& self, std::uint64_t limit_ns) const noexcept;
 
   // Returns once no other thread is inside that was inside at the call. Call outside of read sections, holding nothing
   // that a reader may wait for. Costs a membarrier.

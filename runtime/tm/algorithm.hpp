@@ -31,6 +31,8 @@
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
 //   static constexpr bool kPrivatizesSafely = true;       plain code may use what a commit has unlinked at once:
 //                                                         nothing is published, and no commit waits
+//   static constexpr bool kSwitches = true;               it changes between two algorithms (switching.hpp). Then
+//                                                         kPrivatizesSafely is that of the first
 //
 // Optional functions. The driver works without them:
 //   static bool has_read(Descriptor&);                    after rollback(): whether the attempt had read anything.
@@ -38,6 +40,8 @@
 //                                                         not detected as an error
 //   static void waits_for(Descriptor&, F);                after rollback(): calls F(record) for all records that
 //                                                         unchanged() checks. Without it, any commit wakes a waiter
+//   static const waiting::Awaited& awaits(const Descriptor&);   after rollback(), in place of unchanged() and waits_for():
+//                                                         for one that changes between two algorithms
 //   static void resume(Descriptor&, const Savepoint&);    after restore() to the same savepoint: drops the reads since
 //                                                         it and checks that all earlier ones are still valid together,
 //                                                         or ends the attempt. An algorithm with it asks
@@ -130,6 +134,11 @@ consteval bool privatizes_safely() {
   return false;
 }
 template <class A>
+consteval bool switches() {
+  if constexpr (requires { A::kSwitches; }) return A::kSwitches;
+  return false;
+}
+template <class A>
 consteval bool any_commit_wakes() {
   return !requires(Descriptor& d, void (*f)(const Orec&)) { A::waits_for(d, f); };
 }
@@ -142,7 +151,8 @@ consteval Hooks hooks_of() {
           .rollback = &A::rollback,
           .uses_records = uses_records<A>(),
           .knows_hash = knows_hash<A>(),
-          .privatizes_safely = privatizes_safely<A>()};
+          .privatizes_safely = privatizes_safely<A>(),
+          .switches = switches<A>()};
 }
 
 }  // namespace loam::tm

@@ -51,6 +51,7 @@ struct Hooks {
   void (*attach)(Descriptor&);
   void (*rollback)(Descriptor&, AbortCause);
   bool uses_records, knows_hash, privatizes_safely;
+  bool switches;  // it changes between two algorithms (switching.hpp)
 };
 
 // A function to call when a transaction's outcome is known. of: for which outcome; restore: whenever an attempt or a
@@ -96,6 +97,9 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   bool awaited = false;   // commits of others may wait for the attempt: it is published, or inside a grace period
   unsigned slot = 0;
   Orec no_record{0};  // of write entries behind the first of their stripe
+  // Under auto (auto.hpp): whether the attempt, or the last one, is one of the scalable algorithm, and whether its commit
+  // is to look at what runs.
+  bool scales = false, looks = false;
 
   reclaim::Participant participant;  // on lines of its own: others look at it
 
@@ -104,6 +108,14 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   static constexpr std::size_t kStateBytes = 1024;
   // The members above fix its offset, which inline accesses of C depend on.
   alignas(platform::kApartBytes) std::byte state_[kStateBytes]{};
+
+  template <class State>
+  static constexpr std::size_t place_of() noexcept {
+    if constexpr (requires { State::kAtEnd; })
+      return kStateBytes - sizeof(State);
+    else
+      return 0;
+  }
 
  public:
   // -- once per attempt -----------------------------------------------------------------------------------------------
@@ -136,6 +148,8 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   std::atomic<std::uint64_t> running{0};
   Descriptor* next_in_group = nullptr;
   unsigned group = 0;
+  // Under auto: validations of its attempts of norec. Others add up (switching.hpp).
+  std::atomic<std::uint64_t> validations{0};
   bool reads_now = false;  // its last attempt has failed: the next one does not begin with a settled snapshot
   // Blocks and bytes that wait in the thread's limbo, as of its last commit that freed memory. Other threads read them
   // to add up.
@@ -145,14 +159,18 @@ struct alignas(platform::kApartBytes) Descriptor : platform::Checkpoint {
   template <class State>
   State& state() noexcept {
     static_assert(sizeof(State) <= kStateBytes && alignof(State) <= platform::kApartBytes);
-    return *std::launder(reinterpret_cast<State*>(state_));
+    return *std::launder(reinterpret_cast<State*>(state_ + place_of<State>()));
   }
   // Makes the State, once per descriptor.
   template <class State>
   State& make_state() noexcept {
     static_assert(std::is_trivially_destructible_v<State>);
-    return *::new (state_) State;
+    return *::new (state_ + place_of<State>()) State;
   }
+  // Two states that lie beside one another, one of them at the end (State::kAtEnd).
+  template <class First, class Last>
+  static constexpr bool kHasRoomForBoth =
+      place_of<First>() == 0 && place_of<Last>() != 0 && sizeof(First) + sizeof(Last) <= kStateBytes;
 
   // The calling thread's descriptor, or the shared one whose mode is detached. A thread gets a descriptor at its first
   // transaction and returns it when it ends.

@@ -9,6 +9,7 @@
 #include "runtime/tm/attempts/grace.hpp"
 #include "runtime/tm/attempts/memory.hpp"
 #include "runtime/tm/attempts/serial.hpp"
+#include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/blame/blame.hpp"
 #include "runtime/tm/descriptor.hpp"
 #include "runtime/tm/logs/log_space.hpp"
@@ -132,11 +133,14 @@ void agree_on(const Hooks& algorithm) noexcept {
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
-    if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
+    if (algorithm.switches) switching::prepare(shared.config);
+    if (algorithm.privatizes_safely && !switching::scales())
+      shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
     make_exit_key();
     process::watch();
     memory::watch_attempts();
-    if (shared.config.adaptive && has_records && !shared.map.is_sparse()) tuning::start();
+    // Of two searches by the rate of commits each would mislead the other.
+    if (shared.config.adaptive && has_records && !shared.map.is_sparse() && !algorithm.switches) tuning::start();
     return;
   }
   check_same_algorithm(*first->description, *algorithm.description);
@@ -220,6 +224,7 @@ void Descriptor::forget_other_threads() noexcept {
     descriptors[slot].store(nullptr, std::memory_order_relaxed);  // relaxed: the process has one thread
     domain.forget_slot(slot);
   });
+  switching::forget_role();
 }
 
 void prepare_setup() noexcept {
@@ -291,6 +296,8 @@ Statistics statistics_of_all() noexcept {
       sum.commits_after_aborts[b] += d->statistics.commits_after_aborts[b];
     sum.hardware += d->statistics.hardware;
     sum.serialised += d->statistics.serialised;
+    sum.scalable += d->statistics.scalable;
+    sum.switches += d->statistics.switches;
     sum.blocks_allocated += d->statistics.blocks_allocated;
     sum.blocks_freed += d->statistics.blocks_freed;
   });

@@ -66,6 +66,8 @@ struct Statistics {
   std::array<std::uint64_t, kAbortsBounds.size()> commits_after_aborts{};
   std::uint64_t hardware = 0;          // of the commits those of hardware attempts
   std::uint64_t serialised = 0;        // transactions that ran alone because they had aborted too often
+  std::uint64_t scalable = 0;          // under auto: of the commits those of the scalable algorithm
+  std::uint64_t switches = 0;          // under auto: changes of the algorithm that this thread made
   std::uint64_t blocks_allocated = 0;  // calls of the process's malloc, those of aborted attempts included
   std::uint64_t blocks_freed = 0;      // calls of its free, those that undo an attempt included
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/tm/algorithms.hpp"
+#include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/tm.hpp"
 #include "tests/harness/child.hpp"
 #include "tests/harness/erased_driver.hpp"
@@ -67,6 +68,9 @@ struct Variant {
   // In place of the configuration's: tests commit in another thread while an attempt is stopped, for which `commit`
   // would wait. What waits for older attempts has tests of its own (tests/unit/tm/attempts/privatization_test.cpp).
   tm::Privatization privatization = tm::Privatization::none;
+  // Under an algorithm that switches: which of its two runs, all the time. By itself the one that has the properties which
+  // the algorithm tells (records and so on). Changes have tests of their own (tests/unit/tm/algorithms/switching_test.cpp).
+  tm::switching::Runs runs = tm::switching::Runs::judged;
 
   std::string name() const {
     std::string text(algorithm);
@@ -126,7 +130,11 @@ inline std::vector<Variant> variants_for(unsigned threads,
       Tested::with<false>(algorithm.name, [&]<class Algorithm>() { of_the_hash = kIsOfTheHash<Algorithm>; });
       if ((each.config.mapping == tm::Mapping::hash) != of_the_hash) continue;
       if (!algorithm.overlaps && std::exchange(seen[each.config.blame], true)) continue;
-      all.push_back({.algorithm = algorithm.name, .mapping = each.name, .config = each.config});
+      Variant variant{.algorithm = algorithm.name, .mapping = each.name, .config = each.config};
+      bool switches = false;
+      Tested::with<false>(algorithm.name, [&]<class Algorithm>() { switches = tm::switches<Algorithm>(); });
+      if (switches) variant.runs = tm::switching::Runs::many;
+      all.push_back(variant);
     }
   }
   return all;
@@ -151,6 +159,18 @@ inline std::vector<Variant> variants(std::initializer_list<std::string_view> con
   return all;
 }
 
+// Of those that switch also in this way, over a table.
+inline void add_switching(std::vector<Variant>& all, tm::switching::Runs runs, std::string_view name,
+                          tm::Privatization privatization) {
+  for (Variant each : variants({"table"})) {
+    if (each.runs == tm::switching::Runs::judged) continue;
+    each.runs = runs;
+    each.mapping = name;
+    each.privatization = privatization;
+    all.push_back(each);
+  }
+}
+
 inline std::string variant_name(const testing::TestParamInfo<Variant>& info) { return info.param.name(); }
 
 // Configures the process for `variant` and runs body.operator()<Driver>().
@@ -158,6 +178,7 @@ template <class Body>
 void with_variant(const Variant& variant, Body&& body) {
   tm::Config config = variant.config;
   config.privatization = variant.privatization;
+  tm::switching::fix(variant.runs);
   tm::configure(config);
   tm::touch_records();  // a test may look at the mapping before its first transaction
   const auto direct = [&]<class Algorithm>() { body.template operator()<tm::Driver<Algorithm>>(); };

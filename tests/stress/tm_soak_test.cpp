@@ -23,10 +23,15 @@ int rounds(int few) {
   return few * kEffort * (all ? 20 : 1);
 }
 
+// An algorithm that switches also as it judges.
+std::vector<tests::Variant> soaked() {
+  auto all = tests::variants_for(4, {"table", "small_table", "shadow", "shadow_blame"});
+  tests::add_switching(all, switching::Runs::judged, "judged", Privatization::commit);
+  return all;
+}
+
 struct SoakTest : testing::TestWithParam<tests::Variant> {};
-INSTANTIATE_TEST_SUITE_P(All, SoakTest,
-                         testing::ValuesIn(tests::variants_for(4, {"table", "small_table", "shadow", "shadow_blame"})),
-                         tests::variant_name);
+INSTANTIATE_TEST_SUITE_P(All, SoakTest, testing::ValuesIn(soaked()), tests::variant_name);
 
 std::int64_t live_blocks() {
   const Statistics all = statistics_of_all();

@@ -123,6 +123,7 @@ void describe(const SyncDescription& sync, bool counts_aborts) {
     put_metrics(line, workload.metrics);
     if (counts_aborts) put_metrics(line, tm_metrics());
     if (counts_aborts && !sync.needs.empty()) put_metrics(line, hardware_metrics());
+    if (counts_aborts && sync.switches) put_metrics(line, switching_metrics());
     line.end().end();
   }
   line.end().end();

@@ -81,6 +81,13 @@ base::JsonLine& Recorder::add_tm(const TmCounters& counters, const std::optional
       line_.field("hardware_per_commit",
                   static_cast<double>(counters.hardware) / static_cast<double>(counters.commits));
   }
+  if (records->switches) {
+    line_.field("scalable_commits", counters.scalable);
+    if (counters.commits != 0)
+      line_.field("scalable_per_commit",
+                  static_cast<double>(counters.scalable) / static_cast<double>(counters.commits));
+    line_.field("switches", counters.switches);
+  }
   return line_.field("records_rss_bytes", records->rss_bytes).end();
 }
 

@@ -89,6 +89,7 @@ struct SyncDescription {
   unsigned threads_max = kThreadsMax;
   unsigned cpus_reserved = 0;  // processors that no worker is placed on: Options::reserved_cpus()
   bool blame = false;
+  bool switches = false;  // of a transactional memory: it changes between two algorithms, and counts that
   std::span<const ParameterSpec> parameters = {};
   // Of one that needs something that not every machine has: what, and why it cannot run here, empty if it can.
   std::string_view needs = "";

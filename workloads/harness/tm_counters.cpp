@@ -24,6 +24,12 @@ constexpr MetricSpec kHardware[] = {
     {"hardware_per_commit", "1", Better::higher, Kind::ratio, "hardware_commits", "commits"},
 };
 
+constexpr MetricSpec kSwitching[] = {
+    {"scalable_commits", "1", Better::neither, Kind::count},
+    {"scalable_per_commit", "1", Better::neither, Kind::ratio, "scalable_commits", "commits"},
+    {"switches", "1", Better::lower, Kind::count},
+};
+
 // The fixed ones around one for each cause.
 constexpr auto kMetrics = [] {
   std::array<MetricSpec, std::size(kBefore) + tm::kAbortCauses + std::size(kBehind)> all{};
@@ -41,13 +47,15 @@ TmCounters& merge(TmCounters& mine, const TmCounters& other, Combine combine) no
   mine.attempts = combine(mine.attempts, other.attempts);
   mine.hardware = combine(mine.hardware, other.hardware);
   mine.serialised = combine(mine.serialised, other.serialised);
+  mine.scalable = combine(mine.scalable, other.scalable);
+  mine.switches = combine(mine.switches, other.switches);
   for (std::size_t i = 0; i < mine.aborts.size(); ++i) mine.aborts[i] = combine(mine.aborts[i], other.aborts[i]);
   for (std::size_t i = 0; i < mine.commits_after_aborts.size(); ++i)
     mine.commits_after_aborts[i] = combine(mine.commits_after_aborts[i], other.commits_after_aborts[i]);
   return mine;
 }
 
-static_assert(sizeof(TmCounters) == (4 + tm::kAbortCauses + kAbortsBounds.size()) * sizeof(std::uint64_t),
+static_assert(sizeof(TmCounters) == (6 + tm::kAbortCauses + kAbortsBounds.size()) * sizeof(std::uint64_t),
               "merge() covers every number");
 
 }  // namespace
@@ -67,5 +75,7 @@ TmCounters& TmCounters::operator-=(const TmCounters& other) noexcept {
 std::span<const MetricSpec> tm_metrics() noexcept { return kMetrics; }
 
 std::span<const MetricSpec> hardware_metrics() noexcept { return kHardware; }
+
+std::span<const MetricSpec> switching_metrics() noexcept { return kSwitching; }
 
 }  // namespace loam::workloads

@@ -21,6 +21,8 @@ struct TmCounters {
   std::uint64_t commits = 0, attempts = 0;
   std::uint64_t hardware = 0;    // of the commits those of hardware attempts
   std::uint64_t serialised = 0;  // transactions that ran alone after too many aborts: no parallelism, hence shown
+  std::uint64_t scalable = 0;    // of the commits those of the scalable one of two algorithms
+  std::uint64_t switches = 0;    // changes between the two
   std::array<std::uint64_t, tm::kAbortCauses> aborts{};
   std::array<std::uint64_t, kAbortsBounds.size()> commits_after_aborts{};
 
@@ -34,12 +36,15 @@ struct TmRecords {
   unsigned read_set_entry_bytes = 0;
   std::uint64_t rss_bytes = 0;
   bool hardware = false;  // whether there are hardware attempts
+  bool switches = false;  // whether there are two algorithms
 };
 
 // The metrics that every workload has over a transactional memory that counts; they follow the workload's own.
 std::span<const MetricSpec> tm_metrics() noexcept;
 // Behind these, of one that uses hardware transactions.
 std::span<const MetricSpec> hardware_metrics() noexcept;
+// Or of one that changes between two algorithms.
+std::span<const MetricSpec> switching_metrics() noexcept;
 
 // Whether a synchronisation is a transactional memory that counts what it does.
 template <class S>

@@ -53,12 +53,14 @@ struct alignas(platform::kApartBytes) Sequence {
 // object files may define could not be copied into a program.
 extern constinit Sequence norec_sequence;
 
-template <bool kBlame>
-struct Norec {
-  static constexpr AlgorithmDescription kDescription{.name = "norec",
-                                                     .summary = "one sequence word, redo log, validation by value",
-                                                     .paper = "NOrec, PPoPP 2010",
-                                                     .guarantees = "opacity; publication safe; privatization safe"};
+// Nobody counts validations. Another policy: Watched in auto.hpp.
+struct Unwatched {
+  static void validates(Descriptor&) noexcept {}
+};
+
+// kBlame: as in algorithm.hpp.  Watch: a policy as Unwatched
+template <bool kBlame, class Watch>
+struct NorecWith {
   static constexpr bool kUsesRecords = false;
   static constexpr bool kReadOnlyExtends = true;
   static constexpr bool kReadsAlike = true;
@@ -121,6 +123,7 @@ struct Norec {
   };
 
   static void attach(Descriptor& d) noexcept {
+    static_assert(Descriptor::kHasRoomForBoth<State, WriteHistory>);  // auto.hpp has both
     State& state = d.make_state<State>();
     state.redo.attach(d);
     // They take the place of the log of records, which stays empty: so the distance to the other logs is the same.
@@ -136,14 +139,18 @@ struct Norec {
 
   static void begin_read_only(Descriptor& d) noexcept {
     lifecycle::enter<false>(d);
-    begin(d);
-    d.mode = Mode::read_only;
+    entered(d, Mode::read_only);
   }
 
   static void begin_update(Descriptor& d) noexcept {
     lifecycle::enter<true>(d);
+    entered(d, Mode::update);
+  }
+
+  // What begins an attempt within its announcement.
+  [[gnu::always_inline]] static void entered(Descriptor& d, Mode mode) noexcept {
     begin(d);
-    d.mode = Mode::update;
+    d.mode = mode;
   }
 
   // Every read was valid at the snapshot: nothing is left to check.
@@ -296,6 +303,7 @@ struct Norec {
   // Moves the snapshot to now if all words that were read have the same values; aborts otherwise. If another thread
   // commits meanwhile, the sequence number changes, and the caller, which reads it again, validates again.
   [[gnu::noinline]] static void validate(Descriptor& d) noexcept {
+    Watch::validates(d);
     const State& state = d.state<State>();
     const std::uint64_t now = settled_sequence(d);  // P1: before comparing
     LOAM_POINT("tm.extending");
@@ -359,6 +367,14 @@ struct Norec {
     rollback(d, cause);
     lifecycle::restart(d, kRestart);
   }
+};
+
+template <bool kBlame>
+struct Norec : NorecWith<kBlame, Unwatched> {
+  static constexpr AlgorithmDescription kDescription{.name = "norec",
+                                                     .summary = "one sequence word, redo log, validation by value",
+                                                     .paper = "NOrec, PPoPP 2010",
+                                                     .guarantees = "opacity; publication safe; privatization safe"};
 };
 
 }  // namespace loam::tm

@@ -28,6 +28,17 @@ inline constexpr bool kBlames = false;
 template <template <bool> class Of>
 inline constexpr bool kBlames<Of<true>> = true;
 
+// body(tx) with a handle of the running attempt. A transaction type may have handles of other types for that (Auto).
+template <class Tx, class F>
+[[gnu::always_inline]] inline auto with_handle(Descriptor& d, F& body) {
+  if constexpr (requires { Tx::with(d, body); }) {
+    return Tx::with(d, body);
+  } else {
+    Tx tx(d);
+    return body(tx);
+  }
+}
+
 // A body, its transaction type and room for its result.
 template <Algorithm A, class F, class Tx, OnThrow kOnThrow>
 struct Call {
@@ -93,11 +104,10 @@ struct Call {
   }
 
   [[gnu::always_inline]] void call_body(Descriptor& d) {
-    Tx tx(d);
     if constexpr (kReturns)
-      ::new (static_cast<void*>(storage_)) Result(body_(tx));
+      ::new (static_cast<void*>(storage_)) Result(with_handle<Tx>(d, body_));
     else
-      body_(tx);
+      with_handle<Tx>(d, body_);
   }
 
   bool has_thrown() const noexcept {

@@ -275,7 +275,7 @@ class Driver {
       if (serialised) {
         alone.begin();
       } else if (code == kWait) {
-        waiting::wait(waiting::kAwaited<A>, d);
+        waiting::wait(waiting::awaited_of<A>(d), d);
         contention::excuse(d);
       } else if (code == kProvide) {
         memory::provide(d);
@@ -300,8 +300,7 @@ class Driver {
 
   template <class Tx, class F>
   static auto as(Descriptor& d, F& body) {
-    Tx tx(d);
-    return body(tx);
+    return with_handle<Tx>(d, body);
   }
 
   template <class F>

@@ -61,7 +61,8 @@ void wait_for_older(const Descriptor& self, std::uint64_t version, bool update) 
 
 void enter_slowly(Descriptor& d, bool update) noexcept {
   if (serial::closed() && !serial::holds(d)) serial::wait_until_open(d);
-  if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0) return;  // relaxed: set once
+  if ((shared.slow_begin.load(std::memory_order_relaxed) & serial::kPublishes) == 0)
+    return;  // relaxed: changes behind the gate
   if (shared.config.privatization == Privatization::shared) {
     grace::enter(d);
     d.special = d.awaited = true;

@@ -15,12 +15,17 @@ constinit std::atomic<std::uint64_t> past{0};              // transactions that 
 constinit bool can_be_undone = false;                      // guarded by the token
 constexpr unsigned kEverybody = 1U << 30;
 
-void close_gate(const reclaim::Participant& self) noexcept {
-  // serial.B: acquire pairs with the release in open_gate(): serial transactions see one another.
-  while (token.exchange(1, std::memory_order_acquire) != 0) platform::futex_wait(token, 1);
+// By the thread that has the token.
+void shut_gate() noexcept {
   shared.slow_begin.fetch_or(kGateClosed, std::memory_order_seq_cst);
   platform::announce_heavy();  // serial.A
   LOAM_POINT("tm.gate_closed");
+}
+
+void close_gate(const reclaim::Participant& self) noexcept {
+  // serial.B: acquire pairs with the release in open_gate(): serial transactions see one another.
+  while (token.exchange(1, std::memory_order_acquire) != 0) platform::futex_wait(token, 1);
+  shut_gate();
   domain.wait_for_idle(self);
 }
 
@@ -56,6 +61,14 @@ void acquire_for_fork(const Descriptor& current) noexcept { close_gate(current.p
 void release_after_fork() noexcept { open_gate(); }
 
 void acquire_for_change() noexcept { close_gate(Descriptor::current_or_detached().participant); }
+bool acquire_for_change_within(std::uint64_t limit_ns) noexcept {
+  const reclaim::Participant& self = Descriptor::current_or_detached().participant;
+  if (token.exchange(1, std::memory_order_acquire) != 0) return false;  // serial.B
+  shut_gate();
+  if (domain.is_idle_within(self, limit_ns)) return true;
+  open_gate();
+  return false;
+}
 void release_after_change() noexcept {
   past.fetch_add(1, std::memory_order_relaxed);  // relaxed: serial.C publishes it
   open_gate();

@@ -34,6 +34,9 @@ void release_after_fork() noexcept;
 // The same around a change of data that all attempts use. Transactions that wait in retry() run again afterwards.
 void acquire_for_change() noexcept;
 void release_after_change() noexcept;
+// acquire_for_change(), unless another thread has the token, or attempts run for longer than this. returns whether the
+// gate is closed
+bool acquire_for_change_within(std::uint64_t limit_ns) noexcept;
 
 // Leaves the announcement until the gate is open, and announces again.
 void wait_until_open(Descriptor& d) noexcept;

@@ -68,6 +68,14 @@ inline constexpr Awaited kAwaited{&A::unchanged, [] {
                                       marking = [](Descriptor& d) { A::waits_for(d, mark); };
                                     return marking;
                                   }()};
+// Of the attempt that has asked to wait.
+template <class A>
+const Awaited& awaited_of([[maybe_unused]] const Descriptor& d) noexcept {
+  if constexpr (requires { A::awaits(d); })
+    return A::awaits(d);
+  else
+    return kAwaited<A>;
+}
 
 // Returns once something awaited has changed, or a serial transaction has come after d.generation, which was read
 // inside the attempt. Call outside of attempts, holding nothing.

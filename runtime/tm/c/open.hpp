@@ -330,7 +330,7 @@ class OpenDriver {
     if (serialised) {
       if (!serial::holds(d)) serial::acquire(d);
     } else if (code == kWait) {
-      waiting::wait(waiting::kAwaited<A>, d);
+      waiting::wait(waiting::awaited_of<A>(d), d);
       contention::excuse(d);
     } else if (code == kProvide) {
       memory::provide(d);

@@ -24,7 +24,8 @@ TmRecords records_of() {
   if constexpr (tm::uses_records<Algorithm>())
     return {.mapping = tm::shared.map.kind,
             .read_set_entry_bytes = sizeof(tm::Orec*),
-            .rss_bytes = tm::shared.map.resident_bytes()};
+            .rss_bytes = tm::shared.map.resident_bytes(),
+            .switches = tm::switches<Algorithm>()};
   else if constexpr (requires { Algorithm::kReadEntryBytes; })
     return {.read_set_entry_bytes = Algorithm::kReadEntryBytes};
   else
@@ -56,6 +57,7 @@ struct TmSync {
         // The main thread, which fills the structures, holds a slot too.
         .threads_max = std::min(kThreadsMax - 1, Algorithm::kDescription.threads_max),
         .blame = true,
+        .switches = tm::switches<Algorithm>(),
         .parameters = std::span(kParameters).subspan(kUsesRecords ? 0 : kTmParametersOfRecords)};
     return kDescription;
   }
@@ -100,6 +102,8 @@ struct TmSync {
             .attempts = s.attempts,
             .hardware = s.hardware,
             .serialised = s.serialised,
+            .scalable = s.scalable,
+            .switches = s.switches,
             .aborts = s.aborts,
             .commits_after_aborts = s.histogram()};
   }

@@ -54,6 +54,11 @@ struct TimeBased {
   // what turns out to be newer extends. A value that passes as old enough is the newest, also by real time.
   static void begin_update(Descriptor& d) noexcept {
     lifecycle::enter<true>(d);
+    entered_update(d);
+  }
+
+  // What begins an update within its announcement, and with a snapshot.
+  [[gnu::always_inline]] static void entered_update(Descriptor& d) noexcept {
     LOAM_POINT("tm.began");
     d.read_cursor = d.reads.begin();
     d.mode = Mode::update;

@@ -18,7 +18,9 @@ inline void wait_until(const std::atomic<int>& count, int value) {
 
 // Whether a waiter may run in vain: then it is woken by commits that change nothing of what it has read.
 template <class Driver>
-constexpr bool kRunsInVain = any_commit_wakes<typename Driver::Uses>();
+bool runs_in_vain() {
+  return any_commit_wakes<typename Driver::Uses>() && !switching::scales();
+}
 
 // Long enough for a thread that has counted its attempt to have gone to sleep, mostly. No test depends on it.
 inline void let_it_sleep() { platform::sleep_ns(3'000'000); }

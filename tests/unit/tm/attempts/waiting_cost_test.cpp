@@ -71,17 +71,17 @@ TEST_P(WaitingCostTest, AWaiterUsesLittleTimeWhileOthersCommit) {
     // Where a begin waits for others, in vain or not, what that takes is the lock's: the pauses count, as below.
     if constexpr (Driver::Uses::kDescription.overlaps) {
       // In vain: a pause, and what the run between two pauses costs, which is not more.
-      EXPECT_LE(share, 0.01 * kSlack + (kRunsInVain<Driver> ? 2 * share_of_pauses() : 0));
+      EXPECT_LE(share, 0.01 * kSlack + (runs_in_vain<Driver>() ? 2 * share_of_pauses() : 0));
     }
     // Before each wait but the first it has paused.
-    EXPECT_LE(waits.load(), 1 + (kRunsInVain<Driver> ? lasted / waiting::kPollNs : 0));
+    EXPECT_LE(waits.load(), 1 + (runs_in_vain<Driver>() ? lasted / waiting::kPollNs : 0));
   });
 }
 
 TEST_P(WaitingCostTest, WhoRanInVainPausesFirst) {
   LOAM_NEEDS_POINTS();
   tests::in_variant(GetParam(), []<class Driver>() {
-    if constexpr (kRunsInVain<Driver>) {
+    if (runs_in_vain<Driver>()) {
       // Somebody commits behind each attempt. The first is run again at once; the others cannot know.
       constexpr unsigned kInVain = 5;
       std::deque<tests::Interpose> steps;

@@ -50,14 +50,14 @@ TEST_P(WaitingTest, ItRunsAgainAfterAChangeAndNotBefore) {
     constexpr int kUnrelated = 20;
     for (int i = 0; i < kUnrelated; ++i) set<Driver>(y, i);  // wakes it, but changes nothing that it has read
     let_it_sleep();
-    constexpr int kInVainMax = kRunsInVain<Driver> ? kUnrelated : 0;  // no more often than others have committed
-    EXPECT_LE(attempts.load(), 1 + kInVainMax);
+    const int in_vain_max = runs_in_vain<Driver>() ? kUnrelated : 0;  // no more often than others have committed
+    EXPECT_LE(attempts.load(), 1 + in_vain_max);
     set<Driver>(x, 1);
     wait_until(attempts, 2);
     set<Driver>(x, 2);
     waiter.join();
     // The second may see 2 already, or meet the one who writes it.
-    EXPECT_LE(attempts.load(), 3 + kInVainMax + static_cast<int>(conflicts()));
+    EXPECT_LE(attempts.load(), 3 + in_vain_max + static_cast<int>(conflicts()));
     EXPECT_GE(attempts.load(), 2);
   });
 }
@@ -224,10 +224,10 @@ TEST_P(WaitingTest, AbortHandlersRunBeforeTheWaitAndLeaveItsReadSetAlone) {
   tests::in_variant(GetParam(), []<class Driver>() {
     // What the handler has read changes first, then what the attempt has read: only the latter may wake it. Where any
     // commit wakes, the handler's does too: the body runs once more in vain, and what it waits for comes after that.
-    constexpr bool kInVain = kRunsInVain<Driver>;
+    const bool in_vain = runs_in_vain<Driver>();
     int attempts = 0;
     tests::Interpose unrelated("tm.registered", 0, [] { set<Driver>(z, 5); });
-    tests::Interpose related(kInVain ? "tm.aborted" : "tm.sleeping", kInVain ? 1 : 0, [] { set<Driver>(x, 1); });
+    tests::Interpose related(in_vain ? "tm.aborted" : "tm.sleeping", in_vain ? 1 : 0, [] { set<Driver>(x, 1); });
     Driver::update([&](auto& tx) {
       ++attempts;
       tx.on_abort([] { Driver::update([](auto& own) { own.write(z, own.read(z) + 1); }); });
@@ -235,8 +235,8 @@ TEST_P(WaitingTest, AbortHandlersRunBeforeTheWaitAndLeaveItsReadSetAlone) {
     });
     EXPECT_TRUE(unrelated.reached());
     EXPECT_TRUE(related.reached());
-    EXPECT_EQ(attempts, kInVain ? 3 : 2);
-    EXPECT_EQ(z, kInVain ? 6u : 5u) << "the handler ran once for each attempt that waited, before the wait";
+    EXPECT_EQ(attempts, in_vain ? 3 : 2);
+    EXPECT_EQ(z, in_vain ? 6u : 5u) << "the handler ran once for each attempt that waited, before the wait";
   });
 }
 
