@@ -20,7 +20,7 @@ from loam_lab.model import functions
 from loam_lab.model.description import Description
 from loam_lab.model.schema import SCHEMA
 from loam_lab.setup import build
-from loam_lab.subjects import symbols, workloads
+from loam_lab.subjects import symbols
 from loam_lab.subjects.subject import Subject
 from loam_lab.subjects.symbols import Frame
 from loam_lab.subjects.workloads import Executable
@@ -204,7 +204,10 @@ def asked(**changed: Any) -> run.Asked:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"threads": 1}, "--threads=1: a single thread meets no other, so nothing is to be explained (use --threads 2 or"),
+        (
+            {"threads": 1},
+            "--threads=1: a single thread meets no other, so nothing is to be explained (use --threads 2 or",
+        ),
         ({"threads": 65}, "--threads=65: fake has threads_max 64"),
         ({"workload": "intest"}, "did you mean intset?"),
         ({"parameters": [("sise", ["1"])]}, "did you mean size?"),

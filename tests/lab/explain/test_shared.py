@@ -36,7 +36,9 @@ def test_the_line_that_stands_out_is_told_first() -> None:
 def test_nothing_is_named_where_nothing_stands_out() -> None:
     assert shared.sentences([]) == shared.sentences([line(0)])
     assert shared.sentences([])[0].startswith("No cache line moved")
-    assert shared.sentences([line(2)] * 41)[0].startswith("No cache line stands out: the one that moved most has 2 of the 82")
+    assert shared.sentences([line(2)] * 41)[0].startswith(
+        "No cache line stands out: the one that moved most has 2 of the 82"
+    )
     assert shared.sentences([line(2)] * 20)[0].startswith("One cache line moved 2 times")
 
 
@@ -65,7 +67,18 @@ def test_on_the_host_the_workload_is_watched_as_any_program(monkeypatch: pytest.
 
 def test_on_a_simulated_machine_moved_lines_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """Blocks that one thread allocates and another frees: the inbox of a heap moves."""
-    command = ["explain", "xmalloc", "--machine", "sim:xeon-e5405", "--allocator", "loam", "--threads", "4", "-p", "duration_ms=1"]
+    command = [
+        "explain",
+        "xmalloc",
+        "--machine",
+        "sim:xeon-e5405",
+        "--allocator",
+        "loam",
+        "--threads",
+        "4",
+        "-p",
+        "duration_ms=1",
+    ]
     assert main.run([*command, "--json"]) == 0
     explained = json.loads(capsys.readouterr().out)
     assert explained["run"] | {"parameters": {}} == {

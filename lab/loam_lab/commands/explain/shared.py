@@ -81,7 +81,9 @@ def sentences(lines: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _show(explained: Mapping[str, Any]) -> None:
     out, run_ = console.out(), explained["run"]
-    head = f"{run_['workload']} under {run_['allocator']}, {run_['sync']}, {run_['threads']} threads on {run_['machine']}"
+    head = (
+        f"{run_['workload']} under {run_['allocator']}, {run_['sync']}, {run_['threads']} threads on {run_['machine']}"
+    )
     out.print(head, markup=False, soft_wrap=True)
     out.print()
     for sentence in explained["words"]:
