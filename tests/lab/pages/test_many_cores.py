@@ -53,6 +53,17 @@ CELLS = [
 ]  # fmt: skip
 
 
+def test_levels_that_all_sets_have_are_said_once() -> None:
+    others = [
+        one
+        for one in CELLS
+        if one["parameters"].get("structure") == "tree" or one["parameters"].get("update_percent") == 60
+    ]
+    alone = [one for one in CELLS if one not in others]
+    assert "All sets are of `structure=hash` and `update_percent=20`." in many_cores.page(made(alone))
+    assert "All sets are of" not in many_cores.page(made(CELLS))
+
+
 def test_the_fastest_safe_one_is_bold_and_the_unsafe_one_never() -> None:
     text = many_cores.page(made(CELLS))
     table = text.split("### intset hash 20 %")[1].split("###")[0]

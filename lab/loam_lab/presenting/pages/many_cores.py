@@ -59,6 +59,17 @@ def least_of(case: str, threads: int) -> float:
     return LEAST
 
 
+def _common(result: Result) -> list[str]:
+    """Levels that all sets of a result have, which their headings leave out."""
+    found: dict[str, set[object]] = {}
+    for cell in result.cells:
+        if cell.factors.workload == SETS:
+            for name in ("structure", "update_percent"):
+                found.setdefault(name, set()).add(cell.parameters.get(name))
+    said = [f"`{name}={level}`" for name, (level, *more) in found.items() if level is not None and not more]
+    return [f"All sets are of {words.listing(said)}.", ""] if said else []
+
+
 def is_unsafe(name: str) -> bool:
     """Whether a synchronisation, as tm.cases() names it, leaves privatization to the program."""
     return name.endswith("(none)")
@@ -107,6 +118,7 @@ def page(result: Result, default: str = DEFAULT) -> str:
         "## Sets", "",
         f"**Bold**: the fastest safe one of a column. {default} is the library's default.", "",
     ]  # fmt: skip
+    lines += _common(result)
     for case, rows in sets.items():
         lines += [f"### {case}", "", *_table(_ordered(rows, default), bold=lambda name: not is_unsafe(name)), ""]
     lines += _limits(sets, default)
@@ -230,7 +242,8 @@ def _allocation(allocating: dict[str, Course]) -> list[str]:
         "## Allocation", "",
         "The rate of the fewest threads, and for more threads the rate over a linear course from there: 1 scales wholly.",
         f"Asked for at {MOST_THREADS} threads: {LEAST_PRIVATE} where threads free their own blocks ({words.listing(PRIVATE)}),",
-        f"{LEAST_REMOTE} where they free those of others ({words.listing(REMOTE)}). **Bold**: below it.", "",
+        f"{LEAST_REMOTE} where they free those of others ({words.listing(REMOTE)}). **Bold**: below it. The blocks of xmalloc",
+        "pass through a queue with one lock, which bounds its rate under any allocator.", "",
         "| | rate | " + " | ".join(words.threads(threads) for threads in levels) + " |",
         "| --- |" + " ---: |" * (len(levels) + 1),
     ]  # fmt: skip
