@@ -16,6 +16,7 @@
 #include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/runtime.hpp"
 #include "tests/simulator/pieces.hpp"
+#include "tests/simulator/transactional.hpp"
 
 #include <array>
 #include <atomic>
@@ -28,16 +29,11 @@ namespace {
 
 namespace tm = loam::tm;
 using Transactions = tm::Driver<tm::Auto<false>>;
-using loam::tests::check, loam::tests::together;
+using loam::tests::Apart, loam::tests::bank, loam::tests::check, loam::tests::prepare, loam::tests::together;
 
 constexpr std::uint64_t kLongNs = 1'000'000'000'000;
 constexpr unsigned kRounds = 12;
 constexpr long kWritten = 7, kPlain = 100;
-
-// A word with an ownership record of its own.
-struct alignas(64) Apart {
-  long value = 0;
-};
 
 template <class T>
 using Rounds = std::array<T, kRounds>;
@@ -57,13 +53,6 @@ void meet(unsigned round) noexcept {
   came.fetch_add(1, std::memory_order_acq_rel);
   while (came.load(std::memory_order_acquire) < (round + 1) * threads.load(std::memory_order_relaxed)) {
   }
-}
-
-// A thread's first transaction prepares its logs under a lock. Without this, the first thread would be done before the
-// next one begins.
-void prepare() {
-  static thread_local Apart own;
-  Transactions::update([](auto& t) { t.write(own.value, t.read(own.value) + 1); });
 }
 
 void change(unsigned round) {
@@ -128,7 +117,7 @@ constexpr Named kPlaces[] = {{"before", Place::before}, {"behind", Place::behind
 template <class Body>
 auto in_rounds(const Body& body) {
   return [body] {
-    prepare();
+    prepare<Transactions>();
     for (unsigned i = 0; i < rounds; ++i) {
       meet(i);
       body(i);
@@ -167,42 +156,6 @@ void run(const Piece& piece, Place place) {
   }
 }
 
-void bank() {
-  constexpr unsigned kAccounts = 4, kMoves = 24;
-  constexpr long kEach = 10;
-  static std::array<Apart, kAccounts> accounts;
-  for (Apart& account : accounts) account.value = kEach;
-  threads = 3;
-  const auto moves = [] {
-    prepare();
-    meet(0);
-    for (unsigned i = 0; i < kMoves; ++i)
-      Transactions::update([i](auto& t) {
-        long& from = accounts[i % kAccounts].value;
-        long& to = accounts[(i + 1) % kAccounts].value;
-        t.write(from, t.read(from) - 1);
-        t.write(to, t.read(to) + 1);
-      });
-  };
-  const auto adds = [] {
-    prepare();
-    meet(0);
-    for (unsigned i = 0; i < kMoves; ++i) {
-      change(i);
-      const long sum = Transactions::read_only([](auto& t) {
-        long of_all = 0;
-        for (const Apart& account : accounts) of_all += t.read(account.value);
-        return of_all;
-      });
-      check(sum == kEach * kAccounts, "the sum of the accounts, as a transaction sees it");
-    }
-  };
-  together(moves, moves, adds);
-  long sum = 0;
-  for (const Apart& account : accounts) sum += account.value;
-  check(sum == kEach * kAccounts, "the sum of the accounts in the end");
-}
-
 void begin(bool with_many) {
   tm::Config small;
   small.records_log2 = tm::kRecordsLog2Min;
@@ -220,7 +173,7 @@ int main(int count, char** words) {
   if (count == 1) std::puts("bank");
   if (count > 1 && words[1] == std::string_view("bank")) {
     begin(false);
-    bank();
+    bank<Transactions>(change);
     std::puts("done");
     return 0;
   }

@@ -6,12 +6,12 @@ the mutants with that program (tests/mutants). `./loam test --replay SEED` (LOAM
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from scheduling import words
 from simulating import CHECKED, start
 
 PROGRAM = "simulated-transactional_orders"
@@ -20,19 +20,15 @@ SEEDS = [int(REPLAYED)] if REPLAYED else list(range(1, 11))
 PIECES = ("bank", "skew", "published", "privatized", "shared", "alone")
 
 
-@functools.cache
-def words() -> list[str]:
-    """Every piece with every algorithm that it runs on: PIECE/ALGORITHM."""
-    return start(PROGRAM, machine=CHECKED).stdout.split()
-
-
 def checked(word: str, mode: str, seed: int) -> subprocess.CompletedProcess[str]:
     return start(PROGRAM, word, machine=CHECKED, seed=seed, environment={"LOAM_SIM_CHECK": mode})
 
 
 def test_the_pieces_are_run_on_every_algorithm_but_that_of_one_thread() -> None:
-    algorithms = {piece: {word.split("/")[1] for word in words() if word.startswith(f"{piece}/")} for piece in PIECES}
-    assert sum(map(len, algorithms.values())) == len(words())
+    algorithms = {
+        piece: {word.split("/")[1] for word in words(PROGRAM) if word.startswith(f"{piece}/")} for piece in PIECES
+    }
+    assert sum(map(len, algorithms.values())) == len(words(PROGRAM))
     assert all(algorithms[piece] == algorithms["bank"] for piece in PIECES)
     assert {"etl-wb", "norec", "two-phase"} <= algorithms["bank"]
     assert "sequential" not in algorithms["bank"]
@@ -41,7 +37,7 @@ def test_the_pieces_are_run_on_every_algorithm_but_that_of_one_thread() -> None:
 @pytest.mark.parametrize("mode", ["random", "pct"])
 @pytest.mark.parametrize("piece", PIECES)
 def test_transactions_hold_in_every_order(piece: str, mode: str) -> None:
-    runs = [(word, seed) for word in words() if word.startswith(f"{piece}/") for seed in SEEDS]
+    runs = [(word, seed) for word in words(PROGRAM) if word.startswith(f"{piece}/") for seed in SEEDS]
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         ended = pool.map(lambda run: checked(run[0], mode, run[1]), runs)
         for (word, seed), done in zip(runs, ended, strict=True):

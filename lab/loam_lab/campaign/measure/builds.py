@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from loam_lab.model.study import Study
 from loam_lab.setup import build
 from loam_lab.subjects import machines, workloads
@@ -32,9 +34,7 @@ def _build_preset(study: Study, preset: str) -> None:
     if any(not group.sync for group in study.groups):
         own = list(dict.fromkeys([*own, *workloads.DEFAULTS]))
     build.ensure_built(None if workloads.ALL in own else own, preset)
-    by_default = {group.workload for group in study.groups if not group.sync}
-    if not all(workloads.default_sync(workload, preset) for workload in by_default):
-        build.ensure_built(None, preset)  # perhaps another synchronisation has the workload
+    _ensure_defaults({group.workload for group in study.groups if not group.sync}, preset)
 
 
 def default_sync(workload: str, preset: str = "release") -> str | None:
@@ -43,6 +43,11 @@ def default_sync(workload: str, preset: str = "release") -> str | None:
     raises: LoamError if something cannot be built
     """
     build.ensure_built(list(workloads.DEFAULTS), preset)
-    if (found := workloads.default_sync(workload, preset)) is None:
+    _ensure_defaults([workload], preset)
+    return workloads.default_sync(workload, preset)
+
+
+def _ensure_defaults(by_default: Collection[str], preset: str) -> None:
+    """Build all where the synchronisations that are defaults do not have a workload: perhaps another one has it."""
+    if not all(workloads.default_sync(workload, preset) for workload in by_default):
         build.ensure_built(None, preset)
-    return found or workloads.default_sync(workload, preset)

@@ -13,6 +13,7 @@ from loam_lab.campaign.measure.instruments import RealInstruments, scratch_folde
 from loam_lab.campaign.measure.launch import WorkloadLauncher
 from loam_lab.campaign.moves import STATISTICS
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
+from loam_lab.commands.run.selecting import SIMULATED_MS, SIMULATED_WARMUP_MS
 from loam_lab.model.records import parse
 from loam_lab.subjects import machines, workloads
 from loam_lab.subjects.allocators import costs, preloading
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 120.0
 # Where the workload takes a duration and none was asked for: long enough for some thousand conflicts.
-DURATION, DURATION_MS, SIMULATED_MS = "duration_ms", 2000, 10
-# A simulated machine gets little warm-up: 64 cores take a second or more for each millisecond of theirs.
-SIMULATED_WARMUP_MS = 1
+DURATION, DURATION_MS = "duration_ms", 2000
 
 
 @dataclass(frozen=True)
