@@ -5,6 +5,9 @@
 //            pass: two threads in turn write one word; an operation is one change, hence one transfer of the line
 //            same: each thread counts in an object of its own, and both objects lie in one line
 //            apart: the same, two lines apart
+//   count    plain: a read and a write. A processor that predicts which store a load reads (AMD since Zen 3) does it in one
+//            cycle as long as it has the line, so that same against apart says as much about that as about the line
+//            atomic: one atomic addition, for which every processor needs the line
 // Nothing is allocated: what is measured is the machine, beside the schemes that depend on it.
 #include "runtime/platform/cache_line.hpp"
 #include "runtime/platform/machine.hpp"
@@ -21,11 +24,14 @@ namespace loam::workloads {
 namespace {
 
 constexpr std::string_view kPatterns[] = {"own", "pass", "same", "apart"};
+constexpr std::string_view kCounts[] = {"plain", "atomic"};
 
 constexpr ParameterSpec kParameters[] = {
     ParameterSpec::choice("pattern", kPatterns,
                           "own: dependent reads of an own line; pass: two threads write one word in turn; same, apart: "
                           "counters of two threads in one line, or two lines apart"),
+    ParameterSpec::choice("count", kCounts,
+                          "how same and apart count: by a read and a write, or by an atomic addition"),
     duration_parameter(100, 1, "length of the timed part"),
 };
 
@@ -56,11 +62,17 @@ struct Lines {
 constinit Lines lines{};
 
 // An operation on the own object; its line is with the other thread if that one shares it.
+template <bool kAtomic>
 [[gnu::noipa]] std::uint64_t count_in(std::atomic<std::uint64_t>& word, Pace& pace) {
   std::uint64_t done = 0;
   for (std::uint64_t until; (until = pace.goes_on_until(done)) > done;)
-    // relaxed: nobody but this thread looks at the value.
-    for (; done < until; ++done) word.store(word.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    for (; done < until; ++done) {
+      // relaxed: nobody but this thread looks at the value.
+      if constexpr (kAtomic)
+        word.fetch_add(1, std::memory_order_relaxed);
+      else
+        word.store(word.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
   return done;
 }
 
@@ -102,6 +114,7 @@ constinit Lines lines{};
 
 bool run(const Options& options, Recorder& recorder) {
   const std::string_view pattern = options.parameters.choice("pattern");
+  const auto count = options.parameters.choice("count") == "atomic" ? count_in<true> : count_in<false>;
   if (options.threads > kObjectsMax) reject("--threads", "", "lines has two objects", "use one or two threads");
   static std::uint64_t operations_of[kObjectsMax];
   Team team(options, static_cast<std::uint64_t>(options.parameters.integer("duration_ms")));
@@ -110,7 +123,7 @@ bool run(const Options& options, Recorder& recorder) {
     const auto work = [&](Pace& pace) -> std::uint64_t {
       if (pattern == "own") return read_own(lines.apart[index].word, pace);
       if (pattern == "pass") return pass(index, options.threads == 1, pace);
-      return count_in(pattern == "same" ? lines.packed[index] : lines.apart[index].word, pace);
+      return count(pattern == "same" ? lines.packed[index] : lines.apart[index].word, pace);
     };
     member.wait_for_start();
     work(member.warm_up());

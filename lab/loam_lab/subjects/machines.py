@@ -122,6 +122,8 @@ _LEVEL_CYCLES = {1: 5, 2: 14, 3: 60}
 _TRANSFER_CYCLES, _INVALIDATE_CYCLES, _MEMORY_CYCLES = 80, 60, 250
 # Writes that wait for their line, and how long a line of several cores stays with the one that has got it.
 _STORE_ENTRIES, _STAY_CYCLES = 64, 4
+# Of an atomic operation beside its access, as machines/many-128.toml has it.
+_ATOMIC_CYCLES = 18
 
 
 def as_found(found: Machine) -> simulated.Simulated:
@@ -150,9 +152,9 @@ def as_found(found: Machine) -> simulated.Simulated:
     lines += [
         f"transfer.cycles = {[_TRANSFER_CYCLES] * 2}", f"invalidate.cycles = {[_INVALIDATE_CYCLES] * 2}",
         f"memory.cycles = [{_MEMORY_CYCLES}]", f"store_buffer.entries = {_STORE_ENTRIES}",
-        f"line.stay_cycles = {[_STAY_CYCLES] * 2}", "[sources]", 'cores = "the kernel"',
+        f"line.stay_cycles = {[_STAY_CYCLES] * 2}", f"atomic.cycles = {_ATOMIC_CYCLES}", "[sources]", 'cores = "the kernel"',
         *(f'{key} = "the kernel; its cycles are assumed"' for key in levels),
-        *(f'{key} = "assumed"' for key in ("transfer", "invalidate", "memory", "store_buffer", "line")),
+        *(f'{key} = "assumed"' for key in ("transfer", "invalidate", "memory", "store_buffer", "line", "atomic")),
     ]  # fmt: skip
     content = "\n".join(lines)
     return simulated.read(Path(HOST), content, tomllib.loads(content))

@@ -48,6 +48,15 @@ TEST_F(Calls, ThreadtestCallsMallocAndFree) {
   }
 }
 
+// Every processor needs the line for an atomic addition; for the plain one some need it only now and then.
+TEST_F(Calls, LinesCountsAsItIsTold) {
+  for (const std::string loop : {"count_in<true>", "count_in<false>"}) {
+    const auto found = functions("none", loop);
+    ASSERT_EQ(found.size(), 1u) << loop;
+    EXPECT_EQ(found[0].find("lock ") != std::string::npos, loop == "count_in<true>") << loop << "\n" << found[0];
+  }
+}
+
 // A batch that does not divide the number of pairs is rounded up.
 TEST(Threadtest, PairsAreCountedExactly) {
   struct Row {

@@ -2,7 +2,7 @@
 
     ./loam selfcheck simulated [--blocks 10] [--json]
 
-Three questions that two cores can answer: counters of two threads in one line and apart; how much faster two threads allocate
+Three questions that two cores can answer: atomic counters of two threads in one line and apart; how much faster two threads allocate
 than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on sim:host,
 which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
 do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order, and the
@@ -109,8 +109,8 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "two counters, in one line and apart", "1/s",
-        ("lines", "-p", "pattern=same,apart", "--threads", "2", "--allocator", "glibc"), patterns,
+        "two atomic counters, in one line and apart", "1/s",
+        ("lines", "-p", "pattern=same,apart", "-p", "count=atomic", "--threads", "2", "--allocator", "glibc"), patterns,
     ),
     Question(
         "threadtest: two threads against one", FACTOR,
