@@ -2,12 +2,12 @@
 
     ./loam selfcheck simulated [--blocks 10] [--json]
 
-Three questions that two cores can answer: atomic counters of two threads in one line and apart; how much faster two threads
-allocate than one, by allocator; the share of attempts on a list that abort, by allocator.  Each is measured on this host and on
-sim:host, which has the same cores and caches, and assumed times.  A pair of variants counts if the host tells them apart: their intervals
-do not meet, and they lie further apart than CLEAR.  The simulated machine has to put each such pair in the same order, and the
-factor between the two has to be the host's within a factor of FAR.  So has each speed-up, which is a factor itself.  Other values
-are shown and not compared: the times are assumed.
+Three questions that two cores can answer: atomic counters of two threads in one line and apart; how much faster two
+threads allocate than one, by allocator; the share of attempts on a list that abort, by allocator. Each is measured on
+this host and on sim:host, which has the same cores and caches, and assumed times. A pair of variants counts if the
+host tells them apart: their intervals do not meet, and they lie further apart than CLEAR. The simulated machine has
+to put each such pair in the same order, and the factor between the two has to be the host's within a factor of FAR.
+So has each speed-up, which is a factor itself. Other values are shown and not compared: the times are assumed.
 Wants a quiet machine, some two minutes of it.
 
 Exit status 1 if a pair comes out the other way or too far off, 3 if the host tells no pair of a question apart, 0 otherwise.
