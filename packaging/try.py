@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("suite", choices=sorted(roots.SUITES))
     parser.add_argument("--root", type=Path)
     parser.add_argument("commands", nargs="*", default=COMMANDS)
-    asked = parser.parse_args(arguments)
+    asked = parser.parse_intermixed_args(arguments)  # commands may follow options
     if why := lacking():
         print(f"error: {why}", file=sys.stderr)
         return 2
