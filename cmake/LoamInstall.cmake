@@ -28,6 +28,9 @@ endif()
 
 set(loam_version_script "${CMAKE_BINARY_DIR}/package/loam-tm.map")
 configure_file("${CMAKE_SOURCE_DIR}/cmake/loam-tm.map.in" "${loam_version_script}" @ONLY)
+# packaging/abi.py compares what the functions of the C interface take and give.
+file(GLOB loam_c_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/runtime/tm/c/*.cpp")
+set_source_files_properties(${loam_c_sources} PROPERTIES COMPILE_OPTIONS -g)
 add_library(loam-package-static STATIC ${objects})
 add_library(loam-package-shared SHARED ${objects})
 target_link_options(loam-package-shared PRIVATE "LINKER:--version-script=${loam_version_script}" "LINKER:-z,defs"

@@ -77,6 +77,9 @@ PACKAGES = (
     Package("ccache", "command:ccache", ("test",), "compiles what has not changed but once", optional=True),
     Package("chromium", "command:chromium", ("test",), "opens the report", optional=True),
     Package("chromium-driver", "command:chromedriver", ("test",), "opens the report", optional=True),
+    Package(
+        "abigail-tools", "command:abidiff", ("test",), "compares the C interface with the promised one", optional=True
+    ),
     Package("munge", "command:munged", ("fleet",), "tests of --engine slurm", optional=True),
     Package("slurm-wlm", "command:slurmctld", ("fleet",), "tests of --engine slurm", optional=True),
     Package("openssh-client", "command:ssh", ("fleet",), "--engine ssh", optional=True),

@@ -110,6 +110,13 @@ def test_maintainer_data_is_complete() -> None:
     )
 
 
+def test_programs_depend_on_the_version_that_the_symbols_have() -> None:
+    """dpkg-shlibdeps takes the least version of a symbol from here: that of the second number, whatever the third is."""
+    head, *fields = (ROOT / "packaging/debian/libloam-tm0.symbols").read_text().splitlines()
+    assert head == "libloam-tm.so.0 libloam-tm0 #MINVER#"
+    assert fields[-1] == f" (symver){SYMBOLS} {SYMBOLS.removeprefix('LOAM_')}.0"
+
+
 def test_our_libitm_does_not_take_the_place_of_the_one_of_gcc() -> None:
     """It has the same name. It lies where no program looks unless told to, and no package comes to depend on it."""
     (pattern,) = patterns("libloam-itm1")
