@@ -87,6 +87,7 @@ PACKAGES = (
     Package("dpkg-dev", "command:dpkg-buildpackage", ("packages",), "builds the Debian packages", optional=True),
     Package("debhelper", "command:dh", ("packages",), "builds the Debian packages", optional=True),
     Package("debootstrap", "command:debootstrap", ("packages",), "a clean Debian to install them in", optional=True),
+    Package("lintian", "command:lintian", ("packages",), "checks the Debian packages", optional=True),
     Package("zsh", "command:zsh", ("shells",), "tests of completion", optional=True),
     Package("fish", "command:fish", ("shells",), "tests of completion", optional=True),
     _program("gcc", "command:gcc", "a C compiler"),

@@ -236,6 +236,14 @@ def test_the_packages_are_built_and_hold_what_they_should(built: Path, tmp_path:
     assert not (tmp_path / "itm-control/shlibs").exists()
 
 
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
+def test_lintian_finds_no_error(built: Path) -> None:
+    if shutil.which("lintian") is None:
+        pytest.skip("lintian is not installed")
+    run("lintian", "--allow-root", "--fail-on", "error", *sorted(built.iterdir()), folder=built)
+
+
 def shared_libraries(package: Path, folder: Path) -> str:
     """What a package says of its libraries, as "NAME.so.N PACKAGE": programs that link them depend on it."""
     run("dpkg-deb", "-e", package, folder, folder=folder.parent)
