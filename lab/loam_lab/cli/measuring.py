@@ -102,7 +102,7 @@ def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> in
     from loam_lab.commands.request import Output, Request
     from loam_lab.commands.run import commands
 
-    return commands.tour(Request(output=Output(out, resume, as_json)))
+    return commands.study_run("tour", Request(output=Output(out, resume, as_json)), command="./loam tour")
 
 
 def run(

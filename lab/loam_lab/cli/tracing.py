@@ -9,7 +9,7 @@ import typer
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
-from loam_lab.cli.benching import SERVER, Command, Fill, Load, Memory, Ready
+from loam_lab.cli.benching import Command, Fill, Load, Memory, Ready, Server
 
 Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
@@ -21,15 +21,7 @@ trace = typer.Typer(help="Record the allocations of a program; replay them under
 @trace.command("record")
 def record(
     command: Command = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            rich_help_panel=SERVER,
-            metavar="COMMAND",
-            help="The server; it must stay in the foreground, on 127.0.0.1.",
-        ),
-    ] = None,
+    server: Server = None,
     ready: Ready = None,
     load: Load = None,
     fill: Fill = "",

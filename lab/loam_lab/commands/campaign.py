@@ -5,21 +5,20 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.counters import planning
 from loam_lab.campaign.measure.campaign import Ended, Runner
 from loam_lab.campaign.measure.progress import duration
+from loam_lab.commands.request import Output
 from loam_lab.judging.result import summarise
-
-if TYPE_CHECKING:
-    from loam_lab.commands.request import Output
-    from loam_lab.model.result import Result
-    from loam_lab.model.study import Study
+from loam_lab.model.cell import COUNTING
+from loam_lab.model.result import Result
+from loam_lab.model.study import Study
 
 INTERRUPTED = 130
 
@@ -31,7 +30,7 @@ class Campaign:
     runner: Runner
     output: Output
     began_s: float
-    ended: Ended | None = None
+    ended: Ended = field(init=False)
 
     def run(self, further: Sequence[str] = ()) -> Result:
         """Measure, and summarise what was measured. further: commands that repeat parts of it"""
@@ -46,7 +45,6 @@ class Campaign:
 
         returns: 0, 1 if a cell failed, 130 after Ctrl-C
         """
-        assert self.ended is not None, "it has run"
         reported = not self.output.report or not self.ended.done or make_report(result, self.runner.folder)
         if self.output.as_json:
             console.print_json(result)
@@ -54,13 +52,13 @@ class Campaign:
             show(result)
         for text in result.warnings:
             console.warn(text)
-        return self._status(self.ended, result) or int(not reported)
+        return self._status(result) or int(not reported)
 
     def _elapsed_s(self) -> float:
         return time.monotonic() - self.began_s
 
-    def _status(self, ended: Ended, result: Result) -> int:
-        folder = self.runner.folder
+    def _status(self, result: Result) -> int:
+        folder, ended = self.runner.folder, self.ended
         if ended.interrupted:
             again = f"{self.runner.command} --resume --out {shlex.quote(str(folder))}"
             console.note(f"interrupted: {ended.done} of {ended.total} runs are kept; continue with: {again}")
@@ -84,8 +82,6 @@ def counted(study: Study) -> tuple[Study, list[dict[str, Any]], list[str]]:
 
 def counter_sources(study: Study) -> list[dict[str, Any]]:
     """What this machine can count with; asked only for a study that counts, or makes claims about counts."""
-    from loam_lab.model.cell import COUNTING
-
     counting = {purpose for group in study.groups for purpose in study.purposes_of(group)} & set(COUNTING)
     counting -= set(planning.OF_OTHERS)  # which need nothing of the machine
     if not counting and not study.claims:

@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from loam_lab.campaign.fleet.selection import Choice
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loam_lab.model.cell import Purpose
+from loam_lab.model.cell import Purpose
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,11 @@ class Effort:
     seed: int = 1
     timeout_s: float | None = None
     quick: bool = False
+
+    def limits(self) -> dict[str, float]:
+        """What of target_width, max_blocks and budget_s was asked for."""
+        known = {"target_width": self.target_width, "max_blocks": self.max_blocks, "budget_s": self.budget_s}
+        return {name: value for name, value in known.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ until the widest interval is narrow enough or the time budget is used up (never 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import shlex
 import time
@@ -75,9 +76,8 @@ def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments 
     if instruments is None:
         own = _prepared(goal, request)
         instruments = RealInstruments(before_own=own.before_own)
-    command = shlex.join(
-        ["./loam", "bench", *_words(request), *(what.options() if isinstance(what, Job) else ["--", *what])]
-    )
+    words = what.options() if isinstance(what, Job) else ["--", *what]
+    command = shlex.join(["./loam", "bench", *_words(request), *words])
     campaign = _planned(goal, request, instruments, own, command, began)
     study, folder = campaign.runner.study, campaign.runner.folder
     search_s = further.search_budget_s or rounds.BUDGET_S
@@ -86,20 +86,18 @@ def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments 
         first = f"{study.blocks} blocks" if request.effort.blocks else f"at most about {duration(budget_s)}"
         console.note(f"first the allocators, {first}; then settings, {duration(search_s)}")
     result = replace(campaign.run(), before_own=list(own.before_own))
-    ended = campaign.ended
-    assert ended is not None, "it has run"
     result = advise(result, goal.text, folder, own.baseline)
-    if not ended.interrupted:
+    if not campaign.ended.interrupted:
         result = _looked_into(result, goal, campaign.runner, request)
     recommend.save(result, folder)
     if not (output.as_json or output.export):
         shown.show(result)
         profiling.show(result.profiles or ())
         special_tables.show(result)
-    if further.search and not ended.interrupted and ended.done:
-        again = _again(study, goal, instruments, command)
+    if further.search and not campaign.ended.interrupted and campaign.ended.done:
+        again = _again(campaign.runner, goal)
         outcome, stopped = rounds.Search(goal.text, folder, goal.run_s, search_s, again).run(result)
-        campaign.ended = stopped or ended
+        campaign.ended = stopped or campaign.ended
         if outcome is not None:
             result = replace(result, search=outcome)
             recommend.save(result, folder)
@@ -173,16 +171,14 @@ def _words(request: Request) -> list[str]:
 def _looked_into(result: Result, goal: target.Target, runner: Runner, request: Request) -> Result:
     """The result with what one more run under each allocator counts, and with call stacks, where they are asked for."""
     profile, timeout_s = request.further.profile, request.effort.timeout_s or TIMEOUT_S
+    plan, instruments = runner.plan, runner.instruments
     if profile:
-        found = profiling.profiles(
-            goal, runner.plan, runner.instruments, sampled=profile == "sample", timeout_s=timeout_s
-        )
+        found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=timeout_s)
         result = replace(result, profiles=found)
     if request.further.flame:
-        result = replace(
-            result, flames=flames.flames(goal, runner.plan, runner.instruments, result, timeout_s=timeout_s)
-        )
-        flames.warn(result.flames or [])
+        drawn = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s)
+        result = replace(result, flames=drawn)
+        flames.warn(drawn)
     return result
 
 
@@ -236,21 +232,19 @@ def _with_lines(advised: Recommendation, text: str, result: Result) -> list[Choi
     ]  # fmt: skip
 
 
-def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: str) -> Any:
+def _again(first: Runner, goal: target.Target) -> Any:
     """Runners of the same command under other allocators, for a search (see rounds.Search)."""
-    from loam_lab.campaign.measure.campaign import Runner
     from loam_lab.model.cell import COUNTING
 
-    group = study.groups[0].model_copy(update=dict.fromkeys(COUNTING))
+    group = first.study.groups[0].model_copy(update=dict.fromkeys(COUNTING))
 
     def runner(allocators: Sequence[str], blocks: int, folder: Path, resume: bool, narrow: bool) -> Runner:
         changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "budget_s": None,
                    "memory": False, "counters": False, "tlb": False, "groups": (group,)}  # fmt: skip
-        other = study.model_copy(update=changed)
-        return Runner(
-            other, goal.plan(other), folder, instruments, repeat, resume=resume, kind="bench",
-            launchers={goal.sync: goal.launcher}, enough=_narrow_enough(folder) if narrow else None,
-        )  # fmt: skip
+        other, enough = first.study.model_copy(update=changed), _narrow_enough(folder) if narrow else None
+        return dataclasses.replace(
+            first, study=other, plan=goal.plan(other), folder=folder, resume=resume, enough=enough, counter_sources=()
+        )
 
     return runner
 
@@ -258,24 +252,18 @@ def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: 
 def _study(goal: target.Target, request: Request, own: str = "") -> tuple[Study, list[str]]:
     """The study and what is said of it. own: the allocator that the program uses as it is, "" for libc's"""
     from loam_lab.campaign.measure.available import present
-    from loam_lab.model.study import SCHEMA as STUDY_SCHEMA
-    from loam_lab.model.study import Group, Study
+    from loam_lab.model.study import SCHEMA, Group, Study
     from loam_lab.subjects.allocators import registry
 
     allocators = request.selection.allocators
     chosen = tuple(dict.fromkeys([*([own] if own else []), *(allocators or registry.defaults())]))
     study = Study(
-        schema=STUDY_SCHEMA,
-        name="bench",
-        title=f"{goal.workload} under {len(chosen)} allocators",
-        question=f"Which allocator suits {goal.text}?",
+        schema=SCHEMA, name="bench", title=f"{goal.workload} under {len(chosen)} allocators",
+        question=f"Which allocator suits {goal.text}?", allocators=chosen, blocks=BLOCKS_MIN, seed=request.effort.seed,
         baseline=own or ("glibc" if "glibc" in chosen else chosen[0]),
-        allocators=chosen,
-        blocks=BLOCKS_MIN,
-        seed=request.effort.seed,
         timeout_s=None if isinstance(goal, target.Driven) else request.effort.timeout_s,
         groups=(Group(name="bench", workload=goal.workload, sync=(goal.sync,), parameters=goal.levels()),),
-    )
+    )  # fmt: skip
     return (study, []) if allocators else present(study)
 
 

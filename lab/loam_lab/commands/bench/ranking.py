@@ -12,18 +12,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loam_lab.base import console
+from loam_lab.campaign.measure.instruments import Instruments
 from loam_lab.commands.bench import bench, trace
-from loam_lab.commands.request import Output
+from loam_lab.commands.request import Output, Request
 from loam_lab.judging.statistics import contrasts, data
 from loam_lab.judging.statistics.data import process_metric
 from loam_lab.judging.statistics.intervals import Interval
-
-if TYPE_CHECKING:
-    from loam_lab.campaign.measure.instruments import Instruments
-    from loam_lab.commands.request import Request
 
 TIME = "processor_s"
 

@@ -9,21 +9,17 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.measure.instruments import signal_name, without_allocator_settings
+from loam_lab.campaign.measure.instruments import Instruments, signal_name, without_allocator_settings
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
 from loam_lab.commands.bench import described, profiling, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.bench.trial import Trial
+from loam_lab.commands.request import Request
 from loam_lab.model import records
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
-
-if TYPE_CHECKING:
-    from loam_lab.campaign.measure.instruments import Instruments
-    from loam_lab.commands.request import Request
 
 TIMEOUT_S = 3600.0
 RECORDING = "the recording"

@@ -85,16 +85,8 @@ def check(workload: str, request: Request, *, allocator: str, executable: Execut
                             "explain each value in a separate run")  # fmt: skip
     if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
         checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
-    return Asked(
-        workload,
-        allocator,
-        executable,
-        count,
-        {name: found[0] for name, found in checked.items()},
-        request.effort.seed,
-        every,
-        machine,
-    )
+    only = {name: found[0] for name, found in checked.items()}
+    return Asked(workload, allocator, executable, count, only, request.effort.seed, every, machine)
 
 
 @dataclass(frozen=True)

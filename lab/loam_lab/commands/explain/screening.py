@@ -8,7 +8,6 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
@@ -21,13 +20,11 @@ from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import profiling
 from loam_lab.commands.explain import factors as designs
 from loam_lab.commands.explain.run import DURATION
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import BLOCKS_MIN
 from loam_lab.model.study import SCHEMA, Group, Study
 from loam_lab.subjects import machines, workloads
-
-if TYPE_CHECKING:
-    from loam_lab.commands.request import Request
 
 BASE = "design:base"
 # Short runs and many: what differs between two runs of one design is averaged by blocks, not within a run.

@@ -32,14 +32,6 @@ WARMUP = "warmup_ms"
 WARMUP_MS = 50
 
 
-def tour(request: Request) -> int:
-    """The study `tour`.
-
-    returns: 0, 1 if a cell failed, 130 after Ctrl-C
-    """
-    return study_run("tour", request, command="./loam tour")
-
-
 def study_list(*, as_json: bool = False) -> int:
     """Print the studies of the checkout."""
     from loam_lab.model import studies
@@ -72,7 +64,7 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
     machines, only the groups that the study runs on these; where it has none, all groups, on these; oversubscribed
     thread counts decide nothing
     command: how the user would repeat it, None for `study run` with these options
-    returns: as tour
+    returns: 0, 1 if a cell failed, 130 after Ctrl-C
     """
     from loam_lab.model import studies
 
@@ -80,12 +72,7 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
     selection, effort, engine = request.selection, request.effort, request.engine
     if effort.quick:
         study = study.quick(QUICK_BLOCKS).model_copy(update={"target_width": None})
-    limits = {
-        name: value
-        for name in ("target_width", "max_blocks", "budget_s")
-        if (value := getattr(effort, name)) is not None
-    }
-    whole = study.model_copy(update=limits)
+    whole = study.model_copy(update=effort.limits())
     study = of_groups(whole, selection.groups)
     for one in selection.machines:
         machines.find(one, "--machine")
@@ -104,9 +91,8 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
         study, too_many = fitting(study)
         notes += too_many
     if engine.local:
-        for line in foretold.told(
-            whole, foretold.left_open(whole, asked, study, options, by_group=bool(selection.groups))
-        ):
+        open_claims = foretold.left_open(whole, asked, study, options, by_group=bool(selection.groups))
+        for line in foretold.told(whole, open_claims):
             console.note(line)
     return perform(
         study, request, command=command or shlex.join([*options, *_study_words(request)]), where="parameters", notes=notes,
@@ -116,12 +102,12 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
 
 def _study_words(request: Request) -> list[str]:
     """What of a request `study run` is told as options behind its effort."""
-    selection, effort = request.selection, request.effort
+    selection = request.selection
     named = {"--machine": selection.machines, "--group": selection.groups}
     words = [word for option, names in named.items() if names for word in (option, ",".join(names))]
     words += ["--oversubscribe"] if selection.oversubscribe else []
-    limits = {"--target-width": effort.target_width, "--max-blocks": effort.max_blocks, "--budget": effort.budget_s}
-    words += [word for option, value in limits.items() if value is not None for word in (option, str(value))]
+    for name, value in request.effort.limits().items():
+        words += [f"--{name.removesuffix('_s').replace('_', '-')}", str(value)]
     return words + request.engine.words()
 
 
@@ -131,7 +117,7 @@ def run(workload: str, request: Request) -> int:
     workload: a name, or several with commas between them, each of which becomes a group; they share all levels
     request: no synchronisations for the default of the workload; of the parameters `warmup_ms` is the lab's own and has
     one level; without blocks as many as give every ratio a half-width of target_width (2 % where None), at most max_blocks
-    returns: as tour; raises: LoamError for what no executable, machine or registry has
+    returns: as study_run; raises: LoamError for what no executable, machine or registry has
     """
     from loam_lab.model.study import SCHEMA, Group, Study
     from loam_lab.setup import jvm
@@ -152,32 +138,21 @@ def run(workload: str, request: Request) -> int:
     chosen = tuple(selection.allocators) or ("glibc",) * on_jvm or tuple(registry.defaults())
     several = list(dict.fromkeys(workload.split(",")))
     group = Group(
-        name="run",
-        workload=workload,
-        sync=tuple(selection.syncs),
-        threads=tuple(selection.threads) or (1,),
-        machines=tuple(selection.machines) or (machines.HOST,),
+        name="run", workload=workload, sync=tuple(selection.syncs), threads=tuple(selection.threads) or (1,),
+        machines=tuple(selection.machines) or (machines.HOST,), d1=d1,
         parameters={name: tuple(values) if len(values) > 1 else values[0] for name, values in levels.items()},
-        d1=d1,
-    )
+    )  # fmt: skip
+    groups = tuple(group.model_copy(update={"name": one, "title": one, "workload": one}) for one in several)
     study = Study(
-        schema=SCHEMA,
-        name="run",
-        title=f"{workload}: ad-hoc matrix",
+        schema=SCHEMA, name="run", title=f"{workload}: ad-hoc matrix",
         question="What differs between the levels given on the command line?",
-        baseline="glibc" if "glibc" in chosen else chosen[0],
-        allocators=chosen,
+        allocators=chosen, baseline="glibc" if "glibc" in chosen else chosen[0],
         blocks=effort.blocks or (SIMULATED_BLOCKS if slow else RUN_BLOCKS),
         target_width=effort.target_width or (None if effort.blocks or slow else stopping_rule.TARGET_WIDTH),
-        max_blocks=effort.max_blocks or BLOCKS_MAX,
-        budget_s=effort.budget_s,
-        seed=effort.seed,
-        timeout_s=effort.timeout_s,
-        groups=(group,)
-        if len(several) == 1
-        else tuple(group.model_copy(update={"name": one, "title": one, "workload": one}) for one in several),
+        max_blocks=effort.max_blocks or BLOCKS_MAX, budget_s=effort.budget_s, seed=effort.seed, timeout_s=effort.timeout_s,
+        groups=groups if len(several) > 1 else (group,),
         warmup_ms=(SIMULATED_WARMUP_MS if slow else WARMUP_MS) if warmup_ms is None else warmup_ms,
-    ).model_copy(update=dict.fromkeys(request.further.purposes, True))
+    ).model_copy(update=dict.fromkeys(request.further.purposes, True))  # fmt: skip
     carrier, absent = None, list[str]()
     if not request.engine.local:
         study, carrier, absent = reach(study, request.engine)
