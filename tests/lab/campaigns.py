@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from loam_lab.campaign.measure.campaign import Ended, Runner
 from loam_lab.campaign.measure.disturbance import Disturbance, Load
 from loam_lab.campaign.process.execute import Outcome, execute
 from loam_lab.commands.bench import target
+from loam_lab.commands.request import Effort, Further, Output, Request, Selection
 from loam_lab.judging.result import summarise
+from loam_lab.model.cell import SPECIAL
 from loam_lab.model.study import SCHEMA, Study
 from loam_lab.subjects import machines
 from loam_lab.subjects.allocators.probe import Proof
@@ -33,6 +35,19 @@ FAKES = Path(__file__).parent / "fakes"
 STM = str(FAKES / "fake-stm")
 SEQUENTIAL = str(FAKES / "fake-sequential")
 OTHER = str(FAKES / "fake-other")
+
+
+def asking(**options: Any) -> Request:
+    """A request of options by the names of their fields, whichever part they belong to; a purpose that is True is asked for."""
+    told = [name for name in SPECIAL if options.get(name) is True]
+    options = {name: value for name, value in options.items() if name not in told}
+    options["purposes"] = [*options.get("purposes", ()), *told]
+    parts = [
+        part(**{one.name: options.pop(one.name) for one in fields(part) if one.name in options})
+        for part in (Selection, Effort, Further, Output)
+    ]
+    assert not options, f"no fields of a request: {', '.join(options)}"
+    return Request(*parts)
 
 
 @dataclass

@@ -278,10 +278,15 @@ def bench(
     typed_names.check(allocators=options.allocator_names(allocator))
     debian.ensure("measure", *["flame"] * flame)
     from loam_lab.commands.bench import bench as measure_bench
+    from loam_lab.commands.request import Effort, Further, Output, Request, Selection
 
-    return measure_bench.bench(
-        what, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout, memory=memory,
-        counters=counters, tlb=tlb, profile="sample" if profile_sample else "full" if profile else "", flame=flame,
-        search=search or search_for is not None, search_budget_s=search_for, resume=resume, out=out, as_json=as_json,
-        export=export or "",
+    request = Request(
+        Selection(options.allocator_names(allocator)), Effort(blocks, seed=seed, timeout_s=timeout),
+        Further(
+            options.chosen(memory=memory, counters=counters, tlb=tlb), flame=flame,
+            profile="sample" if profile_sample else "full" if profile else "",
+            search=search or search_for is not None, search_budget_s=search_for,
+        ),
+        Output(out, resume, as_json, export or ""),
     )  # fmt: skip
+    return measure_bench.bench(what, request)

@@ -7,11 +7,8 @@ from typing import Annotated
 import typer
 
 from loam_lab.cli import completing
+from loam_lab.cli.benching import Command
 
-Command = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.", show_default=False),
-]
 Itm = Annotated[
     str,
     typer.Option(

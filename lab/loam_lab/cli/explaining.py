@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -170,6 +171,12 @@ def explain(
     typed_names.check(
         of=[workload], syncs=names([sync or ""]), allocators=allocator_names([allocator or ""]), on=[machine]
     )
+    from loam_lab.commands.request import Effort, Output, Request, Selection
+
+    selection = Selection(
+        [allocator] if allocator else [], [sync] if sync else [], [threads] if threads else [], [machine], parameters,
+        oversubscribe=oversubscribe,
+    )  # fmt: skip
     if factors:
         from loam_lab.commands.explain import factors as designs
         from loam_lab.commands.explain import screening
@@ -179,17 +186,15 @@ def explain(
             raise LoamError("--base", base, "--factors takes one base", "screen each one in a separate run")
         designs.check(bases[0], names(factor))
         debian.ensure("measure")
-        return screening.explain(
-            workload, base=bases[0], asked=names(factor), sync=sync, threads=threads, machine=machine, parameters=parameters,
-            blocks=blocks, seed=seed, oversubscribe=oversubscribe, resume=resume, out=out, as_json=as_json,
-        )  # fmt: skip
+        request = Request(
+            replace(selection, allocators=bases), Effort(blocks, seed=seed), output=Output(out, resume, as_json)
+        )
+        return screening.explain(workload, request, names(factor))
     debian.ensure("measure")
     from loam_lab.commands.explain import commands
 
-    return commands.explain(
-        workload, allocator=allocator, sync=sync, threads=threads, machine=machine, parameters=parameters, every=every or 1,
-        seed=seed, chains=chains, oversubscribe=oversubscribe, as_json=as_json,
-    )  # fmt: skip
+    request = Request(selection, Effort(seed=seed), output=Output(as_json=as_json))
+    return commands.explain(workload, request, every=every or 1, chains=chains)
 
 
 def _program(

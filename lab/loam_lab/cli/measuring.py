@@ -89,7 +89,9 @@ D1 = Annotated[
     ),
 ]
 Oversubscribe = Annotated[bool, typer.Option("--oversubscribe", help="Allow more threads than this machine has.")]
-Effort = Annotated[Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")]
+EffortOption = Annotated[
+    Literal["quick", "full"], typer.Option("--effort", help="quick: few blocks, for a first look.")
+]
 
 
 def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> int:
@@ -97,9 +99,10 @@ def tour(resume: Resume = False, out: Out = None, as_json: AsJson = False) -> in
     from loam_lab.setup import debian
 
     debian.ensure("measure")
+    from loam_lab.commands.request import Output, Request
     from loam_lab.commands.run import commands
 
-    return commands.tour(resume=resume, out=out, as_json=as_json)
+    return commands.study_run("tour", Request(output=Output(out, resume, as_json)), command="./loam tour")
 
 
 def run(
@@ -149,6 +152,7 @@ def run(
         of=names([workload]) or [workload], syncs=names(sync), allocators=allocator_names(allocator), on=names(machine)
     )
     debian.ensure("measure")
+    from loam_lab.commands.request import Effort, Further, Output, Request, Selection
     from loam_lab.commands.run import commands
     from loam_lab.model.collector import NAME as COLLECTOR
 
@@ -158,12 +162,12 @@ def run(
         blame=blame, memory=memory, counters=counters, callgrind=callgrind, cachegrind=cachegrind, tlb=tlb,
         profile=profile,
     )  # fmt: skip
-    return commands.run(
-        workload, allocators=allocator_names(allocator), syncs=names(sync), threads=counts, machine=names(machine),
-        parameters=parameters, blocks=blocks, target_width=target_width, max_blocks=max_blocks,
-        budget_s=budget, seed=seed, timeout_s=timeout, purposes=purposes, d1=d1,
-        oversubscribe=oversubscribe, engine=where, resume=resume, out=out, as_json=as_json,
+    request = Request(
+        Selection(allocator_names(allocator), names(sync), counts, names(machine), parameters, oversubscribe=oversubscribe),
+        Effort(blocks, target_width, max_blocks, budget, seed, timeout), Further(purposes, d1),
+        Output(out, resume, as_json), where,
     )  # fmt: skip
+    return commands.run(workload, request)
 
 
 @study.command("list")
@@ -179,7 +183,7 @@ def study_run(
     name: Annotated[
         str, typer.Argument(autocompletion=completing.study, help="A study's name, or the path of a study file.")
     ],
-    effort: Effort = "full",
+    effort: EffortOption = "full",
     machine: Machines = None,
     group: Groups = None,
     target_width: TargetWidth = None,
@@ -205,13 +209,15 @@ def study_run(
     typed_names.check(on=names(machine))
     typed_names.check_study(studies.find(name)[0])
     debian.ensure("measure")
+    from loam_lab.commands.request import Effort, Output, Request, Selection
     from loam_lab.commands.run import commands
 
-    return commands.study_run(
-        name, effort=effort, machine=names(machine), group=names(group), target_width=target_width,
-        max_blocks=max_blocks, budget_s=budget, oversubscribe=oversubscribe, engine=where, resume=resume, out=out,
-        as_json=as_json,
+    request = Request(
+        Selection(machines=names(machine), groups=names(group), oversubscribe=oversubscribe),
+        Effort(None, target_width, max_blocks, budget, quick=effort == "quick"), output=Output(out, resume, as_json),
+        engine=where,
     )  # fmt: skip
+    return commands.study_run(name, request)
 
 
 def _stopping(target_width: float | None, max_blocks: int | None, budget_s: float | None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import options
-from loam_lab.cli.benching import SERVER, Command, Fill, Load, Memory, Ready
+from loam_lab.cli.benching import Command, Fill, Load, Memory, Ready, Server
 
 Threads = Annotated[
     Literal["recorded", "1"], typer.Option("--threads", help="As many as were recorded, or one that plays all.")
@@ -21,15 +21,7 @@ trace = typer.Typer(help="Record the allocations of a program; replay them under
 @trace.command("record")
 def record(
     command: Command = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            "--server",
-            rich_help_panel=SERVER,
-            metavar="COMMAND",
-            help="The server; it must stay in the foreground, on 127.0.0.1.",
-        ),
-    ] = None,
+    server: Server = None,
     ready: Ready = None,
     load: Load = None,
     fill: Fill = "",
@@ -65,16 +57,18 @@ def replay(
     """Play a trace under every allocator in paired blocks: time and memory with intervals, and a recommendation."""
     options.check(blocks, timeout, seed)
     from loam_lab.commands.bench import trace as traces
+    from loam_lab.commands.request import Effort, Further, Output, Request, Selection
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names
 
     typed_names.check(allocators=options.allocator_names(allocator))
     traces.read(file)
     debian.ensure("measure")
-    return traces.replay(
-        file, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed, timeout_s=timeout,
-        memory=memory, resume=resume, out=out, as_json=as_json,
+    request = Request(
+        Selection(options.allocator_names(allocator)), Effort(blocks, seed=seed, timeout_s=timeout),
+        Further(options.chosen(memory=memory)), Output(out, resume, as_json),
     )  # fmt: skip
+    return traces.replay(file, request, threads=threads)
 
 
 @trace.command("check")
@@ -94,6 +88,7 @@ def check(
     if not command:
         raise LoamError("trace check", None, "no command was given", "as in ./loam trace check FILE -- lua5.4 FILE")
     from loam_lab.commands.bench import ranking, target, trace
+    from loam_lab.commands.request import Effort, Output, Request, Selection
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names
 
@@ -101,7 +96,8 @@ def check(
     trace.read(file)
     target.program(command[0], "trace check")
     debian.ensure("measure")
-    return ranking.check(
-        file, command, threads=threads, allocators=options.allocator_names(allocator), blocks=blocks, seed=seed,
-        timeout_s=timeout, out=out, as_json=as_json,
+    request = Request(
+        Selection(options.allocator_names(allocator)), Effort(blocks, seed=seed, timeout_s=timeout),
+        output=Output(out, as_json=as_json),
     )  # fmt: skip
+    return ranking.check(file, command, request, threads=threads)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, told_times
+from campaigns import FakeInstruments, asking, told_times
 from msgspec.structs import replace
 from typed import typed
 
 from loam_lab.base.errors import LoamError
+from loam_lab.commands import campaign
 from loam_lab.commands.bench import alike, asked, bench, recommend, shown
 from loam_lab.commands.bench.job import Job
-from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.result import Choice, Recommendation
 from loam_lab.model.store import journal
@@ -29,7 +29,8 @@ def run(
     folder: Path, command: list[str], *, unproven: frozenset[str] = frozenset(), **options: Any
 ) -> tuple[int, dict[str, Any]]:
     options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
-    status = bench.bench(command, out=folder, report=False, instruments=FakeInstruments(unproven=unproven), **options)
+    request = asking(out=folder, report=False, **options)
+    status = bench.bench(command, request, FakeInstruments(unproven=unproven))
     return status, json.loads((folder / "result.json").read_text())
 
 
@@ -87,7 +88,7 @@ def test_commands_are_counted_whole(
         {"source": "callgrind", "counts": True, "why": ""},
         {"source": "cachegrind", "counts": True, "why": ""},
     ]
-    monkeypatch.setattr(commands, "counter_sources", lambda study: here if study.counters else [])
+    monkeypatch.setattr(campaign, "counter_sources", lambda study: here if study.counters else [])
     status, result = run(tmp_path / "o", ["/bin/true"], counters=True, blocks=1, as_json=False)
     assert status == 0
     for cell in result["cells"]:
@@ -158,13 +159,12 @@ def test_a_command_that_fails_can_be_measured_all_the_same(tmp_path: Path) -> No
     }
     what = asked.what(["sh", "-c", "exit 3"], **options, ignore_failure=True)
     assert isinstance(what, Job) and "--ignore-failure" in what.options()
-    status = bench.bench(
-        what, allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False, instruments=FakeInstruments()
-    )
+    request = asking(allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False)
+    status = bench.bench(what, request, FakeInstruments())
     assert status == 0 and json.loads((tmp_path / "o" / "result.json").read_text())["failures"] == []
     killed = asked.what(["sh", "-c", "kill -SEGV $$"], **options, ignore_failure=True)
     with pytest.raises(LoamError, match="ended by SIGSEGV"):
-        bench.bench(killed, allocators=["plain"], out=tmp_path / "p", report=False, instruments=FakeInstruments())
+        bench.bench(killed, asking(allocators=["plain"], out=tmp_path / "p", report=False), FakeInstruments())
     with pytest.raises(LoamError, match="belongs to a command"):
         asked.what((), **{**options, "server": "cat"}, ignore_failure=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import cells
+from campaigns import asking, cells
 
 from loam_lab.commands.bench import bench
 from loam_lab.commands.run import commands
@@ -22,7 +22,8 @@ def result_of(folder: Path) -> dict[str, Any]:
 def test_bench_of_a_real_command_is_proven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build.ensure_built(["probe"])
     command = ["/usr/bin/python3", "-c", "x = [str(i) for i in range(30000)]"]
-    assert bench.bench(command, allocators=["glibc", "jemalloc"], blocks=6, out=tmp_path / "o", report=False) == 0
+    request = asking(allocators=["glibc", "jemalloc"], blocks=6, out=tmp_path / "o", report=False)
+    assert bench.bench(command, request) == 0
     result = result_of(tmp_path / "o")
     assert {allocator["proof"] for allocator in result["allocators"]} == {"proven"}
     assert all(1 << 20 < cell["metrics"]["rss_peak_bytes"]["estimate"] < 1 << 27 for cell in result["cells"])
@@ -36,18 +37,20 @@ def test_a_static_command_is_reported_not_measured(tmp_path: Path) -> None:
 
     if subprocess.run(["cc", "-static", str(source), "-o", str(program)], capture_output=True, check=False).returncode:
         pytest.skip("no static libc on this machine")
-    assert bench.bench([str(program)], allocators=["jemalloc"], blocks=6, out=tmp_path / "o", report=False) == 1
+    request = asking(allocators=["jemalloc"], blocks=6, out=tmp_path / "o", report=False)
+    assert bench.bench([str(program)], request) == 1
     result = result_of(tmp_path / "o")
     assert {cell["verdict"] for cell in result["cells"]} == {"unproven"}
     assert "linked statically" in result["failures"][0]["detail"]
 
 
 def test_run_of_a_real_workload_tells_causes_apart(tmp_path: Path) -> None:
-    status = commands.run(
-        "intset", allocators=["glibc", "jemalloc"], syncs=["etl-wb"], threads=[2], blocks=6, purposes=["blame"],
+    request = asking(
+        allocators=["glibc", "jemalloc"], syncs=["etl-wb"], threads=[2], blocks=6, purposes=["blame"],
         parameters=[("structure", ["list"]), ("mapping", ["table", "shadow"]), ("duration_ms", ["30"]), ("warmup_ms", ["5"])],
         oversubscribe=True, out=tmp_path / "o",
     )  # fmt: skip
+    status = commands.run("intset", request)
     assert status == 0
     result = result_of(tmp_path / "o")
     assert {cell["state"] for cell in result["cells"]} == {"ok"}

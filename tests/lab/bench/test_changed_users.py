@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from campaigns import asking
 from interposing import compile_c
 
 from loam_lab.base import paths
@@ -100,6 +101,7 @@ def test_files_of_another_user_lie_where_nobody_looks() -> None:
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 def test_a_program_behind_setpriv_has_a_profile(service: Path, tmp_path: Path) -> None:
     command = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", str(service)]
-    bench.bench(command, allocators=["glibc"], blocks=1, profile="full", out=tmp_path / "o", as_json=True, report=False)
+    request = asking(allocators=["glibc"], blocks=1, profile="full", out=tmp_path / "o", as_json=True, report=False)
+    bench.bench(command, request)
     (found,) = json.loads((tmp_path / "o" / "result.json").read_text())["profiles"]
     assert found["problem"] == "" and found["calls"] >= BLOCKS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments
+from campaigns import FakeInstruments, asking
 from typed import typed
 
 from loam_lab.base import paths
@@ -106,10 +106,8 @@ def test_the_baseline_is_drawn_beside_who_is_recommended(advised: str, expected:
 
 
 def run(known: Path, folder: Path) -> dict[str, Any]:
-    status = bench.bench(
-        [str(known)], allocators=["plain", "fast"], blocks=2, flame=True, as_json=True, out=folder,
-        instruments=FakeInstruments(),
-    )  # fmt: skip
+    request = asking(allocators=["plain", "fast"], blocks=2, flame=True, as_json=True, out=folder)
+    status = bench.bench([str(known)], request, FakeInstruments())
     assert status == 0
     found: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return found

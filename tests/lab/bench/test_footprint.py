@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FAKES, STM, FakeInstruments, study
+from campaigns import FAKES, STM, FakeInstruments, asking, study
 from typed import typed
 
 from loam_lab.campaign.measure import plan as plans
@@ -54,16 +54,8 @@ def served(folder: Path, mode: str, *, blocks: int = 2, **options: Any) -> footp
         load=f"{sys.executable} {name} load {port} 10", metric=r"([\d.]+) requests per second", prepare="", cleanup="",
         checks=(), warmup=0, limits=(), timeout_s=20.0,
     )  # fmt: skip
-    bench.bench(
-        what,
-        allocators=["plain", "fast"],
-        blocks=blocks,
-        out=folder,
-        as_json=True,
-        report=False,
-        instruments=SEEN,
-        **options,
-    )
+    given = {"allocators": ["plain", "fast"], "blocks": blocks, "as_json": True, "report": False, **options}
+    bench.bench(what, asking(out=folder, **given), SEEN)
     return footprint.find(folder)
 
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from campaigns import asking
 from interposing import BUMP, MAIN, compile_c, library
 from synthetic_results import tour
 from typed import typed
@@ -52,10 +53,10 @@ def test_a_program_behind_a_wrapper_is_looked_at(jemalloc: str, wrapper: str) ->
 
 @pytest.mark.parametrize("asked", [(), ("glibc", "tcmalloc"), ("glibc", "jemalloc")])
 def test_the_program_as_it_is_is_the_baseline(jemalloc: str, asked: tuple[str, ...]) -> None:
-    study, _ = bench._study(target.Command([jemalloc]), asked, 1, None, "jemalloc")
+    study, _ = bench._study(target.Command([jemalloc]), asking(allocators=asked), "jemalloc")
     assert study.baseline == study.allocators[0] == "jemalloc"
     assert "glibc" in study.allocators and len(set(study.allocators)) == len(study.allocators)
-    usual, _ = bench._study(target.Command([jemalloc]), asked, 1, None)
+    usual, _ = bench._study(target.Command([jemalloc]), asking(allocators=asked))
     assert usual.baseline == "glibc"
 
 

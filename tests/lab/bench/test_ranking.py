@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from campaigns import asking
 
 from loam_lab.base import paths
 from loam_lab.commands.bench import ranking, trace
@@ -56,7 +57,5 @@ def test_a_replayed_trace_ranks_allocators_as_its_program_does(program: str, tmp
     if shutil.which(command[0]) is None:
         pytest.skip(f"{program} is not installed")
     assert trace.record(command, out=tmp_path / "t") == 0
-    names = ["glibc", "jemalloc", "tcmalloc"]
-    assert (
-        ranking.check(tmp_path / "t", command, threads="recorded", allocators=names, blocks=12, out=tmp_path / "o") == 0
-    )
+    request = asking(allocators=["glibc", "jemalloc", "tcmalloc"], blocks=12, out=tmp_path / "o")
+    assert ranking.check(tmp_path / "t", command, request, threads="recorded") == 0

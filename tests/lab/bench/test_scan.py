@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments
+from campaigns import FakeInstruments, asking
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.bench import asked, bench, scan
@@ -75,15 +75,8 @@ def test_a_scan_belongs_to_a_command() -> None:
 def test_a_scanned_command_is_measured_for_each_value(tmp_path: Path) -> None:
     made = what(["sh", "-c", "exit $(({n} - {n}))"], ["n=1,2"])
     assert isinstance(made, Job) and list(made.commands) == ["sh -c 'exit $((1 - 1))'", "sh -c 'exit $((2 - 2))'"]
-    bench.bench(
-        made,
-        allocators=["plain"],
-        blocks=1,
-        out=tmp_path / "o",
-        as_json=True,
-        report=False,
-        instruments=FakeInstruments(),
-    )
+    request = asking(allocators=["plain"], blocks=1, out=tmp_path / "o", as_json=True, report=False)
+    bench.bench(made, request, FakeInstruments())
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert {cell["parameters"]["command"] for cell in result["cells"]} == set(made.commands)
     assert [one["of"] for one in result["recommendation"]["each"]] == list(made.commands)

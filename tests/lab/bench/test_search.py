@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, forked, told_times
+from campaigns import FakeInstruments, asking, forked, told_times
 from typed import typed
 
 from loam_lab.base.errors import LoamError
@@ -137,9 +137,8 @@ NO_GAIN = "case $FAKE_ALLOCATOR in fast) s=2 ;; fast*) s=5 ;; *) s=6 ;; esac; sl
 
 def run(folder: Path, script: str, **options: Any) -> tuple[int, dict[str, Any]]:
     options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, "search_budget_s": 3.0, **options}
-    status = bench.bench(
-        ["sh", "-c", script], out=folder, report=False, instruments=FakeInstruments(), search=True, **options
-    )
+    request = asking(out=folder, report=False, search=True, **options)
+    status = bench.bench(["sh", "-c", script], request, FakeInstruments())
     return status, json.loads((folder / "result.json").read_text())
 
 

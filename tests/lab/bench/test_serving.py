@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FAKES, FakeInstruments, forked
+from campaigns import FAKES, FakeInstruments, asking, forked
 
 from loam_lab.base.errors import LoamError
 from loam_lab.base.interrupts import ends_like_ctrl_c
@@ -68,7 +68,7 @@ def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed
 
 def run(what: Job, folder: Path, **options: Any) -> dict[str, Any]:
     options = {"allocators": ["plain", "fast"], "blocks": 6, "as_json": True, **options}
-    bench.bench(what, out=folder, report=False, instruments=FakeInstruments(), **options)
+    bench.bench(what, asking(out=folder, report=False, **options), FakeInstruments())
     found: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return found
 
@@ -203,10 +203,8 @@ def test_the_waiting_of_all_living_threads_is_added_up() -> None:
 
 def test_own_waiting_of_a_server_is_told_with_what_to_do(tmp_path: Path, port: int) -> None:
     what = job(port)
-    bench.bench(
-        what, allocators=["plain"], blocks=1, as_json=True, out=tmp_path / "o", report=False,
-        instruments=FakeInstruments(own_share=0.4),
-    )  # fmt: skip
+    request = asking(allocators=["plain"], blocks=1, as_json=True, out=tmp_path / "o", report=False)
+    bench.bench(what, request, FakeInstruments(own_share=0.4))
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert result["waiting"] == {"blocks": 1, "disturbed": 0, "own": 1, "decides": "metric"}
     assert "taskset -c 0 before the server, taskset -c 1 before the load" in result["recommendation"]["text"]

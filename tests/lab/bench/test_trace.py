@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments
+from campaigns import FakeInstruments, asking
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
@@ -391,9 +391,8 @@ def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pyte
         cleanup=f"echo . >> {tmp_path}/cleaned", checks=["same-output", "grep -q same $LOAM_OUTPUT"], warmup=1,
         limits=["nofile=64"], timeout_s=20,
     )  # fmt: skip
-    bench.bench(
-        what, allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False, instruments=FakeInstruments()
-    )
+    request = asking(allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False)
+    bench.bench(what, request, FakeInstruments())
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert result["failures"] == []
     advice = result["recommendation"]
@@ -411,9 +410,8 @@ def test_output_that_differs_is_a_failure(tmp_path: Path) -> None:
         ["sh", "-c", "echo $FAKE_ALLOCATOR"], server=None, ready=None, load=None, metric=None, better=None, commands=(),
         command_file=None, prepare="", cleanup="", checks=["same-output"], warmup=0, limits=(), timeout_s=20,
     )  # fmt: skip
-    status = bench.bench(
-        what, allocators=["plain", "fast"], blocks=1, out=tmp_path / "o", report=False, instruments=FakeInstruments()
-    )
+    request = asking(allocators=["plain", "fast"], blocks=1, out=tmp_path / "o", report=False)
+    status = bench.bench(what, request, FakeInstruments())
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert status == 1
     (failure,) = result["failures"]

@@ -381,9 +381,8 @@ def test_a_mistake_in_a_claim_is_named_with_line_and_nearest_name(
 
 def run_study(file: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
     study, _ = studies.find(str(file))
-    status = commands.perform(
-        study, command="./loam study run mine", out=out, instruments=campaigns.FakeInstruments(), report=False
-    )
+    request = campaigns.asking(out=out, report=False)
+    status = commands.perform(study, request, command="./loam study run mine", instruments=campaigns.FakeInstruments())
     assert status == 0
     return json.loads((out / "result.json").read_text()), capsys.readouterr().out
 
@@ -433,7 +432,9 @@ def test_a_metric_that_does_not_exist_is_refused_before_anything_runs(tmp_path: 
     file.write_text(HEAD.replace('allocator = "fast", p', 'allocator = "fast", metric = "abortz", p'))
     study, _ = studies.find(str(file))
     with pytest.raises(LoamError, match=r"claim 900-01: metric=abortz: .*\(did you mean aborts\?\)"):
-        commands.perform(study, command="", out=tmp_path / "out", instruments=campaigns.FakeInstruments())
+        commands.perform(
+            study, campaigns.asking(out=tmp_path / "out"), command="", instruments=campaigns.FakeInstruments()
+        )
     assert not (tmp_path / "out").exists()
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import STM, FakeInstruments
+from campaigns import STM, FakeInstruments, asking
 
 from loam_lab.cli import main
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands
 from loam_lab.model.study import Study
 
@@ -18,7 +19,7 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Study, str]]:
     """Studies and commands that would have been run."""
     seen: list[tuple[Study, str]] = []
 
-    def perform(study: Study, *, command: str, **_: Any) -> int:
+    def perform(study: Study, _: Request, *, command: str, **__: Any) -> int:
         seen.append((study, command))
         return 0
 
@@ -39,7 +40,7 @@ def performed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Study, str]]:
 def test_blocks_of_a_run(
     performed: list[tuple[Study, str]], options: dict[str, Any], expected: tuple[int, float | None, int]
 ) -> None:
-    commands.run("intset", syncs=[STM], **{"allocators": ["plain", "fast"], **options})
+    commands.run("intset", asking(syncs=[STM], **{"allocators": ["plain", "fast"], **options}))
     (study, command) = performed[0]
     assert (study.blocks, study.target_width, study.cap_of(study.groups[0])) == expected
     assert f"--blocks {expected[0]}" in command
@@ -47,14 +48,15 @@ def test_blocks_of_a_run(
 
 
 def test_the_command_that_repeats_a_run_asks_for_the_same(performed: list[tuple[Study, str]]) -> None:
-    commands.run("intset", syncs=[STM], allocators=["glibc", "jemalloc"], target_width=0.03, max_blocks=25, budget_s=9)
+    widths: dict[str, Any] = {"target_width": 0.03, "max_blocks": 25, "budget_s": 9}
+    commands.run("intset", asking(syncs=[STM], allocators=["glibc", "jemalloc"], **widths))
     assert main.run(performed[0][1].split()[1:]) == 0
     assert performed[0] == performed[1]
 
 
 def test_quick_effort_takes_a_fixed_number_unless_a_width_is_asked_for(performed: list[tuple[Study, str]]) -> None:
-    commands.study_run("tour", effort="quick")
-    commands.study_run("tour", effort="quick", target_width=0.04, max_blocks=9)
+    commands.study_run("tour", asking(quick=True))
+    commands.study_run("tour", asking(quick=True, target_width=0.04, max_blocks=9))
     assert performed[0][0].target_width is None
     study, command = performed[1]
     assert (study.target_width, study.max_blocks) == (0.04, 9)
@@ -82,5 +84,6 @@ def test_a_budget_ends_before_the_cap(tmp_path: Path) -> None:
         "blocks": 5, "target_width": 0.0001, "max_blocks": 60, "budget_s": 0.01, "warmup_ms": 0,
         "groups": [{"name": "one", "workload": "intset", "sync": [STM], "parameters": {"spread": 400}}],
     })  # fmt: skip
-    assert commands.perform(study, command="x", out=tmp_path, instruments=FakeInstruments(), report=False) == 0
+    request = asking(out=tmp_path, report=False)
+    assert commands.perform(study, request, command="x", instruments=FakeInstruments()) == 0
     assert (tmp_path / "journal" / "local.jsonl").read_bytes().count(b"\n") == 6 * 3

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import STM, FakeInstruments, cells, measure, study
+from campaigns import STM, FakeInstruments, asking, cells, measure, study
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.counters import marks, planning, sources, valgrind
@@ -433,7 +433,7 @@ class Doubting(FakeInstruments):
 def test_a_cache_that_cannot_be_is_refused(geometry: str) -> None:
     assert cache.problem(geometry)
     with pytest.raises(LoamError) as problem:
-        commands.run("intset", d1=geometry)
+        commands.run("intset", asking(d1=geometry))
     assert problem.value.line().startswith("--d1")
     with pytest.raises(ValueError, match="as in 32768,8,64"):
         Group(name="g", workload="intset", d1=geometry)
@@ -447,4 +447,4 @@ def test_a_cache_of_whole_sets_is_taken(geometry: str) -> None:
 def test_the_command_that_repeats_a_group_asks_for_its_counts() -> None:
     group = Group(name="g", workload="intset", d1="32768,8,64", cachegrind=True, memory=True)
     made = study().model_copy(update={"groups": (group,)})
-    assert "--memory --cachegrind --d1 32768,8,64" in commands.repeat(made, group)
+    assert "--memory --cachegrind --d1 32768,8,64" in commands.repeat(made, group, asking())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import asking
 from conflicts import BASE, FIND, INSERT, PLACES, REMOVE, conflict, footprint
 
 from loam_lab.base import paths
@@ -195,20 +196,21 @@ def executable(*, blame: bool = True, threads_max: int = 64) -> Executable:
     return Executable("fake", Subject.of(Path("/nowhere/fake")), described, "id")
 
 
-def asked(**changed: Any) -> run.Asked:
-    given: dict[str, Any] = {"allocator": "glibc", "executable": executable(), "threads": 2, "parameters": [], "seed": 1,
-                             "every": 1, "oversubscribe": True}  # fmt: skip
-    return run.check(changed.pop("workload", "intset"), **{**given, **changed})
+def asked(workload: str = "intset", **changed: Any) -> run.Asked:
+    given: dict[str, Any] = {"allocator": "glibc", "executable": executable(), "every": 1}
+    given |= {name: changed.pop(name) for name in list(changed) if name in given}
+    request = asking(**{"threads": [2], "oversubscribe": True, **changed})
+    return run.check(workload, request, **given)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         (
-            {"threads": 1},
+            {"threads": [1]},
             "--threads=1: a single thread meets no other, so nothing is to be explained (use --threads 2 or",
         ),
-        ({"threads": 65}, "--threads=65: fake has threads_max 64"),
+        ({"threads": [65]}, "--threads=65: fake has threads_max 64"),
         ({"workload": "intest"}, "did you mean intset?"),
         ({"parameters": [("sise", ["1"])]}, "did you mean size?"),
         ({"parameters": [("size", ["1", "2"])]}, "-p size=1,2: explain takes one value of each parameter"),
@@ -292,10 +294,11 @@ def test_a_list_under_jemalloc_names_neighbouring_nodes_and_source_lines(capsys:
     build.ensure_built(["etl-wb", "probe"])
     # Where others use the machine as well, the two threads may hardly meet: longer runs, then.
     for seconds in (2, 8):
-        status = commands.explain(
-            "intset", allocator="jemalloc", threads=2, oversubscribe=True, as_json=True,
+        request = asking(
+            allocators=["jemalloc"], threads=[2], oversubscribe=True, as_json=True,
             parameters=[("structure", ["list"]), ("duration_ms", [str(1000 * seconds)])],
         )  # fmt: skip
+        status = commands.explain("intset", request)
         explained = json.loads(capsys.readouterr().out)
         assert status == 0
         if explained["sampled"]["conflicts"] >= 40:

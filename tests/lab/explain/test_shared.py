@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import asking
 
 from loam_lab.cli import main
 from loam_lab.commands.explain import run, shared
@@ -49,10 +50,8 @@ def test_on_the_host_the_workload_is_watched_as_any_program(monkeypatch: pytest.
                        "parameters": [{"name": "size", "type": "integer", "min": 1, "max": 99, "default": 1}]}],
     })  # fmt: skip
     executable = Executable("none", Subject.of(Path("/nowhere/none")), described, "id")
-    asked = run.check(
-        "threadtest", allocator="jemalloc", executable=executable, threads=2, parameters=[("size", ["16"])], seed=3, every=1,
-        oversubscribe=True,
-    )  # fmt: skip
+    request = asking(threads=[2], parameters=[("size", ["16"])], seed=3, oversubscribe=True)
+    asked = run.check("threadtest", request, allocator="jemalloc", executable=executable, every=1)
     calls: list[tuple[list[str], str]] = []
 
     def watched(command: Sequence[str], *, allocator: str, **_: Any) -> int:

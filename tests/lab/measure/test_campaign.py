@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import STM, FakeInstruments, cells, forked, measure, runner, study
+from campaigns import STM, FakeInstruments, asking, cells, forked, measure, runner, study
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import execution as execution_module
@@ -154,8 +154,8 @@ def test_an_interrupt_keeps_what_was_measured_and_says_how_to_go_on(
     tmp_path: Path, number: signal.Signals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     made = study(blocks=1000)
-    options: dict[str, Any] = {"out": tmp_path / "o", "instruments": FakeInstruments(), "report": False}
-    child = forked(lambda: commands.perform(made, command="./loam tour", **options))
+    request = asking(out=tmp_path / "o", report=False)
+    child = forked(lambda: commands.perform(made, request, command="./loam tour", instruments=FakeInstruments()))
     while len(journal.read(tmp_path / "o")) < 20:
         time.sleep(0.01)
     os.kill(child, number)
@@ -170,14 +170,8 @@ def test_an_interrupt_keeps_what_was_measured_and_says_how_to_go_on(
 
 
 def test_json_on_standard_output_and_progress_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = commands.perform(
-        study(blocks=6),
-        command="./loam run x",
-        out=tmp_path / "o",
-        instruments=FakeInstruments(),
-        as_json=True,
-        report=False,
-    )
+    request = asking(out=tmp_path / "o", as_json=True, report=False)
+    status = commands.perform(study(blocks=6), request, command="./loam run x", instruments=FakeInstruments())
     out, err = capsys.readouterr()
     assert status == 0
     assert json.loads(out) == json.loads((tmp_path / "o" / "result.json").read_text())
@@ -185,16 +179,16 @@ def test_json_on_standard_output_and_progress_beside_it(tmp_path: Path, capsys: 
 
 
 def test_the_exit_status_tells_of_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options: dict[str, Any] = {"command": "./loam run x", "instruments": FakeInstruments(), "report": False}
+    request = asking(out=tmp_path / "o", report=False)
     made = study(parameters={"mode": "exit"})
-    assert commands.perform(made, out=tmp_path / "o", **options) == 1
+    assert commands.perform(made, request, command="./loam run x", instruments=FakeInstruments()) == 1
     assert "ended with status 7" in capsys.readouterr().out
 
 
 def test_latest_points_to_the_newest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        commands.perform(study(), command="./loam run x", instruments=FakeInstruments(), report=False)
+        commands.perform(study(), asking(report=False), command="./loam run x", instruments=FakeInstruments())
     found = sorted((tmp_path / "results").glob("tiny-*"))
     assert len(found) == 2
     assert all(re.fullmatch(r"tiny-\d{8}T\d{6}Z-[0-9a-f]{4}", folder.name) for folder in found)

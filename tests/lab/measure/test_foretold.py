@@ -10,6 +10,7 @@ import pytest
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available, foretold
 from loam_lab.cli import main as cli
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands, selecting
 from loam_lab.model import studies
 from loam_lab.model.study import SCHEMA, Study
@@ -144,7 +145,7 @@ def test_a_study_runs_the_groups_that_are_named(
 ) -> None:
     seen: list[tuple[list[str], str]] = []
 
-    def perform(part: Study, *, command: str, **given: object) -> int:
+    def perform(part: Study, request: Request, *, command: str, **given: object) -> int:
         seen.append(([group.name for group in part.groups], command))
         return 0
 

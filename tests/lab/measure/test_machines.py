@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import STM, FakeInstruments, cells, measure, study
+from campaigns import STM, FakeInstruments, asking, cells, measure, study
 
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
@@ -46,9 +46,9 @@ def test_a_name_that_is_no_machine_gets_the_nearest(twin: Machine) -> None:
     with pytest.raises(LoamError, match=r"--machine=twn: not the name of a machine \(did you mean twin\?\)"):
         machines.find("twn")
     with pytest.raises(LoamError, match=r"--machine=hots: .*did you mean host"):
-        commands.run("intset", machine=["hots"])
+        commands.run("intset", asking(machines=["hots"]))
     with pytest.raises(LoamError, match=r"--machine=hots: .*did you mean host"):
-        commands.study_run("tour", machine=["hots"])
+        commands.study_run("tour", asking(machines=["hots"]))
     with pytest.raises(LoamError, match="did you mean twin"):
         plans.make(study(machines=["twim"]))
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import asking
 from interposing import compile_c, custom, prove
 
 from loam_lab.base import paths
@@ -101,13 +102,9 @@ def studied(folder: Path, blocks: int) -> tuple[dict[str, Interval], bool]:
         allocators=("glibc", *PLANTED), blocks=blocks, seed=1, timeout_s=None, blame=False, groups=(group,),
         warmup_ms=WARM_UP_MS,
     )  # fmt: skip
+    request = asking(out=folder, report=False)
     status = commands.perform(
-        study,
-        command="tests/lab/measure/test_planted.py",
-        out=folder,
-        as_json=False,
-        instruments=RealInstruments(),
-        report=False,
+        study, request, command="tests/lab/measure/test_planted.py", instruments=RealInstruments()
     )
     assert status == 0
     result = _result(folder)

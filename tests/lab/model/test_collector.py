@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loam_lab.base.errors import LoamError
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands
 from loam_lab.model import collector, studies, words
 from loam_lab.model.claim import Selection
@@ -46,7 +47,7 @@ def test_a_study_varies_the_collector_as_it_varies_threads(tmp_path: Path) -> No
     study = read(tmp_path, STUDY)
     assert study.groups[0].levels() == {"size": ["50"], "collector": ["serial", "g1"]}
     assert study.quick(6).groups[0].levels() == {"size": ["50"], "collector": ["g1"]}
-    line = commands.repeat(study, study.groups[0])
+    line = commands.repeat(study, study.groups[0], Request())
     assert line.startswith("./loam run gcbench -p size=50 --collector serial,g1 -p warmup_ms=50 ")
 
 

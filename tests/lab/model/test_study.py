@@ -17,6 +17,7 @@ import loam_lab
 from loam_lab.base import paths, subcommands
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure import available
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands
 from loam_lab.model import studies
 from loam_lab.model.description import Kind
@@ -122,7 +123,7 @@ def test_the_tour_is_what_the_documents_say_and_measures_for_at_most_150_s() -> 
 
 def test_commands_that_repeat_a_group_name_every_level() -> None:
     tour = studies.load(studies.registry()["tour"])
-    line = commands.repeat(tour, tour.groups[0])
+    line = commands.repeat(tour, tour.groups[0], Request())
     assert line == (
         "./loam run intset -p structure=list,hash,tree -p mapping=table,shadow -p update_percent=60 -p duration_ms=100 "
         "-p privatization=none -p warmup_ms=20 "

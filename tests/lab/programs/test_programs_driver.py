@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, cells, measure, study
+from campaigns import FakeInstruments, asking, cells, measure, study
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.run import commands
@@ -123,10 +123,11 @@ def test_what_others_used_stands_for_the_run_and_results_must_agree(tmp_path: Pa
 def test_a_program_is_proven_and_compared_by_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build.ensure_built(["probe", "programs"])
     building.ensure_own(["loam"])
-    status = commands.run(
-        "awk", syncs=["programs"], allocators=["glibc", "loam"], parameters=[("amount", ["2000"])], blocks=2,
-        out=tmp_path / "o", as_json=True,
+    request = asking(
+        syncs=["programs"], allocators=["glibc", "loam"], parameters=[("amount", ["2000"])], blocks=2, out=tmp_path / "o",
+        as_json=True,
     )  # fmt: skip
+    status = commands.run("awk", request)
     result = json.loads(capsys.readouterr().out)
     assert status == 0
     assert {allocator["proof"] for allocator in result["allocators"]} == {"proven"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from campaigns import FakeInstruments, measure, study
+from campaigns import FakeInstruments, asking, measure, study
 
 from loam_lab.commands.bench import bench
 from loam_lab.judging.result import diagnostics, processor
@@ -24,10 +24,8 @@ def disturbed(monkeypatch: pytest.MonkeyPatch, contaminated: int, blocks: int) -
 
 
 def run(folder: Path, blocks: int = 8, own_share: float = 0.0) -> dict[str, Any]:
-    bench.bench(
-        ["sh", "-c", COUNTER], allocators=["plain", "fast"], blocks=blocks, out=folder, as_json=True, report=False,
-        instruments=FakeInstruments(own_share=own_share),
-    )  # fmt: skip
+    request = asking(allocators=["plain", "fast"], blocks=blocks, out=folder, as_json=True, report=False)
+    bench.bench(["sh", "-c", COUNTER], request, FakeInstruments(own_share=own_share))
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return result
 

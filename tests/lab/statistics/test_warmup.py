@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from campaigns import STM, FakeInstruments, measure, study, told_times
+from campaigns import STM, FakeInstruments, asking, measure, study, told_times
 
 from loam_lab.commands.bench import bench
 from loam_lab.judging.statistics import warmup
@@ -121,10 +121,8 @@ def test_bench_tells_of_a_cold_first_run(tmp_path: Path, monkeypatch: pytest.Mon
     mark = tmp_path / "mark"
     # Twice for the runs that do not count, once for each copy's first that does.
     slow = f"echo x >> {mark}; [ $(wc -l < {mark}) -le 5 ] && s=35 || s=05; echo took 0.$s >&2"
-    status = bench.bench(
-        ["sh", "-c", slow], allocators=["plain", "fast"], blocks=8, out=tmp_path / "o", report=False, as_json=True,
-        instruments=FakeInstruments(),
-    )  # fmt: skip
+    request = asking(allocators=["plain", "fast"], blocks=8, out=tmp_path / "o", report=False, as_json=True)
+    status = bench.bench(["sh", "-c", slow], request, FakeInstruments())
     assert status == 0
     result = json.loads((tmp_path / "o" / "result.json").read_text())
     assert all(any("its first run was slower" in text for text in cell["warnings"]) for cell in result["cells"])

@@ -110,7 +110,7 @@ def fitting(study: Study) -> tuple[Study, list[str]]:
     return without(study.model_copy(update={"groups": tuple(groups)}), set(gone)), [note, *gone.values()]
 
 
-def installed(study: Study, preset: str) -> tuple[Study, list[str]]:
+def installed(study: Study, preset: str = "release") -> tuple[Study, list[str]]:
     """The study without groups of programs that are not installed, and what to say about them.
 
     raises: LoamError if no group is left, or a synchronisation or workload is unknown

@@ -6,6 +6,8 @@ until the widest interval is narrow enough or the time budget is used up (never 
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import shlex
 import time
 from collections.abc import Sequence
@@ -37,6 +39,9 @@ from loam_lab.commands.run import special_tables
 from loam_lab.judging.statistics import intervals, multiplicity
 
 if TYPE_CHECKING:
+    from loam_lab.campaign.measure.campaign import Runner
+    from loam_lab.commands.campaign import Campaign
+    from loam_lab.commands.request import Request
     from loam_lab.model.result import Choice, Recommendation, Result
     from loam_lab.model.study import Study
 
@@ -50,142 +55,143 @@ REPEATS_ROOM = 1.1
 TIMEOUT_S = 600.0
 
 
-def bench(
-    what: Sequence[str] | Job,
-    *,
-    allocators: Sequence[str] = (),
-    blocks: int | None = None,
-    seed: int = 1,
-    timeout_s: float | None = None,
-    budget_s: float = BUDGET_S,
-    memory: bool = False,
-    counters: bool = False,
-    tlb: bool = False,
-    profile: str = "",
-    flame: bool = False,
-    search: bool = False,
-    search_budget_s: float | None = None,
-    resume: bool = False,
-    out: Path | None = None,
-    as_json: bool = False,
-    export: str = "",
-    instruments: Instruments | None = None,
-    report: bool = True,
-) -> int:
+def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments | None = None) -> int:
     """Measure a command or a job and recommend an allocator.
 
     what: program and arguments, or what to do with a server or several commands
-    blocks: exactly that many, None to let intervals and budget_s decide
-    memory: further runs under each allocator, for memory over time; of a server with several processes also without it
-    counters: further runs under each that count, with the processor's counters or, where they stand still, valgrind
-    tlb: the same for misses of the translation buffers, which a model stands in for
-    profile: "full" or "sample" for one further run under each that counts what is asked of it
-    flame: then call stacks of the baseline and the allocator that is recommended: time and allocation
-    search: then search the settings of the best two allocators; search_budget_s: for about so long (rounds.BUDGET_S)
-    export: "markdown" or "csv" to print the result so, in place of tables
+    request: without blocks intervals and budget_s (BUDGET_S where None) decide; of the purposes memory is for memory over
+    time, of a server with several processes also without it, and counters and tlb count with the processor's counters or,
+    where they stand still, valgrind and a model; flame draws the baseline and the allocator that is recommended
+    instruments: None for the real machine
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError if the command is not found or fails under the baseline
     """
-    from loam_lab.campaign.counters import planning
-    from loam_lab.campaign.measure.campaign import Runner
     from loam_lab.commands.bench import rounds
-    from loam_lab.commands.run import commands
-    from loam_lab.judging.result import summarise
-    from loam_lab.model.store import folder as folders
 
-    began = time.monotonic()
-    if search and isinstance(what, Job) and (what.serves or len(what.commands) > 1):
+    began, further, output = time.monotonic(), request.further, request.output
+    if further.search and isinstance(what, Job) and (what.serves or len(what.commands) > 1):
         raise LoamError("--search", None, "settings are searched by the time of one command", "leave it out")
     goal: target.Target = target.Driven(what) if isinstance(what, Job) else target.Command(what)
     own = linked.Linked()
     if instruments is None:
-        from loam_lab.setup import build
-        from loam_lab.subjects.allocators import building
-
-        build.ensure_built(["probe"])
-        building.ensure(allocators)
-        helpers = {"counted-loop": counters or tlb, "tlb": tlb, "stacks": flame}
-        counter = [profiling.LIBRARIES[profile == "sample"]] if profile else []
-        build.ensure_built([*counter, *(name for name, needed in helpers.items() if needed)])
-        own = linked.find(goal.programs)
+        own = _prepared(goal, request)
         instruments = RealInstruments(before_own=own.before_own)
-    for name in allocators:
-        instruments.allocator(name)
-    study, absent = _study(goal, allocators, seed, None if isinstance(what, Job) else timeout_s, own.baseline)
-    previewed = time.monotonic()
-    try:
-        goal.attempt(study, instruments, timeout_s or TIMEOUT_S)
-    except KeyboardInterrupt:
-        raise LoamError(
-            "interrupted",
-            None,
-            "in the first run, which does not count",
-            "start it again",
-            exit_code=commands.INTERRUPTED,
-        ) from None
-    folder = folders.started("bench", out) if resume else folders.new("bench", out)
-    if resume:
-        before = folders.read_manifest(folder)["plan"]["study"]
-        limits = {key: before[key] for key in ("blocks", "budget_s", "memory", "memory_runs")}
-    else:
-        limits = _extent(
-            goal, len(study.allocators), blocks, memory or goal.apart, budget_s - (time.monotonic() - previewed)
-        )
-    study = study.model_copy(update={**limits, "counters": counters, "tlb": tlb})
-    sources = commands.counter_sources(study)
-    study, counting = planning.resolve(study, sources)
-    plan = goal.plan(study)
-    plan.notes += [*own.notes, *absent, *_dropped(goal.dropped), *counting]
-    flags = ["--memory"] * memory + ["--counters"] * counters + ["--tlb"] * tlb
-    flags += {"full": ["--profile"], "sample": ["--profile-sample"]}.get(profile, [])
-    flags += ["--flame"] * flame
-    flags += ["--search"] if search and search_budget_s is None else []
-    flags += ["--search-for", f"{search_budget_s:g}"] if search and search_budget_s is not None else []
-    chosen = ["--allocator", ",".join(allocators)] if allocators else []
     words = what.options() if isinstance(what, Job) else ["--", *what]
-    repeat = shlex.join(["./loam", "bench", *chosen, *flags, *words])
-    if search:
-        first = f"{study.blocks} blocks" if blocks else f"at most about {duration(study.budget_s or budget_s)}"
-        console.note(f"first the allocators, {first}; then settings, {duration(search_budget_s or rounds.BUDGET_S)}")
-    runner = Runner(
-        study, plan, folder, instruments, repeat, resume=resume, kind="bench", launchers={goal.sync: goal.launcher},
-        enough=None if blocks else _narrow_enough(folder), counter_sources=sources,
-    )  # fmt: skip
-    ended = runner.run()
-    result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=[repeat], notes=ended.changed)
-    result = advise(replace(result, before_own=list(own.before_own)), goal.text, folder, own.baseline)
-    if profile and not ended.interrupted:
-        least_s = timeout_s or TIMEOUT_S
-        found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=least_s)
-        result = replace(result, profiles=found)
-    if flame and not ended.interrupted:
-        drawn = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s or TIMEOUT_S)
-        result = replace(result, flames=drawn)
-        flames.warn(drawn)
+    command = shlex.join(["./loam", "bench", *_words(request), *words])
+    campaign = _planned(goal, request, instruments, own, command, began)
+    study, folder = campaign.runner.study, campaign.runner.folder
+    search_s = further.search_budget_s or rounds.BUDGET_S
+    if further.search:
+        budget_s = study.budget_s or request.effort.budget_s or BUDGET_S
+        first = f"{study.blocks} blocks" if request.effort.blocks else f"at most about {duration(budget_s)}"
+        console.note(f"first the allocators, {first}; then settings, {duration(search_s)}")
+    result = replace(campaign.run(), before_own=list(own.before_own))
+    result = advise(result, goal.text, folder, own.baseline)
+    if not campaign.ended.interrupted:
+        result = _looked_into(result, goal, campaign.runner, request)
     recommend.save(result, folder)
-    if not (as_json or export):
+    if not (output.as_json or output.export):
         shown.show(result)
         profiling.show(result.profiles or ())
         special_tables.show(result)
-    if search and not ended.interrupted and ended.done:
-        again = _again(study, goal, instruments, repeat)
-        searching = rounds.Search(goal.text, folder, goal.run_s, search_budget_s or rounds.BUDGET_S, again)
-        outcome, stopped = searching.run(result)
-        ended = stopped or ended
+    if further.search and not campaign.ended.interrupted and campaign.ended.done:
+        again = _again(campaign.runner, goal)
+        outcome, stopped = rounds.Search(goal.text, folder, goal.run_s, search_s, again).run(result)
+        campaign.ended = stopped or campaign.ended
         if outcome is not None:
             result = replace(result, search=outcome)
             recommend.save(result, folder)
-    reported = not report or not ended.done or commands.make_report(result, folder)
-    if as_json:
-        console.print_json(result)
-    elif export:
+    return campaign.close(result, functools.partial(_show, export=output.export))
+
+
+def _prepared(goal: target.Target, request: Request) -> linked.Linked:
+    """Build what a bench needs; returns: the allocators that its programs are linked with"""
+    from loam_lab.setup import build
+    from loam_lab.subjects.allocators import building
+
+    further = request.further
+    build.ensure_built(["probe"])
+    building.ensure(request.selection.allocators)
+    tlb = "tlb" in further.purposes
+    helpers = {"counted-loop": tlb or "counters" in further.purposes, "tlb": tlb, "stacks": further.flame}
+    counter = [profiling.LIBRARIES[further.profile == "sample"]] if further.profile else []
+    build.ensure_built([*counter, *(name for name, needed in helpers.items() if needed)])
+    return linked.find(goal.programs)
+
+
+def _planned(
+    goal: target.Target, request: Request, instruments: Instruments, own: linked.Linked, command: str, began_s: float
+) -> Campaign:  # fmt: skip
+    """The campaign, after the goal has been run once; its folder is there. began_s: by time.monotonic()"""
+    from loam_lab.campaign.measure.campaign import Runner
+    from loam_lab.commands.campaign import INTERRUPTED, Campaign, counted
+    from loam_lab.model.store import folder as folders
+
+    effort, purposes, output = request.effort, request.further.purposes, request.output
+    for name in request.selection.allocators:
+        instruments.allocator(name)
+    study, absent = _study(goal, request, own.baseline)
+    previewed = time.monotonic()
+    try:
+        goal.attempt(study, instruments, effort.timeout_s or TIMEOUT_S)
+    except KeyboardInterrupt:
+        why = "in the first run, which does not count"
+        raise LoamError("interrupted", None, why, "start it again", exit_code=INTERRUPTED) from None
+    folder = output.folder("bench")
+    if output.resume:
+        before = folders.read_manifest(folder)["plan"]["study"]
+        limits = {key: before[key] for key in ("blocks", "budget_s", "memory", "memory_runs")}
+    else:
+        left_s = (effort.budget_s or BUDGET_S) - (time.monotonic() - previewed)
+        limits = _extent(goal, len(study.allocators), effort.blocks, "memory" in purposes or goal.apart, left_s)
+    counting = {name: name in purposes for name in ("counters", "tlb")}
+    study, sources, notes = counted(study.model_copy(update={**limits, **counting}))
+    plan = goal.plan(study)
+    plan.notes += [*own.notes, *absent, *_dropped(goal.dropped), *notes]
+    runner = Runner(
+        study, plan, folder, instruments, command, resume=output.resume, kind="bench", launchers={goal.sync: goal.launcher},
+        enough=None if effort.blocks else _narrow_enough(folder), counter_sources=sources,
+    )  # fmt: skip
+    return Campaign(runner, output, began_s)
+
+
+def _words(request: Request) -> list[str]:
+    """What of a request is told as options before what is measured."""
+    further, allocators = request.further, request.selection.allocators
+    words = ["--allocator", ",".join(allocators)] if allocators else []
+    words += [f"--{name}" for name in ("memory", "counters", "tlb") if name in further.purposes]
+    words += {"full": ["--profile"], "sample": ["--profile-sample"]}.get(further.profile, [])
+    words += ["--flame"] * further.flame
+    if further.search:
+        budget_s = further.search_budget_s
+        words += ["--search"] if budget_s is None else ["--search-for", f"{budget_s:g}"]
+    return words
+
+
+def _looked_into(result: Result, goal: target.Target, runner: Runner, request: Request) -> Result:
+    """The result with what one more run under each allocator counts, and with call stacks, where they are asked for."""
+    profile, timeout_s = request.further.profile, request.effort.timeout_s or TIMEOUT_S
+    plan, instruments = runner.plan, runner.instruments
+    if profile:
+        found = profiling.profiles(goal, plan, instruments, sampled=profile == "sample", timeout_s=timeout_s)
+        result = replace(result, profiles=found)
+    if request.further.flame:
+        drawn = flames.flames(goal, plan, instruments, result, timeout_s=timeout_s)
+        result = replace(result, flames=drawn)
+        flames.warn(drawn)
+    return result
+
+
+def _show(result: Result, *, export: str) -> None:
+    """Print the result as an export, or what was searched for beside the tables."""
+    if export:
         from loam_lab.presenting.report import exported
 
         console.out().print(exported.render(result, export), markup=False, soft_wrap=True, end="")
     elif result.search is not None:
+        from loam_lab.commands.bench import rounds
+
         rounds.show(result.search)
-    commands.show_warnings(result)
-    return commands.finish(ended, result, folder, repeat, time.monotonic() - began) or int(not reported)
 
 
 def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
@@ -226,47 +232,38 @@ def _with_lines(advised: Recommendation, text: str, result: Result) -> list[Choi
     ]  # fmt: skip
 
 
-def _again(study: Study, goal: target.Target, instruments: Instruments, repeat: str) -> Any:
+def _again(first: Runner, goal: target.Target) -> Any:
     """Runners of the same command under other allocators, for a search (see rounds.Search)."""
-    from loam_lab.campaign.measure.campaign import Runner
     from loam_lab.model.cell import COUNTING
 
-    group = study.groups[0].model_copy(update=dict.fromkeys(COUNTING))
+    group = first.study.groups[0].model_copy(update=dict.fromkeys(COUNTING))
 
     def runner(allocators: Sequence[str], blocks: int, folder: Path, resume: bool, narrow: bool) -> Runner:
         changed = {"allocators": tuple(allocators), "baseline": allocators[0], "blocks": blocks, "budget_s": None,
                    "memory": False, "counters": False, "tlb": False, "groups": (group,)}  # fmt: skip
-        other = study.model_copy(update=changed)
-        return Runner(
-            other, goal.plan(other), folder, instruments, repeat, resume=resume, kind="bench",
-            launchers={goal.sync: goal.launcher}, enough=_narrow_enough(folder) if narrow else None,
-        )  # fmt: skip
+        other, enough = first.study.model_copy(update=changed), _narrow_enough(folder) if narrow else None
+        return dataclasses.replace(
+            first, study=other, plan=goal.plan(other), folder=folder, resume=resume, enough=enough, counter_sources=()
+        )
 
     return runner
 
 
-def _study(
-    goal: target.Target, allocators: Sequence[str], seed: int, timeout_s: float | None, own: str = ""
-) -> tuple[Study, list[str]]:
+def _study(goal: target.Target, request: Request, own: str = "") -> tuple[Study, list[str]]:
     """The study and what is said of it. own: the allocator that the program uses as it is, "" for libc's"""
     from loam_lab.campaign.measure.available import present
-    from loam_lab.model.study import SCHEMA as STUDY_SCHEMA
-    from loam_lab.model.study import Group, Study
+    from loam_lab.model.study import SCHEMA, Group, Study
     from loam_lab.subjects.allocators import registry
 
+    allocators = request.selection.allocators
     chosen = tuple(dict.fromkeys([*([own] if own else []), *(allocators or registry.defaults())]))
     study = Study(
-        schema=STUDY_SCHEMA,
-        name="bench",
-        title=f"{goal.workload} under {len(chosen)} allocators",
-        question=f"Which allocator suits {goal.text}?",
+        schema=SCHEMA, name="bench", title=f"{goal.workload} under {len(chosen)} allocators",
+        question=f"Which allocator suits {goal.text}?", allocators=chosen, blocks=BLOCKS_MIN, seed=request.effort.seed,
         baseline=own or ("glibc" if "glibc" in chosen else chosen[0]),
-        allocators=chosen,
-        blocks=BLOCKS_MIN,
-        seed=seed,
-        timeout_s=timeout_s,
+        timeout_s=None if isinstance(goal, target.Driven) else request.effort.timeout_s,
         groups=(Group(name="bench", workload=goal.workload, sync=(goal.sync,), parameters=goal.levels()),),
-    )
+    )  # fmt: skip
     return (study, []) if allocators else present(study)
 
 

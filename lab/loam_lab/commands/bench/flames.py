@@ -37,18 +37,10 @@ STACK_BYTES = 16 * 1024
 SCRIPT_TIMEOUT_S = 300.0
 
 
-def flames(
-    goal: Target,
-    plan: Plan,
-    instruments: Instruments,
-    result: Result,
-    *,
-    timeout_s: float,
-    preset: str = "release",
-) -> list[Flame]:
+def flames(goal: Target, plan: Plan, instruments: Instruments, result: Result, *, timeout_s: float) -> list[Flame]:
     """Trees of call stacks, one for each kind of stacks.KINDS and each of two allocators."""
     wanted = chosen(result)
-    library = paths.load_paths(preset)["libraries"]["stacks"]
+    library = paths.load_paths()["libraries"]["stacks"]
     found: list[Flame] = []
     for run, named in profiling.once_each(plan):
         if run.cell.allocator not in wanted:

@@ -33,10 +33,10 @@ LIBRARIES = {False: "profile", True: "profile-sample"}
 
 
 def profiles(
-    goal: Target, plan: Plan, instruments: Instruments, *, sampled: bool, timeout_s: float, preset: str = "release"
+    goal: Target, plan: Plan, instruments: Instruments, *, sampled: bool, timeout_s: float
 ) -> list[dict[str, Any]]:
     """One profile for each cell of a plan; {"allocator", "command", "problem"} where there is none."""
-    library = paths.load_paths(preset)["libraries"][LIBRARIES[sampled]]
+    library = paths.load_paths()["libraries"][LIBRARIES[sampled]]
     found: list[dict[str, Any]] = []
     for run, named in once_each(plan):
         with preloading.folder(scratch_folder()) as scratch:

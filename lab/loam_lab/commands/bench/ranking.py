@@ -10,19 +10,16 @@ import contextlib
 import io
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console
+from loam_lab.campaign.measure.instruments import Instruments
 from loam_lab.commands.bench import bench, trace
+from loam_lab.commands.request import Output, Request
 from loam_lab.judging.statistics import contrasts, data
 from loam_lab.judging.statistics.data import process_metric
 from loam_lab.judging.statistics.intervals import Interval
-from loam_lab.model.store import folder as folders
-
-if TYPE_CHECKING:
-    from loam_lab.campaign.measure.instruments import Instruments
 
 TIME = "processor_s"
 
@@ -73,32 +70,19 @@ def times(folder: Path) -> dict[str, Interval]:
 
 
 def check(
-    file: Path,
-    command: Sequence[str],
-    *,
-    threads: str,
-    allocators: Sequence[str] = (),
-    blocks: int | None = None,
-    seed: int = 1,
-    timeout_s: float | None = None,
-    out: Path | None = None,
-    as_json: bool = False,
-    instruments: Instruments | None = None,
-) -> int:
+    file: Path, command: Sequence[str], request: Request, *, threads: str, instruments: Instruments | None = None
+) -> int:  # fmt: skip
     """Measure a command and the trace that was recorded of it under the same allocators, and compare the rankings.
 
     returns: 0, 1 if a pair is ranked otherwise or something failed, 130 after Ctrl-C
     """
     trace.read(file)  # what cannot be played is said before anything is measured
-    folder = folders.new("trace-check", out)
-    given: dict[str, Any] = {
-        "allocators": allocators, "blocks": blocks, "seed": seed, "timeout_s": timeout_s, "report": False,
-        "instruments": instruments,
-    }  # fmt: skip
+    folder, as_json = request.output.folder("trace-check"), request.output.as_json
+    live, replayed = (replace(request, output=Output(folder / name, report=False)) for name in ("live", "replayed"))
     with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
         for status in (
-            bench.bench(command, out=folder / "live", **given),
-            trace.replay(file, threads=threads, out=folder / "replayed", **given),
+            bench.bench(command, live, instruments),
+            trace.replay(file, replayed, threads=threads, instruments=instruments),
         ):
             if status:
                 return status

@@ -9,15 +9,15 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.measure.instruments import signal_name, without_allocator_settings
+from loam_lab.campaign.measure.instruments import Instruments, signal_name, without_allocator_settings
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
 from loam_lab.commands.bench import described, profiling, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.bench.trial import Trial
+from loam_lab.commands.request import Request
 from loam_lab.model import records
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 
@@ -155,8 +155,8 @@ def read(file: Path) -> Head:
     return Head(threads, chunks, unknown, refused, bool(ended), used)
 
 
-def replay(file: Path, *, threads: str, **options: Any) -> int:
-    """Play a trace under allocators, as bench does a command. threads: "recorded" or "1"; options: of bench.bench"""
+def replay(file: Path, request: Request, *, threads: str, instruments: Instruments | None = None) -> int:
+    """Play a trace under allocators, as bench does a command. threads: "recorded" or "1"; the rest: as bench.bench"""
     from loam_lab.commands.bench import bench
     from loam_lab.setup import build
 
@@ -165,4 +165,4 @@ def replay(file: Path, *, threads: str, **options: Any) -> int:
         console.warn(f"{file}: {head.unknown} frees were of blocks that the recorder had not seen; they are left out")
     build.ensure_built(["replay"])
     player = paths.load_paths()["libraries"]["replay"]
-    return bench.bench([player, str(file.absolute()), "--threads", threads], **options)
+    return bench.bench([player, str(file.absolute()), "--threads", threads], request, instruments)

@@ -14,6 +14,7 @@ from loam_lab.subjects import machines, symbols
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
+    from loam_lab.commands.request import Request
 
 DEFAULT_ALLOCATOR = "glibc"
 PAIRS_SHOWN = 8
@@ -23,23 +24,12 @@ ABORTED = pairs.Words(
 
 
 def explain(
-    workload: str,
-    *,
-    allocator: str | None = None,
-    sync: str | None = None,
-    threads: int | None = None,
-    machine: str = machines.HOST,
-    parameters: Sequence[tuple[str, Sequence[str]]] = (),
-    every: int = 1,
-    seed: int = 1,
-    chains: bool = False,
-    oversubscribe: bool = False,
-    as_json: bool = False,
-    instruments: Instruments | None = None,
+    workload: str, request: Request, *, every: int = 1, chains: bool = False, instruments: Instruments | None = None
 ) -> int:
     """Explain one run: its aborts, or where it reports none the cache lines that its threads share.
 
-    machine: its name; every: record every n-th abort of a thread; chains: show each line's chain of inlined callers
+    request: of one allocator, one synchronisation, one thread count, one machine, or none for the usual one
+    every: record every n-th abort of a thread; chains: show each line's chain of inlined callers
     instruments: None for those of this checkout; returns: 0
     raises: LoamError
     """
@@ -48,9 +38,10 @@ def explain(
     from loam_lab.subjects import workloads
     from loam_lab.subjects.allocators import building, registry
 
-    allocator = allocator or DEFAULT_ALLOCATOR
+    selection, as_json = request.selection, request.output.as_json
+    allocator, sync = next(iter(selection.allocators), DEFAULT_ALLOCATOR), next(iter(selection.syncs), None)
     building.ensure([allocator])
-    preset = machines.find(machine).preset or "release"
+    preset = machines.find(next(iter(selection.machines), machines.HOST)).preset or "release"
     if instruments is None:
         registry.load(allocator)  # what cannot be used is said before anything is built
         build.ensure_built(["probe"])
@@ -61,10 +52,7 @@ def explain(
         building.ensure_own([allocator], preset)
     sync = sync or workloads.DEFAULTS[0]
     executable = workloads.resolve_syncs([sync], preset)[0]
-    asked = run.check(
-        workload, allocator=allocator, executable=executable, threads=threads, parameters=parameters, seed=seed,
-        every=every, oversubscribe=oversubscribe, machine=machine,
-    )  # fmt: skip
+    asked = run.check(workload, request, allocator=allocator, executable=executable, every=every)
     if not asked.blames:
         return shared.explain(asked, as_json=as_json, chains=chains, instruments=instruments)
     performed = run.perform(asked, instruments)

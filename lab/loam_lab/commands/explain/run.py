@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from loam_lab.subjects.allocators import costs, preloading
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
+    from loam_lab.commands.request import Request
     from loam_lab.subjects.workloads import Executable
 
 TIMEOUT_S = 120.0
@@ -58,23 +58,14 @@ class Asked:
         return argv
 
 
-def check(
-    workload: str,
-    *,
-    allocator: str,
-    executable: Executable,
-    threads: int | None,
-    parameters: Sequence[tuple[str, Sequence[str]]],
-    seed: int,
-    every: int,
-    oversubscribe: bool,
-    machine: str = machines.HOST,
-) -> Asked:
+def check(workload: str, request: Request, *, allocator: str, executable: Executable, every: int) -> Asked:
     """The run to make.
 
-    threads: None for as many as the machine has; machine: its name
+    request: without threads as many as the machine has
     raises: LoamError for an unknown name (with the nearest), a bad value, or a run in which nothing could be explained
     """
+    selection = request.selection
+    threads, machine = next(iter(selection.threads), None), next(iter(selection.machines), machines.HOST)
     workloads.fitting([executable], workload)
     if threads == 1:
         raise LoamError(
@@ -83,9 +74,9 @@ def check(
     where = machines.find(machine)
     count = threads or max(2, where.threads)
     workloads.check_instrumented([executable], where)
-    workloads.check_threads([count], [executable], where, oversubscribe=oversubscribe)
+    workloads.check_threads([count], [executable], where, oversubscribe=selection.oversubscribe)
     levels: dict[str, list[str]] = {}
-    for name, values in parameters:
+    for name, values in selection.parameters:
         levels.setdefault(name, []).extend(values)
     checked = workloads.check_parameters(levels, workload, [executable])
     for name, found in checked.items():
@@ -94,16 +85,8 @@ def check(
                             "explain each value in a separate run")  # fmt: skip
     if DURATION in executable.parameters(workload) and not {DURATION, "operations"} & set(levels):
         checked[DURATION] = [SIMULATED_MS if where.simulated else DURATION_MS]
-    return Asked(
-        workload,
-        allocator,
-        executable,
-        count,
-        {name: found[0] for name, found in checked.items()},
-        seed,
-        every,
-        machine,
-    )
+    only = {name: found[0] for name, found in checked.items()}
+    return Asked(workload, allocator, executable, count, only, request.effort.seed, every, machine)
 
 
 @dataclass(frozen=True)

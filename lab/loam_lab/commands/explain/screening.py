@@ -20,6 +20,7 @@ from loam_lab.campaign.process.execute import execute
 from loam_lab.commands.bench import profiling
 from loam_lab.commands.explain import factors as designs
 from loam_lab.commands.explain.run import DURATION
+from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands
 from loam_lab.judging.statistics.intervals import BLOCKS_MIN
 from loam_lab.model.study import SCHEMA, Group, Study
@@ -34,31 +35,19 @@ BLOCKS_ASKED_MIN = 1000
 COUNTED_UNDER = "glibc"
 
 
-def explain(
-    workload: str,
-    *,
-    base: str = BASE,
-    asked: Sequence[str] = (),
-    sync: str | None = None,
-    threads: int | None = None,
-    machine: str = machines.HOST,
-    parameters: Sequence[tuple[str, Sequence[str]]] = (),
-    blocks: int | None = None,
-    seed: int = 1,
-    oversubscribe: bool = False,
-    resume: bool = False,
-    out: Path | None = None,
-    as_json: bool = False,
-) -> int:
+def explain(workload: str, request: Request, asked: Sequence[str] = ()) -> int:
     """Measure which setting of an allocator decides how fast a workload is.
 
-    base: the allocator that is changed; asked: settings as NAME or NAME=VALUE, none for all; threads: None for as many as
-    the machine has; blocks: None for as many as a verdict among so many changes needs, and a few more
+    request: its one allocator, BASE where it names none, is changed; without threads as many as the machine has; without
+    blocks as many as a verdict among so many changes needs, and a few more
+    asked: settings as NAME or NAME=VALUE, none for all
     returns: 0, 1 if a run failed, 130 after Ctrl-C
     raises: LoamError for what is unknown or does not fit, and for a workload that hardly allocates
     """
     from loam_lab.subjects.allocators import building, settings_check
 
+    selection, effort = request.selection, request.effort
+    base, machine = next(iter(selection.allocators), BASE), next(iter(selection.machines), machines.HOST)
     where = machines.find(machine)
     building.ensure([base])
     transactions = where.transactions if where.simulated else where.facts().get("rtm") == "works"
@@ -72,13 +61,13 @@ def explain(
         question=f"Which single change of {base} changes what {workload} does, and by how much?",
         baseline=base,
         allocators=(base, *screened.changed),
-        blocks=blocks or needed + designs.SPARE_BLOCKS,
-        seed=seed,
+        blocks=effort.blocks or needed + designs.SPARE_BLOCKS,
+        seed=effort.seed,
         warmup_ms=SIMULATED_WARMUP_MS if where.simulated else WARMUP_MS,
         groups=(
             Group(
-                name="factors", workload=workload, sync=(sync,) if sync else (), machines=(machine,),
-                threads=(threads or max(2, where.threads),), parameters=_one_each(parameters),
+                name="factors", workload=workload, sync=tuple(selection.syncs), machines=(machine,),
+                threads=tuple(selection.threads) or (max(2, where.threads),), parameters=_one_each(selection.parameters),
             ),
         ),
         screening=True,
@@ -86,7 +75,7 @@ def explain(
     prepare(study)
     study = _with_duration(study, where)
     if not where.simulated:
-        _check_allocates(study, oversubscribe=oversubscribe)
+        _check_allocates(study, oversubscribe=selection.oversubscribe)
     notes = [f"left out: {reason}" for reason in screened.left_out]
     if study.blocks < needed:
         notes.append(
@@ -95,16 +84,14 @@ def explain(
         )
     words = ["./loam", "explain", "--factors", workload, "--base", base, "--blocks", str(study.blocks)]
     words += ["--factor", ",".join(asked)] if asked else []
-    words += ["--sync", sync] if sync else []
+    words += ["--sync", *selection.syncs] if selection.syncs else []
     words += ["--machine", machine] if machine != machines.HOST else []
     for name, values in study.groups[0].levels().items():
         words += ["-p", f"{name}={values[0]}"]
     words += ["--threads", str(study.groups[0].threads[0])]
-    words += ["--seed", str(seed)] if seed != 1 else []
-    words += ["--oversubscribe"] if oversubscribe else []
-    return commands.perform(
-        study, command=shlex.join(words), resume=resume, out=out, as_json=as_json, oversubscribe=oversubscribe, notes=notes,
-    )  # fmt: skip
+    words += ["--seed", str(effort.seed)] if effort.seed != 1 else []
+    words += ["--oversubscribe"] if selection.oversubscribe else []
+    return commands.perform(study, request, command=shlex.join(words), notes=notes)
 
 
 def _one_each(parameters: Sequence[tuple[str, Sequence[str]]]) -> dict[str, int | str | tuple[int | str, ...]]:

@@ -5,43 +5,31 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.fleet.selection import Choice, reach
+from loam_lab.campaign.fleet.selection import reach
 from loam_lab.campaign.measure import foretold, stopping_rule
 from loam_lab.campaign.measure.available import fitting, installed, present
 from loam_lab.campaign.measure.builds import prepare
-from loam_lab.campaign.measure.progress import duration
 from loam_lab.commands.run.selecting import SIMULATED_BLOCKS, SIMULATED_WARMUP_MS, of_groups, on_machines
 from loam_lab.model import cache, collector
 from loam_lab.subjects import machines
 
 if TYPE_CHECKING:
-    from loam_lab.campaign.measure.campaign import Carrier, Ended
+    from loam_lab.campaign.measure.campaign import Carrier
     from loam_lab.campaign.measure.instruments import Instruments
     from loam_lab.campaign.measure.plan import Plan
-    from loam_lab.model.cell import Purpose
+    from loam_lab.commands.request import Request
     from loam_lab.model.result import Result
-    from loam_lab.model.study import Study
+    from loam_lab.model.study import Group, Study
 
-INTERRUPTED = 130
-HERE = Choice()
 QUICK_BLOCKS = 6
 # The fewest blocks of `run`; more follow while intervals are wide.
 RUN_BLOCKS, BLOCKS_MAX = 10, 60
 WARMUP = "warmup_ms"
 WARMUP_MS = 50
-
-
-def tour(*, resume: bool = False, out: Path | None = None, as_json: bool = False) -> int:
-    """The study `tour`.
-
-    returns: 0, 1 if a cell failed, 130 after Ctrl-C
-    """
-    return study_run("tour", resume=resume, out=out, as_json=as_json, command="./loam tour")
 
 
 def study_list(*, as_json: bool = False) -> int:
@@ -69,159 +57,111 @@ def study_list(*, as_json: bool = False) -> int:
     return 0
 
 
-def study_run(
-    name: str,
-    *,
-    effort: str = "full",
-    machine: Sequence[str] = (),
-    group: Sequence[str] = (),
-    target_width: float | None = None,
-    max_blocks: int | None = None,
-    budget_s: float | None = None,
-    oversubscribe: bool = False,
-    engine: Choice = HERE,
-    resume: bool = False,
-    out: Path | None = None,
-    as_json: bool = False,
-    command: str | None = None,
-) -> int:
+def study_run(name: str, request: Request, *, command: str | None = None) -> int:
     """Run a study by name, alias or file.
 
-    effort: "quick" is what the study calls so, else at most QUICK_BLOCKS blocks, the fewest that have an interval
-    group: names: only these groups
-    machine: names: only the groups that the study runs on these; where it has none, all groups, on these
-    engine: where its runs are measured
-    oversubscribe: run also the thread counts of the study beyond this machine's, which decide nothing
-    returns: as tour
+    request: quick is what the study calls so, else at most QUICK_BLOCKS blocks, the fewest that have an interval; with
+    machines, only the groups that the study runs on these; where it has none, all groups, on these; oversubscribed
+    thread counts decide nothing
+    command: how the user would repeat it, None for `study run` with these options
+    returns: 0, 1 if a cell failed, 130 after Ctrl-C
     """
     from loam_lab.model import studies
 
     study, _ = studies.find(name)
-    if effort == "quick":
+    selection, effort, engine = request.selection, request.effort, request.engine
+    if effort.quick:
         study = study.quick(QUICK_BLOCKS).model_copy(update={"target_width": None})
-    chosen = {"target_width": target_width, "max_blocks": max_blocks, "budget_s": budget_s}
-    study = study.model_copy(update={name: value for name, value in chosen.items() if value is not None})
-    whole, study = study, of_groups(study, group)
-    for one in machine:
+    whole = study.model_copy(update=effort.limits())
+    study = of_groups(whole, selection.groups)
+    for one in selection.machines:
         machines.find(one, "--machine")
-    if machine:
-        study = on_machines(study, machine)
-    for one_group in study.groups:
-        for one in one_group.machines:
-            machines.find(one, f"group {one_group.name}: machines")
+    if selection.machines:
+        study = on_machines(study, selection.machines)
+    for group in study.groups:
+        for one in group.machines:
+            machines.find(one, f"group {group.name}: machines")
     asked, carrier, told = study, None, list[str]()
     if not engine.local:
         study, carrier, told = reach(study, engine)
-    options = ["./loam", "study", "run", name, *(["--effort", effort] if effort != "full" else [])]
-    if command is None:
-        words = [*options, *(["--machine", ",".join(machine)] if machine else [])]
-        words += ["--group", ",".join(group)] if group else []
-        words += ["--oversubscribe"] if oversubscribe else []
-        names = {"--target-width": target_width, "--max-blocks": max_blocks, "--budget": budget_s}
-        words += [word for option, value in names.items() if value is not None for word in (option, str(value))]
-        command = shlex.join([*words, *engine.words()])
+    options = ["./loam", "study", "run", name, *(["--effort", "quick"] if effort.quick else [])]
     study, notes = present(study)
     notes += told
-    if not oversubscribe:
+    if not selection.oversubscribe:
         study, too_many = fitting(study)
         notes += too_many
     if engine.local:
-        for line in foretold.told(whole, foretold.left_open(whole, asked, study, options, by_group=bool(group))):
+        open_claims = foretold.left_open(whole, asked, study, options, by_group=bool(selection.groups))
+        for line in foretold.told(whole, open_claims):
             console.note(line)
     return perform(
-        study, command=command, resume=resume, out=out, as_json=as_json, oversubscribe=oversubscribe,
-        where="parameters", notes=notes, carrier=carrier, engine=engine,
+        study, request, command=command or shlex.join([*options, *_study_words(request)]), where="parameters", notes=notes,
+        carrier=carrier,
     )  # fmt: skip
 
 
-def run(
-    workload: str,
-    *,
-    allocators: Sequence[str] = (),
-    syncs: Sequence[str] = (),
-    threads: Sequence[int] = (),
-    machine: Sequence[str] = (),
-    parameters: Sequence[tuple[str, Sequence[str]]] = (),
-    blocks: int | None = None,
-    target_width: float | None = None,
-    max_blocks: int | None = None,
-    budget_s: float | None = None,
-    seed: int = 1,
-    timeout_s: float | None = None,
-    purposes: Sequence[Purpose] = (),
-    d1: str | None = None,
-    oversubscribe: bool = False,
-    engine: Choice = HERE,
-    resume: bool = False,
-    out: Path | None = None,
-    as_json: bool = False,
-) -> int:
+def _study_words(request: Request) -> list[str]:
+    """What of a request `study run` is told as options behind its effort."""
+    selection = request.selection
+    named = {"--machine": selection.machines, "--group": selection.groups}
+    words = [word for option, names in named.items() if names for word in (option, ",".join(names))]
+    words += ["--oversubscribe"] if selection.oversubscribe else []
+    for name, value in request.effort.limits().items():
+        words += [f"--{name.removesuffix('_s').replace('_', '-')}", str(value)]
+    return words + request.engine.words()
+
+
+def run(workload: str, request: Request) -> int:
     """An ad-hoc matrix of every combination of the levels given.
 
     workload: a name, or several with commas between them, each of which becomes a group; they share all levels
-    syncs: none for the default of the workload
-    parameters: (name, levels); `warmup_ms` is the lab's own and has one level
-    blocks: exactly that many, or the least number where target_width is given too; None for as many as give every
-    ratio a half-width of target_width (2 % where None), at most max_blocks
-    purposes: what every cell gets a further run for; d1: cachegrind's first-level data cache, bytes,ways,line
-    returns: as tour; raises: LoamError for what no executable, machine or registry has
+    request: no synchronisations for the default of the workload; of the parameters `warmup_ms` is the lab's own and has
+    one level; without blocks as many as give every ratio a half-width of target_width (2 % where None), at most max_blocks
+    returns: as study_run; raises: LoamError for what no executable, machine or registry has
     """
     from loam_lab.model.study import SCHEMA, Group, Study
     from loam_lab.setup import jvm
     from loam_lab.subjects.allocators import building, registry
 
-    for one in machine:
+    selection, effort, d1 = request.selection, request.effort, request.further.d1
+    for one in selection.machines:
         machines.find(one)
     if d1 is not None and (wrong := cache.problem(d1)):
         raise LoamError("--d1", d1, wrong, f"for example --d1 {cache.EXAMPLE}")
     levels: dict[str, list[str]] = {}
-    for name, values in parameters:
+    for name, values in selection.parameters:
         levels[name] = list(dict.fromkeys([*levels.get(name, []), *values]))
     warmup_ms = _warmup(levels)
-    slow = machines.are_simulated(machine)
+    slow = machines.are_simulated(selection.machines)
     # Under a virtual machine's heap lies the same memory whichever allocator serves the process.
-    on_jvm = bool(syncs) and all(sync.startswith(jvm.PREFIX) for sync in syncs)
-    chosen = tuple(allocators) or ("glibc",) * on_jvm or tuple(registry.defaults())
+    on_jvm = bool(selection.syncs) and all(sync.startswith(jvm.PREFIX) for sync in selection.syncs)
+    chosen = tuple(selection.allocators) or ("glibc",) * on_jvm or tuple(registry.defaults())
     several = list(dict.fromkeys(workload.split(",")))
     group = Group(
-        name="run",
-        workload=workload,
-        sync=tuple(syncs),
-        threads=tuple(threads) or (1,),
-        machines=tuple(machine) or (machines.HOST,),
+        name="run", workload=workload, sync=tuple(selection.syncs), threads=tuple(selection.threads) or (1,),
+        machines=tuple(selection.machines) or (machines.HOST,), d1=d1,
         parameters={name: tuple(values) if len(values) > 1 else values[0] for name, values in levels.items()},
-        d1=d1,
-    )
+    )  # fmt: skip
+    groups = tuple(group.model_copy(update={"name": one, "title": one, "workload": one}) for one in several)
     study = Study(
-        schema=SCHEMA,
-        name="run",
-        title=f"{workload}: ad-hoc matrix",
+        schema=SCHEMA, name="run", title=f"{workload}: ad-hoc matrix",
         question="What differs between the levels given on the command line?",
-        baseline="glibc" if "glibc" in chosen else chosen[0],
-        allocators=chosen,
-        blocks=blocks or (SIMULATED_BLOCKS if slow else RUN_BLOCKS),
-        target_width=target_width if target_width is not None or blocks or slow else stopping_rule.TARGET_WIDTH,
-        max_blocks=max_blocks or BLOCKS_MAX,
-        budget_s=budget_s,
-        seed=seed,
-        timeout_s=timeout_s,
-        groups=(group,)
-        if len(several) == 1
-        else tuple(group.model_copy(update={"name": one, "title": one, "workload": one}) for one in several),
+        allocators=chosen, baseline="glibc" if "glibc" in chosen else chosen[0],
+        blocks=effort.blocks or (SIMULATED_BLOCKS if slow else RUN_BLOCKS),
+        target_width=effort.target_width or (None if effort.blocks or slow else stopping_rule.TARGET_WIDTH),
+        max_blocks=effort.max_blocks or BLOCKS_MAX, budget_s=effort.budget_s, seed=effort.seed, timeout_s=effort.timeout_s,
+        groups=groups if len(several) > 1 else (group,),
         warmup_ms=(SIMULATED_WARMUP_MS if slow else WARMUP_MS) if warmup_ms is None else warmup_ms,
-    ).model_copy(update=dict.fromkeys(purposes, True))
+    ).model_copy(update=dict.fromkeys(request.further.purposes, True))  # fmt: skip
     carrier, absent = None, list[str]()
-    if not engine.local:
-        study, carrier, absent = reach(study, engine)
-    if not allocators:
+    if not request.engine.local:
+        study, carrier, absent = reach(study, request.engine)
+    if not selection.allocators:
         study, missing = present(study)
         absent += missing
     else:
-        building.ensure(allocators)
-    return perform(
-        study, command=repeat(study, group, oversubscribe=oversubscribe, engine=engine), resume=resume, out=out,
-        as_json=as_json, oversubscribe=oversubscribe, notes=absent, carrier=carrier, engine=engine,
-    )  # fmt: skip
+        building.ensure(selection.allocators)
+    return perform(study, request, command=repeat(study, group, request), notes=absent, carrier=carrier)
 
 
 def _warmup(levels: dict[str, list[str]]) -> int | None:
@@ -235,72 +175,45 @@ def _warmup(levels: dict[str, list[str]]) -> int | None:
 
 def perform(
     study: Study,
+    request: Request,
     *,
     command: str,
-    resume: bool = False,
-    out: Path | None = None,
-    as_json: bool = False,
-    oversubscribe: bool = False,
-    preset: str = "release",
-    instruments: Instruments | None = None,
-    where: str = "-p",
     notes: Sequence[str] = (),
-    report: bool = True,
+    where: str = "-p",
     carrier: Carrier | None = None,
-    engine: Choice = HERE,
+    instruments: Instruments | None = None,
 ) -> int:
     """Plan, run, summarise, report and print a study.
 
     command: how the user would repeat it; instruments: None for the real machine; notes: warnings to carry along
-    carrier: what has the runs measured elsewhere, None for here; engine: the options that chose it
+    where: how errors call the place of a parameter; carrier: what has the runs measured elsewhere, None for here
     returns: 0, 1 if a cell failed, 130 after Ctrl-C
     """
-    from loam_lab.campaign.counters import planning
     from loam_lab.campaign.measure import plan as plans
     from loam_lab.campaign.measure.campaign import Runner
     from loam_lab.campaign.measure.instruments import RealInstruments
-    from loam_lab.judging.result import summarise
-    from loam_lab.model.store import folder as folders
+    from loam_lab.commands.campaign import Campaign, counted
 
-    began = time.monotonic()
+    began, output = time.monotonic(), request.output
     if instruments is None:
-        prepare(study, preset)
-        instruments = RealInstruments(preset)
-    sources = counter_sources(study)
-    study, counting = planning.resolve(study, sources)
+        prepare(study)
+        instruments = RealInstruments()
+    study, sources, counting = counted(study)
     if len(study.groups) > 1:
-        study, lacking = installed(study, preset)
+        study, lacking = installed(study)
         counting += lacking
-    plan = plans.make(study, oversubscribe=oversubscribe, preset=preset, where=where)
+    plan = plans.make(study, oversubscribe=request.selection.oversubscribe, where=where)
     plan.notes.extend([*notes, *counting])
     _check_claims(study, plan)
     for name in dict.fromkeys(cell.allocator for cell in plan.cells()):
         instruments.allocator(name)  # what cannot be measured is said before a folder is made for it
-    folder = folders.started(study.name, out) if resume else folders.new(study.name, out)
     runner = Runner(
-        study,
-        plan,
-        folder,
-        instruments,
-        command,
-        preset=preset,
-        resume=resume,
-        counter_sources=sources,
+        study, plan, output.folder(study.name), instruments, command, resume=output.resume, counter_sources=sources,
         carrier=carrier,
-    )
-    ended = runner.run()
-    commands = [
-        command,
-        *(
-            line
-            for g in study.groups
-            if (line := repeat(study, g, oversubscribe=oversubscribe, engine=engine)) != command
-        ),
-    ]
-    result = summarise.write(folder, elapsed_s=time.monotonic() - began, commands=commands, notes=ended.changed)
-    reported = not report or not ended.done or make_report(result, folder)
-    _print(result, as_json=as_json)
-    return finish(ended, result, folder, command, time.monotonic() - began) or int(not reported)
+    )  # fmt: skip
+    campaign = Campaign(runner, output, began)
+    parts = [line for group in study.groups if (line := repeat(study, group, request)) != command]
+    return campaign.close(campaign.run(parts), _show)
 
 
 def _check_claims(study: Study, plan: Plan) -> None:
@@ -316,88 +229,24 @@ def _check_claims(study: Study, plan: Plan) -> None:
     check.check(study, descriptions)
 
 
-def counter_sources(study: Study) -> list[dict[str, Any]]:
-    """What this machine can count with; asked only for a study that counts, or makes claims about counts."""
-    from loam_lab.campaign.counters import planning
-    from loam_lab.model.cell import COUNTING
-
-    counting = {purpose for group in study.groups for purpose in study.purposes_of(group)} & set(COUNTING)
-    counting -= set(planning.OF_OTHERS)  # which need nothing of the machine
-    if not counting and not study.claims:
-        return []
-    if counting:
-        from loam_lab.setup import debian
-
-        debian.ensure("count")
-    from loam_lab.campaign.counters import sources
-
-    return sources.probe()
-
-
-def make_report(result: Result, folder: Path) -> bool:
-    """Write the report into the folder; False if that failed.
-
-    Whatever goes wrong here is told and not raised: the figures are still to be printed, and the report is made from
-    result.json alone and can be made again.
-    """
-    try:
-        from loam_lab.judging.claims import together
-        from loam_lab.presenting import report
-
-        report.build(result, folder, others=together.beside(folder, result.study) if result.claims else ())
-        return True
-    except Exception as problem:
-        what = problem.line() if isinstance(problem, LoamError) else f"{type(problem).__name__}: {problem}"
-        console.warn(f"no report: {what}; the measurements are kept; run ./loam report {folder}")
-        return False
-
-
-def _print(result: Result, *, as_json: bool) -> None:
+def _show(result: Result) -> None:
     from loam_lab.commands.run import factor_tables, special_tables, tables
-
-    if as_json:
-        console.print_json(result)
-        show_warnings(result)
-        return
     from loam_lab.model.result.labelled import labelled
 
     result = labelled(result)
     if result.factors:
         factor_tables.show(result)
-    else:
-        tables.show(result)
-        special_tables.show(result)
-        if result.claims:
-            from loam_lab.judging.claims import tables as ledger
+        return
+    tables.show(result)
+    special_tables.show(result)
+    if result.claims:
+        from loam_lab.judging.claims import tables as ledger
 
-            ledger.show(result)
-    show_warnings(result)
-
-
-def show_warnings(result: Result) -> None:
-    """Print the warnings of a Result on standard error."""
-    for text in result.warnings:
-        console.warn(text)
+        ledger.show(result)
 
 
-def finish(ended: Ended, result: Result, folder: Path, command: str, elapsed_s: float) -> int:
-    """Say where the result is and how to go on; returns the exit status."""
-    if ended.interrupted:
-        again = f"{command} --resume --out {shlex.quote(str(folder))}"
-        console.note(f"interrupted: {ended.done} of {ended.total} runs are kept; continue with: {again}")
-        return INTERRUPTED
-    pages = [name for name in ("report.html", "index.html") if (folder / name).exists()]
-    where = folder / pages[0] if pages else folder
-    console.note(f"{ended.measured} runs in {duration(elapsed_s)}; result: {where}")
-    if result.failures:
-        failed = sum(failure.count for failure in result.failures)
-        console.note(f"{failed} runs failed; see failures in {folder / 'result.json'}")
-        return 1
-    return int(bool(ended.changed))
-
-
-def repeat(study: Study, group: Any, *, oversubscribe: bool = False, engine: Choice = HERE) -> str:
-    """The `loam run` command that repeats one group of a study."""
+def repeat(study: Study, group: Group, request: Request) -> str:
+    """The `loam run` command that repeats one group of a study that was requested."""
     words = ["./loam", "run", group.workload]
     for name, values in group.levels().items():
         of_factor = name == collector.NAME
@@ -407,7 +256,7 @@ def repeat(study: Study, group: Any, *, oversubscribe: bool = False, engine: Cho
     if group.sync:
         words += ["--sync", ",".join(group.sync)]
     words += ["--threads", ",".join(str(count) for count in group.threads), "--blocks", str(study.blocks_of(group))]
-    if engine.local and group.machines != (machines.HOST,):
+    if request.engine.local and group.machines != (machines.HOST,):
         words += ["--machine", ",".join(group.machines)]
     if study.target_width is not None:
         words += ["--target-width", str(study.target_width), "--max-blocks", str(study.max_blocks)]
@@ -418,6 +267,6 @@ def repeat(study: Study, group: Any, *, oversubscribe: bool = False, engine: Cho
     words += [f"--{purpose}" for purpose in study.purposes_of(group)]
     if group.d1 and "cachegrind" in study.purposes_of(group):
         words += ["--d1", group.d1]
-    if oversubscribe:
+    if request.selection.oversubscribe:
         words.append("--oversubscribe")
-    return shlex.join([*words, *engine.words()])
+    return shlex.join([*words, *request.engine.words()])

@@ -28,12 +28,11 @@ def of_groups(study: Study, names: Sequence[str]) -> Study:
 def on_machines(study: Study, machine: Sequence[str]) -> Study:
     """What of a study runs on some machines: the groups that name them, else all of its groups, moved there."""
     kept = {group.name: tuple(one for one in group.machines if one in machine) for group in study.groups}
-    if any(kept.values()):
-        groups = (group.model_copy(update={"machines": kept[group.name] or group.machines}) for group in study.groups)
-        left = study.model_copy(update={"groups": tuple(groups)})
-        return without(left, {name for name, some in kept.items() if not some})
-    groups = (group.model_copy(update={"machines": tuple(machine)}) for group in study.groups)
-    return _simulated_times(study.model_copy(update={"groups": tuple(groups)}))
+    named = any(kept.values())
+    places = (kept[group.name] or group.machines if named else tuple(machine) for group in study.groups)
+    groups = (group.model_copy(update={"machines": some}) for group, some in zip(study.groups, places, strict=True))
+    moved = study.model_copy(update={"groups": tuple(groups)})
+    return without(moved, {name for name, some in kept.items() if not some}) if named else _simulated_times(moved)
 
 
 def _simulated_times(study: Study) -> Study:
