@@ -25,6 +25,7 @@
 #include "runtime/heap/size_classes.hpp"
 #include "runtime/platform/cache_line.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -49,6 +50,11 @@ class Arrivals {
   static ChainWord place_of(unsigned c) noexcept { return c == 0 ? ChainWord::mark : ChainWord::third; }
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
+
+  // Whether an inbox holds a batch. For any thread: what the owner has taken out is not looked at.
+  bool any_sent() const noexcept {
+    return std::any_of(inboxes_.begin(), inboxes_.end(), [](const Inbox& inbox) { return !inbox.empty(); });
+  }
 
   // Whether to call take(). If the inbox held few blocks the last time, the answer is no once.
   bool wanted(unsigned c) noexcept {

@@ -12,7 +12,8 @@
 //   T2 a list grows by at most batch_of(class) before settle() puts it on the shelf; a list of middling blocks grows to
 //   at most that length. Its room is the number of blocks that may still be added.
 //
-//   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
+//   T3 a heap is touched by the thread that holds its lock `use`: the one it is attached to, or, while it is idle, one
+//   that tends it (thread_heaps.hpp).
 //
 //   T6 a class looked at twice without being filled between has no lists then: its blocks are in their slabs, which may
 //   be whole or stripped for it. Of a class that was filled, the shelf gives the lists that lay there at the last look.
@@ -30,6 +31,7 @@
 #include "runtime/heap/slabs.hpp"
 #include "runtime/heap/stocks.hpp"
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -203,6 +205,15 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (unsigned c = 0; c < kClasses; ++c) give_class(c, send);
     slabs_.give_whole();
   }
+
+  // Of an idle heap, whose lists are empty: gives what other threads freed to the slabs, and whole slabs to the store.
+  template <class Send>
+  void give_arrivals(Send send) noexcept {
+    receive(send);
+    slabs_.give_whole();
+  }
+  // Whether blocks that other threads freed lie in an inbox. Any thread may ask.
+  bool has_arrivals() const noexcept { return arrivals_.any_sent(); }
 
   Key key() const noexcept { return address_of(this); }
 
@@ -411,6 +422,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   Arrivals<Classes> arrivals_;
 
  public:
+  sync::OwnedLock use;                                // thread_heaps.hpp, H1
   std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
   std::atomic<unsigned> thread{0};                    // the kernel's number of the thread; 0: none
   unsigned process = 0;                               // in which that number was given

@@ -34,6 +34,11 @@ class OwnedLock {
 
   void unlock() noexcept { holder_.store(kNobody, std::memory_order_release); }  // owned_lock.A: the publishing side
 
+  // The calling thread holds the lock from now on, whoever held it. Only where nobody can be holding it who goes on: the
+  // holder's thread has ended, or no other thread knows the lock.
+  // relaxed: nothing is read that a holder wrote, but what the caller knows to be complete.
+  void take_over() noexcept { holder_.store(this_thread(), std::memory_order_relaxed); }
+
   // In the child of a fork, by its only thread: whether a thread holds the lock that is not in this process. What the
   // lock guards may be half changed; the caller mends it and unlocks.
   bool is_orphaned() const noexcept {
