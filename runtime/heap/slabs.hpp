@@ -44,13 +44,18 @@ class Slabs {
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
+  // elsewhere(): called before slabs are made; blocks that serve instead, linked with the key, or none.
   // grown(): called after slabs of new memory were made; it may give blocks back.
-  template <class Grown>
-  BlockList take(unsigned c, Key owner, Grown grown) noexcept {
+  template <class Elsewhere, class Grown>
+  BlockList take(unsigned c, Key owner, Elsewhere elsewhere, Grown grown) noexcept {
     Class& own = classes_[c];
     Span* slab = own.giving;
     if (slab == nullptr) {
-      if (own.whole == nullptr && !bring(c, owner, grown)) return {nullptr, 0};
+      if (own.whole == nullptr) {
+        if (sparse_[c].stripped == nullptr)
+          if (const BlockList found = elsewhere(); found.first != nullptr) return found;
+        if (!bring(c, owner, grown)) return {nullptr, 0};
+      }
       slab = own.whole;
       unlist(own.whole, *slab);
       --own.wholes;

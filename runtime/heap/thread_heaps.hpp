@@ -3,8 +3,8 @@
 //   that other threads use. A new thread takes a whole idle heap, that of its processor if there is one (ADR 0022).
 //   Until then, a thread that sends a batch to an idle heap tends it: it takes the batch in, so that memory of ended
 //   threads returns to the system. If another thread tends the heap already, that thread takes this batch in as well.
-//   In the child of a fork the heaps of other threads are lost: they may have been changing, so no block is taken from
-//   them, and blocks that are freed to them stay in their inboxes. An idle heap that another thread was tending is lost,
+//   In the child of a fork the heaps of other threads are lost: they may have been changing, so no block is taken out of
+//   their lists. Blocks that are freed to them stay in their inboxes until a thread claims them (claimed.hpp). An idle heap that another thread was tending is lost,
 //   too.
 //   A thread may end without handing its heap over, because the system calls no destructor for it. Before a new heap is
 //   made, some heaps that are attached are looked at, in turn: one whose thread is gone serves the new thread.
@@ -23,6 +23,7 @@
 #include "runtime/platform/machine_fence.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -52,9 +53,8 @@ class ThreadHeaps {
     heap = ::new (memory) Heap(Zeroed{}, order);
     heap->use.take_over();
     sign(*heap);
-    heap->next_of_all = all_;
-    platform::compiler_barrier();  // H2
-    all_ = heap;
+    heap->next_of_all = all();
+    all_.store(heap, std::memory_order_release);  // all.A (publishes), and H2
     return heap;
   }
 
@@ -91,7 +91,7 @@ class ThreadHeaps {
   // In the child of a fork: `own` is the calling thread's heap, or nullptr.
   static void mend_in_child(Heap* own) noexcept {
     if (own != nullptr) sign(*own);
-    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all)
+    for (Heap* heap = all(); heap != nullptr; heap = heap->next_of_all)
       if (heap->use.is_orphaned()) heap->state.store(HeapState::lost, std::memory_order_relaxed);
     for (Heap** at = &idle_; *at != nullptr;) {
       // relaxed, here and above: one thread.
@@ -109,17 +109,31 @@ class ThreadHeaps {
     for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) tend(heap);
   }
 
+  // For a thread that would need new memory: a heap whose thread does not look into its inbox of the class, among the
+  // next few; nullptr: none of these. The next look begins with the heap that was found.
+  [[gnu::noinline]] static Heap* neglectful(unsigned c, Heap& asking) noexcept {
+    for (unsigned left = kNeglectfulSearched; left != 0; --left) {
+      // acquire: pairs with all.A: who finds a heap finds it complete. Heaps stay for ever.
+      if (asking.looked_at == nullptr) asking.looked_at = all_.load(std::memory_order_acquire);
+      Heap* const heap = asking.looked_at;
+      if (heap != &asking && heap->neglects(c)) return heap;
+      asking.looked_at = heap->next_of_all;
+    }
+    return nullptr;
+  }
+
   // visit(heap) for each heap that exists.
   template <class Visit>
   static void for_each(Visit visit) noexcept {
     const std::lock_guard guard(lock_);
-    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all) visit(*heap);
+    for (Heap* heap = all(); heap != nullptr; heap = heap->next_of_all) visit(*heap);
   }
 
  private:
-  static constexpr unsigned kIdleSearched = 16;     // a miss each, while others wait for the lock
-  static constexpr unsigned kAttachedSearched = 8;  // a system call each
-  static constexpr unsigned kRounds = 8;            // that a thread tends a heap, while others send to it
+  static constexpr unsigned kIdleSearched = 16;       // a miss each, while others wait for the lock
+  static constexpr unsigned kAttachedSearched = 8;    // a system call each
+  static constexpr unsigned kNeglectfulSearched = 8;  // a miss each, for a slab or more of them
+  static constexpr unsigned kRounds = 8;              // that a thread tends a heap, while others send to it
 
   // The heap that was left last on this processor, among those left last; else the one left last of all. Those that
   // somebody tends are passed by. It is the caller's now. nullptr: none
@@ -139,6 +153,8 @@ class ThreadHeaps {
     return nullptr;
   }
 
+  static Heap* all() noexcept { return all_.load(std::memory_order_relaxed); }  // under the lock, or in a child
+
   static void sign(Heap& heap) noexcept {
     heap.process = platform::process_id();
     heap.thread.store(platform::thread_id(), std::memory_order_relaxed);
@@ -150,7 +166,7 @@ class ThreadHeaps {
   static Heap* find_abandoned() noexcept {
     const unsigned process = platform::process_id(), caller = platform::thread_id();
     for (unsigned left = kAttachedSearched; left != 0; --left) {
-      if (looked_at_ == nullptr) looked_at_ = all_;
+      if (looked_at_ == nullptr) looked_at_ = all();
       if (looked_at_ == nullptr) return nullptr;
       Heap& heap = *std::exchange(looked_at_, looked_at_->next_of_all);
       if (heap.state.load(std::memory_order_relaxed) != HeapState::attached || heap.process != process) continue;
@@ -178,7 +194,8 @@ class ThreadHeaps {
   }
 
   static inline constinit sync::OwnedLock lock_{};
-  static inline constinit Heap *all_ = nullptr, *idle_ = nullptr;
+  static inline constinit std::atomic<Heap*> all_{nullptr};  // written under the lock
+  static inline constinit Heap* idle_ = nullptr;
   static inline constinit Heap* looked_at_ = nullptr;  // the heap at which find_abandoned() begins; nullptr: all_
 };
 
