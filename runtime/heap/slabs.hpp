@@ -147,9 +147,16 @@ class Slabs {
     strips_at_ = pages < pages_max ? period_ends_at_ : units_ + kStripUnits;
   }
 
+  // From now on whole slabs stay until give_whole(). A heap that gives all it has comes to the store once then: its lock
+  // is the same for all threads.
+  void gather_whole() noexcept { gathers_ = true; }
+
   // Returns to the store also the whole slabs that classes keep.
   void give_whole() noexcept {
-    for (unsigned c = 0; c < Classes::kClasses; ++c) give_back(c, 0);
+    gathers_ = false;
+    Span* gone = nullptr;
+    for (unsigned c = 0; c < Classes::kClasses; ++c) gone = cut_off(c, 0, gone);
+    if (gone != nullptr) Spans::give(gone);
   }
 
   // Whether one of the slab's blocks begins there that were made so far.
@@ -356,13 +363,14 @@ class Slabs {
     Class& own = classes_[c];
     unlist(slab.listed == Listed::giving ? own.giving : sparse_[c].stripped, slab);
     list(own.whole, slab, Listed::whole);
-    if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
+    if (++own.wholes >= whole_max(c) + own.lot() && !gathers_) Spans::give(cut_off(c, whole_max(c), nullptr));
   }
 
-  // Returns whole slabs to the store, except for so many that became whole last.
-  void give_back(unsigned c, std::uint32_t but) noexcept {
+  // Takes whole slabs from the heap, for the store, except for so many that became whole last. returns them, before those
+  // that were cut off already
+  Span* cut_off(unsigned c, std::uint32_t but, Span* already) noexcept {
     Class& own = classes_[c];
-    if (own.wholes <= but) return;
+    if (own.wholes <= but) return already;
     own.slabs -= own.wholes - but;
     units_ -= std::size_t{own.wholes - but} * Classes::units_of(c);
     own.wholes = but;
@@ -370,11 +378,14 @@ class Slabs {
     for (; but != 0; --but) link = &(*link)->next;
     Span* const gone = *link;
     *link = nullptr;
-    for (const Span* slab = gone; slab != nullptr; slab = slab->next) {
+    Span* last = gone;
+    for (Span* slab = gone; slab != nullptr; slab = slab->next) {
       PageMap::set(unit_of(slab->blocks), slab->units, 0);
       if (slab->noted != 0) std::fill_n(&Spans::places_of(slab), slab->units, UnitPlaces{});
+      last = slab;
     }
-    Spans::give(gone);
+    last->next = already;
+    return gone;
   }
 
   static void list(Span*& head, Span& slab, Listed where) noexcept {
@@ -398,6 +409,7 @@ class Slabs {
   unsigned pages_max_ = kPagesMax;                                        // that are stripped at once
   unsigned pages_back_ = 0;  // times that noted blocks served in this period
   ServingOrder order_;
+  bool gathers_ = false;  // between gather_whole() and give_whole()
 };
 
 }  // namespace loam::heap

@@ -202,6 +202,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Returns all free blocks to their slabs, and whole slabs to the store.
   template <class Send>
   void give_all(Send send) noexcept {
+    slabs_.gather_whole();
     receive(send);
     if (stocks_ != nullptr)
       stocks_->empty([this, send](unsigned c, FreeBlock* block) {
@@ -215,6 +216,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Of an idle heap, whose lists are empty: gives what other threads freed to the slabs, and whole slabs to the store.
   template <class Send>
   void give_arrivals(Send send) noexcept {
+    slabs_.gather_whole();
     receive(send);
     slabs_.give_whole();
   }

@@ -193,7 +193,7 @@ class ThreadHeaps {
     }
   }
 
-  static inline constinit sync::OwnedLock lock_{};
+  static inline constinit sync::ApartOwnedLock lock_{};
   static inline constinit std::atomic<Heap*> all_{nullptr};  // written under the lock
   static inline constinit Heap* idle_ = nullptr;
   static inline constinit Heap* looked_at_ = nullptr;  // the heap at which find_abandoned() begins; nullptr: all_

@@ -6,6 +6,7 @@
 //   Cost one compare-and-swap.   When not: as SpinLock; and nothing that runs in a child but its first thread.
 #pragma once
 
+#include "runtime/platform/cache_line.hpp"
 #include "runtime/sync/backoff.hpp"
 
 #include <atomic>
@@ -56,5 +57,9 @@ class OwnedLock {
 
   std::atomic<std::uintptr_t> holder_{kNobody};
 };
+
+// The same on cache lines of its own: threads that wait look at it all the time, and would keep what lies beside it from
+// its holder.
+struct alignas(platform::kApartBytes) ApartOwnedLock : OwnedLock {};
 
 }  // namespace loam::sync
