@@ -3,7 +3,9 @@
 //   carved and on its slab's free_list, or not carved yet, or out: a user or some list of a heap has it, which the slab
 //   does not know. A slab without blocks that are out is whole. Whole slabs return to the store, except some for each
 //   class. Slabs come from the store, and return to it, in lots of an eighth of the class's slabs. The store is shared
-//   by all threads: so its lock and its cache lines are paid once for each lot.
+//   by all threads: so its lock and its cache lines are paid once for each lot. Spans of one unit come in lots for all
+//   classes together, of a quarter of the heap's units, eight at most; what the class does not need is the reserve, from
+//   which other classes take.
 //   Stripped slabs lack the memory of some of their free blocks (stripping.hpp). They serve when the class has no other
 //   block to give, before a whole slab does.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
@@ -156,6 +158,10 @@ class Slabs {
     gathers_ = false;
     Span* gone = nullptr;
     for (unsigned c = 0; c < Classes::kClasses; ++c) gone = cut_off(c, 0, gone);
+    while (reserve_ != nullptr) {
+      reserve_->clean = reserve_->zero;  // as it came, so it goes
+      put_in_front(gone, *std::exchange(reserve_, reserve_->next));
+    }
     if (gone != nullptr) Spans::give(gone);
   }
 
@@ -207,6 +213,7 @@ class Slabs {
   static constexpr unsigned kPlaces = kUnitBytes / kBlockAlignment;
   static constexpr std::size_t kAtOnce = 16;
   static constexpr std::uint32_t kLotMax = 8;
+  static constexpr std::size_t kUnitsForOneInReserve = 4;
   // So many units more begin a period at the earliest; and while there is more to strip, so many strip again.
   static constexpr std::size_t kPeriodUnits = 64, kStripUnits = 16;
   static constexpr unsigned kPagesMin = 8, kPagesMax = 512;
@@ -261,7 +268,7 @@ class Slabs {
       ++classes_[c].wholes;
       return true;
     }
-    Span* slab = Spans::take(Classes::units_of(c), 1, classes_[c].lot());
+    Span* slab = take_spans(c);
     const bool made = slab != nullptr, is_new = made && slab->zero;
     for (Span* next; slab != nullptr; slab = next) {
       next = slab->next;
@@ -270,6 +277,28 @@ class Slabs {
     units_max_ = std::max(units_max_, units_);
     if (is_new || units_ >= strips_at_) grown();  // whatever it gives back, the class keeps a whole slab
     return made;
+  }
+
+  // Spans for a lot of slabs, the highest first. Those of one unit come from the reserve, which classes share.
+  Span* take_spans(unsigned c) noexcept {
+    const std::uint32_t wanted = classes_[c].lot();
+    if (Classes::units_of(c) != 1) return Spans::take(Classes::units_of(c), 1, wanted);
+    if (reserve_ == nullptr) {
+      const auto lot = static_cast<std::uint32_t>(std::min<std::size_t>(units_ / kUnitsForOneInReserve, kLotMax));
+      for (Span *span = Spans::take(1, 1, std::max(wanted, lot)), *next; span != nullptr; span = next) {
+        next = span->next;
+        span->kind = SpanKind::reserved;
+        put_in_front(reserve_, *span);
+      }
+    }
+    Span* taken = nullptr;
+    for (std::uint32_t i = 0; i < wanted && reserve_ != nullptr; ++i)
+      put_in_front(taken, *std::exchange(reserve_, reserve_->next));
+    return taken;
+  }
+  static void put_in_front(Span*& list, Span& span) noexcept {
+    span.next = list;
+    list = &span;
   }
 
   void make_slab(Span& slab, unsigned c, Key owner) noexcept {
@@ -409,7 +438,8 @@ class Slabs {
   unsigned pages_max_ = kPagesMax;                                        // that are stripped at once
   unsigned pages_back_ = 0;  // times that noted blocks served in this period
   ServingOrder order_;
-  bool gathers_ = false;  // between gather_whole() and give_whole()
+  Span* reserve_ = nullptr;  // spans of one unit, the lowest first
+  bool gathers_ = false;     // between gather_whole() and give_whole()
 };
 
 }  // namespace loam::heap
