@@ -4,7 +4,7 @@
 //   does not know. A slab without blocks that are out is whole. Whole slabs return to the store, except some for each
 //   class. Slabs come from the store, and return to it, in lots of an eighth of the class's slabs. The store is shared
 //   by all threads: so its lock and its cache lines are paid once for each lot. Spans of one unit come in lots for all
-//   classes together, of a quarter of the heap's units, eight at most; what the class does not need is the reserve, from
+//   classes together, of half of the heap's units, eight at most; what the class does not need is the reserve, from
 //   which other classes take.
 //   Stripped slabs lack the memory of some of their free blocks (stripping.hpp). They serve when the class has no other
 //   block to give, before a whole slab does.
@@ -213,7 +213,7 @@ class Slabs {
   static constexpr unsigned kPlaces = kUnitBytes / kBlockAlignment;
   static constexpr std::size_t kAtOnce = 16;
   static constexpr std::uint32_t kLotMax = 8;
-  static constexpr std::size_t kUnitsForOneInReserve = 4;
+  static constexpr std::size_t kUnitsForOneInReserve = 2;
   // So many units more begin a period at the earliest; and while there is more to strip, so many strip again.
   static constexpr std::size_t kPeriodUnits = 64, kStripUnits = 16;
   static constexpr unsigned kPagesMin = 8, kPagesMax = 512;

@@ -457,7 +457,7 @@ class BitmapSpans {
 
   static constexpr std::size_t kNoLimit = ~std::size_t{0};
 
-  static inline constinit sync::ApartOwnedLock lock_{};
+  static inline constinit sync::OwnedLock lock_{};
   static inline constinit KeptMemory<Pages, 1'000'000'000> kept_{};  // what slabs missed
   static inline constinit Purge purging_{};
   static inline constinit std::atomic<bool> closes_{false};

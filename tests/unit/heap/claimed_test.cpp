@@ -107,6 +107,40 @@ TEST(Claimed, AnInboxThatHoldsLittleIsLeftToItsOwner) {
   expect_nothing_is_in_use();
 }
 
+// Much came in all, but the owner has taken it.
+TEST(Claimed, AnInboxThatWasEmptiedIsLeftToItsOwnerAgain) {
+  constexpr std::ptrdiff_t kFew = 1000;  // 700 kB
+  enum class Stage { making, made, wanted, made_again, over };
+  std::atomic<Stage> stage{Stage::making};
+  const auto wait_for = [&stage](Stage wanted) {
+    while (stage != wanted) platform::yield();
+  };
+  Blocks blocks;
+  std::thread owner([&] {
+    blocks = some();
+    stage = Stage::made;
+    wait_for(Stage::wanted);
+    blocks = some();
+    stage = Stage::made_again;
+    wait_for(Stage::over);
+    TestHeap::thread_exit();
+  });
+  wait_for(Stage::made);
+  tests::in_a_thread<TestHeap>([&] { free_all(blocks); });
+  stage = Stage::wanted;
+  wait_for(Stage::made_again);
+  const Blocks few(blocks.begin(), blocks.begin() + kFew), rest(blocks.begin() + kFew, blocks.end());
+  tests::in_a_thread<TestHeap>([&] { free_all(few); });
+  const std::set<std::byte*> known(few.begin(), few.end());
+  const Blocks own = some(kFew);
+  for (std::byte* const block : own) EXPECT_FALSE(known.contains(block));
+  free_all(own);
+  free_all(rest);
+  stage = Stage::over;
+  owner.join();
+  expect_nothing_is_in_use();
+}
+
 // What a thread has claimed and does not need goes back: at the latest when it ends.
 TEST(Claimed, WhatIsNotUsedGoesBackToItsOwner) {
   Sleeper sleeper(kCount);
