@@ -13,10 +13,13 @@
 //   came at once, all of them go to the slabs. Blocks of a class that the thread does not allocate also go there, from
 //   the inbox and from the waiting batches: give_unclaimed() gives those that it saw at its last look.
 //
+//   A thread that sleeps does not look. What lies in an inbox then, another thread may claim (claimed.hpp): an inbox is
+//   neglected if more than kWaitingBytesMax came since it was emptied last.
+//
 //   Cost: some stores for each batch; a look at all classes for each kEmptiedUntilLook emptied inboxes, and when slabs
 //   of new memory are made.
 //
-//   When not: a thread that makes no call at all keeps all these blocks until it ends.
+//   When not: a thread that makes no call at all keeps all these blocks until it ends, or until others claim them.
 //
 //   A1 a class is unclaimed if it had arrivals when give_unclaimed() looked last, and none of them was used since.
 #pragma once
@@ -25,7 +28,9 @@
 #include "runtime/heap/size_classes.hpp"
 #include "runtime/platform/cache_line.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -50,6 +55,24 @@ class Arrivals {
 
   bool any(unsigned c) const noexcept { return !waiting_[c].empty() || !inboxes_[c].empty(); }
 
+  // Whether an inbox holds a batch. For any thread: what the owner has taken out is not looked at.
+  bool any_sent() const noexcept {
+    return std::any_of(inboxes_.begin(), inboxes_.end(), [](const Inbox& inbox) { return !inbox.empty(); });
+  }
+
+  // Whether so many blocks of the class were sent since the inbox was emptied last that the owner is not looking. A
+  // hint, for any thread.
+  bool are_neglected(unsigned c) const noexcept {
+    return !inboxes_[c].empty() &&
+           (inboxes_[c].blocks() - seen_[c].load(std::memory_order_relaxed)) * Classes::bytes_of(c) > kWaitingBytesMax;
+  }
+  // What the inbox of a class holds. For any thread.
+  Chain empty_inbox(unsigned c) noexcept {
+    // relaxed: a hint. A batch on its way is counted now and comes later, or the other way round.
+    seen_[c].store(inboxes_[c].blocks(), std::memory_order_relaxed);
+    return inboxes_[c].take_all();
+  }
+
   // Whether to call take(). If the inbox held few blocks the last time, the answer is no once.
   bool wanted(unsigned c) noexcept {
     if (!waiting_[c].empty()) return true;
@@ -64,7 +87,7 @@ class Arrivals {
     unclaimed_ &= ~bit_of(c);
     const bool emptied = waiting_[c].empty();
     if (emptied) {
-      waiting_[c] = inboxes_[c].take_all();
+      waiting_[c] = empty_inbox(c);
       const std::uint64_t blocks = waiting_[c].turn(place_of(c));
       if (blocks < kFew) few_ |= bit_of(c);
       if (blocks * Classes::bytes_of(c) > most) {
@@ -122,7 +145,7 @@ class Arrivals {
 
   template <class Give>
   void give_class(unsigned c, Key key, Give give) noexcept {
-    for (Chain arrived : {std::exchange(waiting_[c], Chain()), inboxes_[c].take_all()})
+    for (Chain arrived : {std::exchange(waiting_[c], Chain()), empty_inbox(c)})
       while (!arrived.empty()) give(c, arrived.pop(key, place_of(c)).first);
   }
 
@@ -130,6 +153,7 @@ class Arrivals {
   std::uint64_t unclaimed_ = 0;  // A1: a bit for each class
   std::uint64_t few_ = 0;        // a bit for each class whose inbox held few blocks the last time
   unsigned emptied_ = 0;         // inboxes emptied so far
+  std::array<std::atomic<std::uint64_t>, Classes::kClasses> seen_{};  // blocks sent when the inbox was emptied last
   alignas(platform::kApartBytes) std::array<Inbox, Classes::kClasses> inboxes_{};
 };
 

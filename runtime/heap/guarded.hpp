@@ -15,7 +15,7 @@
 //   writes of 1 to 32 bytes past the end or before the start, when the block is freed or resized (front, padding, seal;
 //   one byte of another value is enough), and if it never is, at the end of the process, of the first kHeldLooks blocks
 //   of slabs; some of these also while the process runs; a free with another size, always; each access to a block of no
-//   bytes, at once; writes to a freed block while it waits, when it leaves, in the first and last 512 bytes and 512
+//   bytes, at once; writes to a freed block while it waits, when it leaves, in the first 480 and last 512 bytes and 512
 //   random ones; the same at the end of the process, in the queue of the main thread; a write beyond a block with a
 //   guard page, or to addresses that nothing has used yet, at once. The time at which a block serves again cannot be
 //   predicted. Not found: a write before the start of a long block with an alignment of more than 32 bytes.

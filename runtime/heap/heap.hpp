@@ -374,10 +374,10 @@ struct Heap {
   }
 
   [[gnu::noinline]] static void* take(unsigned c) noexcept {
-    if (void* const block = current->take(c, Threads::send); block != nullptr) [[likely]]
+    if (void* const block = current->take(c, Threads::send, Threads::neglectful); block != nullptr) [[likely]]
       return block;
     give_what_is_kept();
-    return current->take(c, Threads::send);
+    return current->take(c, Threads::send, Threads::neglectful);
   }
 
   // Blocks of others mostly, of which one after the other goes the same way.

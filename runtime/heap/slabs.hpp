@@ -3,7 +3,9 @@
 //   carved and on its slab's free_list, or not carved yet, or out: a user or some list of a heap has it, which the slab
 //   does not know. A slab without blocks that are out is whole. Whole slabs return to the store, except some for each
 //   class. Slabs come from the store, and return to it, in lots of an eighth of the class's slabs. The store is shared
-//   by all threads: so its lock and its cache lines are paid once for each lot.
+//   by all threads: so its lock and its cache lines are paid once for each lot. Spans of one unit come in lots for all
+//   classes together, of half of the heap's units, eight at most; what the class does not need is the reserve, from
+//   which other classes take.
 //   Stripped slabs lack the memory of some of their free blocks (stripping.hpp). They serve when the class has no other
 //   block to give, before a whole slab does.
 //   Cost: O(1) to refill from a slab; giving a list back walks it once and splices runs of one slab.
@@ -44,13 +46,18 @@ class Slabs {
   static PageMap::Word word_of(Key owner, unsigned c) noexcept { return owner ^ PageMap::Word{c} * kWordStep; }
 
   // Some blocks of the class, linked with the key; none where the system has no memory.
+  // elsewhere(): called before slabs are made; blocks that serve instead, linked with the key, or none.
   // grown(): called after slabs of new memory were made; it may give blocks back.
-  template <class Grown>
-  BlockList take(unsigned c, Key owner, Grown grown) noexcept {
+  template <class Elsewhere, class Grown>
+  BlockList take(unsigned c, Key owner, Elsewhere elsewhere, Grown grown) noexcept {
     Class& own = classes_[c];
     Span* slab = own.giving;
     if (slab == nullptr) {
-      if (own.whole == nullptr && !bring(c, owner, grown)) return {nullptr, 0};
+      if (own.whole == nullptr) {
+        if (sparse_[c].stripped == nullptr)
+          if (const BlockList found = elsewhere(); found.first != nullptr) return found;
+        if (!bring(c, owner, grown)) return {nullptr, 0};
+      }
       slab = own.whole;
       unlist(own.whole, *slab);
       --own.wholes;
@@ -142,9 +149,20 @@ class Slabs {
     strips_at_ = pages < pages_max ? period_ends_at_ : units_ + kStripUnits;
   }
 
+  // From now on whole slabs stay until give_whole(). A heap that gives all it has comes to the store once then: its lock
+  // is the same for all threads.
+  void gather_whole() noexcept { gathers_ = true; }
+
   // Returns to the store also the whole slabs that classes keep.
   void give_whole() noexcept {
-    for (unsigned c = 0; c < Classes::kClasses; ++c) give_back(c, 0);
+    gathers_ = false;
+    Span* gone = nullptr;
+    for (unsigned c = 0; c < Classes::kClasses; ++c) gone = cut_off(c, 0, gone);
+    while (reserve_ != nullptr) {
+      reserve_->clean = reserve_->zero;  // as it came, so it goes
+      put_in_front(gone, *std::exchange(reserve_, reserve_->next));
+    }
+    if (gone != nullptr) Spans::give(gone);
   }
 
   // Whether one of the slab's blocks begins there that were made so far.
@@ -195,6 +213,7 @@ class Slabs {
   static constexpr unsigned kPlaces = kUnitBytes / kBlockAlignment;
   static constexpr std::size_t kAtOnce = 16;
   static constexpr std::uint32_t kLotMax = 8;
+  static constexpr std::size_t kUnitsForOneInReserve = 2;
   // So many units more begin a period at the earliest; and while there is more to strip, so many strip again.
   static constexpr std::size_t kPeriodUnits = 64, kStripUnits = 16;
   static constexpr unsigned kPagesMin = 8, kPagesMax = 512;
@@ -249,7 +268,7 @@ class Slabs {
       ++classes_[c].wholes;
       return true;
     }
-    Span* slab = Spans::take(Classes::units_of(c), 1, classes_[c].lot());
+    Span* slab = take_spans(c);
     const bool made = slab != nullptr, is_new = made && slab->zero;
     for (Span* next; slab != nullptr; slab = next) {
       next = slab->next;
@@ -258,6 +277,28 @@ class Slabs {
     units_max_ = std::max(units_max_, units_);
     if (is_new || units_ >= strips_at_) grown();  // whatever it gives back, the class keeps a whole slab
     return made;
+  }
+
+  // Spans for a lot of slabs, the highest first. Those of one unit come from the reserve, which classes share.
+  Span* take_spans(unsigned c) noexcept {
+    const std::uint32_t wanted = classes_[c].lot();
+    if (Classes::units_of(c) != 1) return Spans::take(Classes::units_of(c), 1, wanted);
+    if (reserve_ == nullptr) {
+      const auto lot = static_cast<std::uint32_t>(std::min<std::size_t>(units_ / kUnitsForOneInReserve, kLotMax));
+      for (Span *span = Spans::take(1, 1, std::max(wanted, lot)), *next; span != nullptr; span = next) {
+        next = span->next;
+        span->kind = SpanKind::reserved;
+        put_in_front(reserve_, *span);
+      }
+    }
+    Span* taken = nullptr;
+    for (std::uint32_t i = 0; i < wanted && reserve_ != nullptr; ++i)
+      put_in_front(taken, *std::exchange(reserve_, reserve_->next));
+    return taken;
+  }
+  static void put_in_front(Span*& list, Span& span) noexcept {
+    span.next = list;
+    list = &span;
   }
 
   void make_slab(Span& slab, unsigned c, Key owner) noexcept {
@@ -351,13 +392,14 @@ class Slabs {
     Class& own = classes_[c];
     unlist(slab.listed == Listed::giving ? own.giving : sparse_[c].stripped, slab);
     list(own.whole, slab, Listed::whole);
-    if (++own.wholes >= whole_max(c) + own.lot()) give_back(c, whole_max(c));
+    if (++own.wholes >= whole_max(c) + own.lot() && !gathers_) Spans::give(cut_off(c, whole_max(c), nullptr));
   }
 
-  // Returns whole slabs to the store, except for so many that became whole last.
-  void give_back(unsigned c, std::uint32_t but) noexcept {
+  // Takes whole slabs from the heap, for the store, except for so many that became whole last. returns them, before those
+  // that were cut off already
+  Span* cut_off(unsigned c, std::uint32_t but, Span* already) noexcept {
     Class& own = classes_[c];
-    if (own.wholes <= but) return;
+    if (own.wholes <= but) return already;
     own.slabs -= own.wholes - but;
     units_ -= std::size_t{own.wholes - but} * Classes::units_of(c);
     own.wholes = but;
@@ -365,11 +407,14 @@ class Slabs {
     for (; but != 0; --but) link = &(*link)->next;
     Span* const gone = *link;
     *link = nullptr;
-    for (const Span* slab = gone; slab != nullptr; slab = slab->next) {
+    Span* last = gone;
+    for (Span* slab = gone; slab != nullptr; slab = slab->next) {
       PageMap::set(unit_of(slab->blocks), slab->units, 0);
       if (slab->noted != 0) std::fill_n(&Spans::places_of(slab), slab->units, UnitPlaces{});
+      last = slab;
     }
-    Spans::give(gone);
+    last->next = already;
+    return gone;
   }
 
   static void list(Span*& head, Span& slab, Listed where) noexcept {
@@ -393,6 +438,8 @@ class Slabs {
   unsigned pages_max_ = kPagesMax;                                        // that are stripped at once
   unsigned pages_back_ = 0;  // times that noted blocks served in this period
   ServingOrder order_;
+  Span* reserve_ = nullptr;  // spans of one unit, the lowest first
+  bool gathers_ = false;     // between gather_whole() and give_whole()
 };
 
 }  // namespace loam::heap

@@ -87,9 +87,12 @@ class BitmapSpans {
     std::uint64_t given = 0;
     for (Span* span = spans; span != nullptr; span = span->next) {
       Area& area = area_of(span);
-      span->kind = SpanKind::none;
       release(area, index_of(area, span), span->units, span->clean);
-      (span->clean ? purged_units_ : given) += span->units;
+      if (!span->clean)
+        given += span->units;
+      else if (span->kind == SpanKind::slab)
+        purged_units_ += span->units;
+      span->kind = SpanKind::none;
       span->units = 0;  // S5
     }
     add_dirty(given);

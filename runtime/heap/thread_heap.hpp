@@ -1,7 +1,7 @@
 // ThreadHeap: the heap of one thread, without locks and without atomic instructions.
 //   It has a list of free blocks per class: malloc pops, free pushes. When a list is empty, blocks come from those
 //   borrowed from other heaps, from the arrivals (own blocks that other threads freed), from the shelf of full lists,
-//   and from the slabs. Freed blocks of other heaps are borrowed, or leave by the outbox.
+//   from the slabs, and, before slabs are made, from what other heaps do not take in (claimed.hpp). Freed blocks of other heaps are borrowed, or leave by the outbox.
 //   Cost: malloc 16 and free 21 instructions. malloc prefetches the next block, so a block is in the cache when it is
 //   handed out.
 //
@@ -12,7 +12,8 @@
 //   T2 a list grows by at most batch_of(class) before settle() puts it on the shelf; a list of middling blocks grows to
 //   at most that length. Its room is the number of blocks that may still be added.
 //
-//   T3 a heap is touched by the thread it is attached to, or under the registry's lock while idle (thread_heaps.hpp).
+//   T3 a heap is touched by the thread that holds its lock `use`: the one it is attached to, or, while it is idle, one
+//   that tends it (thread_heaps.hpp).
 //
 //   T6 a class looked at twice without being filled between has no lists then: its blocks are in their slabs, which may
 //   be whole or stripped for it. Of a class that was filled, the shelf gives the lists that lay there at the last look.
@@ -24,12 +25,14 @@
 
 #include "runtime/heap/arrivals.hpp"
 #include "runtime/heap/borrowed.hpp"
+#include "runtime/heap/claimed.hpp"
 #include "runtime/heap/remote.hpp"
 #include "runtime/heap/serving_order.hpp"
 #include "runtime/heap/shelf.hpp"
 #include "runtime/heap/slabs.hpp"
 #include "runtime/heap/stocks.hpp"
 #include "runtime/platform/cache_line.hpp"
+#include "runtime/sync/owned_lock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -94,8 +97,9 @@ class alignas(kHeapAlignment) ThreadHeap {
   }
 
   // Fills the empty list of a class and pops. nullptr: no memory, but for what lists of other classes hold
-  template <class Send>
-  void* take(unsigned c, Send send) noexcept {
+  // neglectful(c, heap): another heap that neglects its inbox of the class, nullptr: none found
+  template <class Send, class Neglectful>
+  void* take(unsigned c, Send send, Neglectful neglectful) noexcept {
     if (const BlockList near = borrowed_.take(c); near.first != nullptr) return pop_first(c, near);
     if (arrivals_.wanted(c)) [[unlikely]]
       if (const BlockList batch = arrivals_.take(c, key(), waiting_max(c), to_slabs(send)); batch.first != nullptr)
@@ -106,7 +110,8 @@ class alignas(kHeapAlignment) ThreadHeap {
       if (Classes::bytes_of(c) < kLongBytes) Spans::decay_if_due();
       if (--refills_left_ == 0) [[unlikely]]
         look(send);
-      found = slabs_.take(c, key(), [this, send] { grow(send); });
+      found = slabs_.take(
+          c, key(), [this, c, neglectful] { return take_claimed(c, neglectful); }, [this, send] { grow(send); });
     }
     return found.first != nullptr ? pop_first(c, found) : nullptr;
   }
@@ -155,6 +160,9 @@ class alignas(kHeapAlignment) ThreadHeap {
     arrivals_.inbox_of(word).push(batch, Arrivals<Classes>::place_of(class_of(word)));
   }
 
+  // Any thread may ask.
+  bool neglects(unsigned c) const noexcept { return arrivals_.are_neglected(c); }
+
   // Blocks of this heap that other threads have freed.
   std::uint64_t blocks_received() const noexcept { return arrivals_.blocks(); }
 
@@ -194,6 +202,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   // Returns all free blocks to their slabs, and whole slabs to the store.
   template <class Send>
   void give_all(Send send) noexcept {
+    slabs_.gather_whole();
     receive(send);
     if (stocks_ != nullptr)
       stocks_->empty([this, send](unsigned c, FreeBlock* block) {
@@ -203,6 +212,16 @@ class alignas(kHeapAlignment) ThreadHeap {
     for (unsigned c = 0; c < kClasses; ++c) give_class(c, send);
     slabs_.give_whole();
   }
+
+  // Of an idle heap, whose lists are empty: gives what other threads freed to the slabs, and whole slabs to the store.
+  template <class Send>
+  void give_arrivals(Send send) noexcept {
+    slabs_.gather_whole();
+    receive(send);
+    slabs_.give_whole();
+  }
+  // Whether blocks that other threads freed lie in an inbox. Any thread may ask.
+  bool has_arrivals() const noexcept { return arrivals_.any_sent(); }
 
   Key key() const noexcept { return address_of(this); }
 
@@ -233,6 +252,8 @@ class alignas(kHeapAlignment) ThreadHeap {
         if (const char* const broken = verify_list({list.first, list.count}, c)) return broken;
       const auto verify_batch = [this, c](const Batch& batch) { return verify_list(batch, c); };
       if (const char* const broken = arrivals_.for_each_waiting(c, verify_batch)) return broken;
+      const auto verify_claimed = [this, c](const Batch& batch, Key owner) { return verify_list(batch, c, owner); };
+      if (const char* const broken = claimed_.for_each(c, verify_claimed)) return broken;
     }
     return stocks_ == nullptr ? nullptr : stocks_->verify(is_carved);
   }
@@ -354,8 +375,18 @@ class alignas(kHeapAlignment) ThreadHeap {
     slabs_.begin_period(key());
   }
 
+  // Some blocks that another heap does not take in; none where there is no such heap.
+  template <class Neglectful>
+  [[gnu::noinline]] BlockList take_claimed(unsigned c, Neglectful neglectful) noexcept {
+    if (claimed_.empty(c))
+      if (ThreadHeap* const other = neglectful(c, *this); other != nullptr)
+        claimed_.add(c, other->arrivals_.empty_inbox(c), other->key());
+    return claimed_.take(c, key());
+  }
+
   bool has_lists(unsigned c) const noexcept {
-    return lists_[c].head != &end_ || borrowed_.kept(c).first != nullptr || !shelf_.lists(c).empty();
+    return lists_[c].head != &end_ || borrowed_.kept(c).first != nullptr || !shelf_.lists(c).empty() ||
+           !claimed_.empty(c);
   }
   template <class Send>
   void give_class(unsigned c, Send send) noexcept {
@@ -363,6 +394,7 @@ class alignas(kHeapAlignment) ThreadHeap {
     start_over(c, {});
     give(list, c, send);
     give(borrowed_.take_all(c).first, c, send);
+    claimed_.send_back(c, Slabs<Classes, Spans>::word_of, send);
     for (BlockList shelved = shelf_.take(c, key()); shelved.first != nullptr; shelved = shelf_.take(c, key()))
       give(shelved.first, c, send);
   }
@@ -383,9 +415,11 @@ class alignas(kHeapAlignment) ThreadHeap {
            Slabs<Classes, Spans>::has_carved(*Spans::span_of(block), block);
   }
 
-  const char* verify_list(const BlockList& list, unsigned c) const noexcept {
+  const char* verify_list(const BlockList& list, unsigned c) const noexcept { return verify_list(list, c, key()); }
+  // Of a list that is linked with another heap's key.
+  static const char* verify_list(const BlockList& list, unsigned c, Key linked_with) noexcept {
     std::uint32_t length = 0;
-    for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, key())) {
+    for (const FreeBlock* block = list.first; block != nullptr; block = next_of(block, linked_with)) {
       if (!is_carved(c, block)) return "T1: a list holds blocks of its class that were carved";
       if (++length > list.count) break;
     }
@@ -404,6 +438,7 @@ class alignas(kHeapAlignment) ThreadHeap {
   std::array<Limit, kClasses> limits_{};
   Slabs<Classes, Spans> slabs_{ServingOrder::latest_first};
   Borrowed<Classes> borrowed_;
+  Claimed<Classes> claimed_;
   heap::Stocks<Classes>* stocks_ = nullptr;
   std::uint32_t refills_left_ = kRefillsUntilLook;  // from slabs, until a look
   Outbox<ThreadHeap> outbox_;
@@ -411,10 +446,12 @@ class alignas(kHeapAlignment) ThreadHeap {
   Arrivals<Classes> arrivals_;
 
  public:
+  sync::OwnedLock use;                                // thread_heaps.hpp, H1
   std::atomic<HeapState> state{HeapState::attached};  // changes under the registry's lock
   std::atomic<unsigned> thread{0};                    // the kernel's number of the thread; 0: none
   unsigned process = 0;                               // in which that number was given
-  ThreadHeap* next_of_all = nullptr;                  // the registry's
+  ThreadHeap* next_of_all = nullptr;                  // the registry's; never changes
+  ThreadHeap* looked_at = nullptr;                    // the heap at which this thread's next look for blocks begins
   ThreadHeap* next_idle = nullptr;
   unsigned cpu = 0;  // the processor on which it was left, while it is idle
 

@@ -2,21 +2,28 @@
 //   A thread that ends returns its blocks to its slabs and leaves its heap idle. The idle heap still owns the blocks
 //   that other threads use. A new thread takes a whole idle heap, that of its processor if there is one (ADR 0022).
 //   Until then, a thread that sends a batch to an idle heap tends it: it takes the batch in, so that memory of ended
-//   threads returns to the system. In the child of a fork the heaps of other threads are lost: they may have been
-//   changing, so no block is taken from them, and blocks that are freed to them stay in their inboxes. An idle heap
-//   that another thread was tending is lost, too.
+//   threads returns to the system. If another thread tends the heap already, that thread takes this batch in as well.
+//   In the child of a fork the heaps of other threads are lost: they may have been changing, so no block is taken out of
+//   their lists. Blocks that are freed to them stay in their inboxes until a thread claims them (claimed.hpp). An idle heap that another thread was tending is lost,
+//   too.
 //   A thread may end without handing its heap over, because the system calls no destructor for it. Before a new heap is
 //   made, some heaps that are attached are looked at, in turn: one whose thread is gone serves the new thread.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
-//   H1 a heap is attached to at most one thread; an idle heap is accessed only under lock_.
-//   H2 at every moment both lists can be walked, and only the idle heap tended_ changes: for the child of a fork.
+//   H1 a heap is touched only by the thread that holds its lock `use`: while it is attached, its thread holds it.
+//   H2 at every moment both lists can be walked, and only heaps whose `use` is held change: for the child of a fork.
+//   H3 an idle heap has no batch that was sent to it as an idle heap, unless a thread tends it, or one gave up after
+//   kRounds rounds.
+//   Orders (tending.A): who sends pushes a batch, full_fence(), then tries the lock / who has held the lock unlocks,
+//   full_fence(), then looks into the inboxes. So the one gets the lock, or the other sees the batch.
 #pragma once
 
 #include "runtime/base/points.hpp"
 #include "runtime/heap/thread_heap.hpp"
 #include "runtime/platform/machine.hpp"
+#include "runtime/platform/machine_fence.hpp"
 #include "runtime/sync/owned_lock.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -44,10 +51,10 @@ class ThreadHeaps {
     void* const memory = Pages::metadata(sizeof(Heap));
     if (memory == nullptr) return nullptr;
     heap = ::new (memory) Heap(Zeroed{}, order);
+    heap->use.take_over();
     sign(*heap);
-    heap->next_of_all = all_;
-    platform::compiler_barrier();  // H2
-    all_ = heap;
+    heap->next_of_all = all();
+    all_.store(heap, std::memory_order_release);  // all.A (publishes), and H2
     return heap;
   }
 
@@ -56,15 +63,20 @@ class ThreadHeaps {
     heap->give_all(send);
     heap->send_all(send);
     LOAM_POINT("heap.leaving");
-    const std::lock_guard guard(lock_);
-    heap->give_all(send);  // what came in meanwhile; of its own, so that nothing is sent under the lock
-    LOAM_POINT("heap.left");
-    heap->cpu = platform::cpu_number();
-    heap->next_idle = idle_;
-    platform::compiler_barrier();  // H2
-    idle_ = heap;
-    heap->state.store(HeapState::idle, std::memory_order_relaxed);
-    heap->thread.store(0, std::memory_order_relaxed);
+    {
+      const std::lock_guard guard(lock_);
+      LOAM_POINT("heap.left");
+      heap->cpu = platform::cpu_number();
+      heap->next_idle = idle_;
+      platform::compiler_barrier();  // H2
+      idle_ = heap;
+      heap->state.store(HeapState::idle, std::memory_order_relaxed);
+      heap->thread.store(0, std::memory_order_relaxed);
+      heap->use.unlock();
+    }
+    platform::full_fence();                 // tending.A
+    if (heap->has_arrivals()) [[unlikely]]  // what came in meanwhile
+      tend(heap);
   }
 
   // Pushes a batch into the inbox that the word of its blocks' units names.
@@ -79,51 +91,69 @@ class ThreadHeaps {
   // In the child of a fork: `own` is the calling thread's heap, or nullptr.
   static void mend_in_child(Heap* own) noexcept {
     if (own != nullptr) sign(*own);
-    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all)
-      if (heap != own && heap->state.load(std::memory_order_relaxed) == HeapState::attached)
-        heap->state.store(HeapState::lost, std::memory_order_relaxed);
-    if (!lock_.is_orphaned()) return;
-    if (Heap* const half_given = std::exchange(tended_, nullptr); half_given != nullptr) {
-      half_given->state.store(HeapState::lost, std::memory_order_relaxed);
-      for (Heap** at = &idle_; *at != nullptr; at = &(*at)->next_idle)
-        if (*at == half_given) {
-          *at = half_given->next_idle;
-          break;
-        }
+    for (Heap* heap = all(); heap != nullptr; heap = heap->next_of_all)
+      if (heap->use.is_orphaned()) heap->state.store(HeapState::lost, std::memory_order_relaxed);
+    for (Heap** at = &idle_; *at != nullptr;) {
+      // relaxed, here and above: one thread.
+      if ((*at)->state.load(std::memory_order_relaxed) == HeapState::lost)
+        *at = (*at)->next_idle;
+      else
+        at = &(*at)->next_idle;
     }
-    lock_.unlock();
+    if (lock_.is_orphaned()) lock_.unlock();
   }
 
   // Takes in what idle heaps were sent.
   static void tend_all() noexcept {
     const std::lock_guard guard(lock_);
-    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) give_all_of(heap);
+    for (Heap* heap = idle_; heap != nullptr; heap = heap->next_idle) tend(heap);
+  }
+
+  // For a thread that would need new memory: a heap whose thread does not look into its inbox of the class, among the
+  // next few; nullptr: none of these. The next look begins with the heap that was found.
+  [[gnu::noinline]] static Heap* neglectful(unsigned c, Heap& asking) noexcept {
+    for (unsigned left = kNeglectfulSearched; left != 0; --left) {
+      // acquire: pairs with all.A: who finds a heap finds it complete. Heaps stay for ever.
+      if (asking.looked_at == nullptr) asking.looked_at = all_.load(std::memory_order_acquire);
+      Heap* const heap = asking.looked_at;
+      if (heap != &asking && heap->neglects(c)) return heap;
+      asking.looked_at = heap->next_of_all;
+    }
+    return nullptr;
   }
 
   // visit(heap) for each heap that exists.
   template <class Visit>
   static void for_each(Visit visit) noexcept {
     const std::lock_guard guard(lock_);
-    for (Heap* heap = all_; heap != nullptr; heap = heap->next_of_all) visit(*heap);
+    for (Heap* heap = all(); heap != nullptr; heap = heap->next_of_all) visit(*heap);
   }
 
  private:
-  static constexpr unsigned kIdleSearched = 16;     // a miss each, while others wait for the lock
-  static constexpr unsigned kAttachedSearched = 8;  // a system call each
+  static constexpr unsigned kIdleSearched = 16;       // a miss each, while others wait for the lock
+  static constexpr unsigned kAttachedSearched = 8;    // a system call each
+  static constexpr unsigned kNeglectfulSearched = 8;  // a miss each, for a slab or more of them
+  static constexpr unsigned kRounds = 8;              // that a thread tends a heap, while others send to it
 
-  // The heap that was left last on this processor, among those left last; else the one left last of all. nullptr: none
+  // The heap that was left last on this processor, among those left last; else the one left last of all. Those that
+  // somebody tends are passed by. It is the caller's now. nullptr: none
   static Heap* take_idle(unsigned cpu) noexcept {
-    Heap** found = &idle_;
-    unsigned left = kIdleSearched;
-    for (Heap** at = &idle_; *at != nullptr && left != 0; at = &(*at)->next_idle, --left)
-      if ((*at)->cpu == cpu) {
-        found = at;
-        break;
-      }
-    Heap* const heap = *found;
-    if (heap != nullptr) *found = heap->next_idle;
-    return heap;
+    Heap* const near = take_first_idle([cpu](const Heap& heap) { return heap.cpu == cpu; });
+    return near != nullptr ? near : take_first_idle([](const Heap&) { return true; });
   }
+  template <class Suits>
+  static Heap* take_first_idle(Suits suits) noexcept {
+    unsigned left = kIdleSearched;
+    for (Heap** at = &idle_; *at != nullptr && left != 0; at = &(*at)->next_idle, --left) {
+      Heap* const heap = *at;
+      if (!suits(*heap) || !heap->use.try_lock()) continue;
+      *at = heap->next_idle;
+      return heap;
+    }
+    return nullptr;
+  }
+
+  static Heap* all() noexcept { return all_.load(std::memory_order_relaxed); }  // under the lock, or in a child
 
   static void sign(Heap& heap) noexcept {
     heap.process = platform::process_id();
@@ -136,36 +166,36 @@ class ThreadHeaps {
   static Heap* find_abandoned() noexcept {
     const unsigned process = platform::process_id(), caller = platform::thread_id();
     for (unsigned left = kAttachedSearched; left != 0; --left) {
-      if (looked_at_ == nullptr) looked_at_ = all_;
+      if (looked_at_ == nullptr) looked_at_ = all();
       if (looked_at_ == nullptr) return nullptr;
       Heap& heap = *std::exchange(looked_at_, looked_at_->next_of_all);
       if (heap.state.load(std::memory_order_relaxed) != HeapState::attached || heap.process != process) continue;
       const unsigned thread = heap.thread.load(std::memory_order_relaxed);
       // The kernel's answer comes after all that the dead thread has stored.
       if (thread != caller && platform::thread_exists(thread)) continue;
+      heap.use.take_over();
       heap.forget_loan();
       return &heap;
     }
     return nullptr;
   }
 
+  // Takes in what an idle heap was sent, unless another thread does: that one looks again when it is done (H3). A thread
+  // that others keep busy gives up after some rounds: whoever sends next tends.
   [[gnu::noinline]] static void tend(Heap* heap) noexcept {
     LOAM_POINT("heap.tending");
-    const std::lock_guard guard(lock_);
-    if (heap->state.load(std::memory_order_relaxed) == HeapState::idle) give_all_of(heap);
+    platform::full_fence();  // tending.A
+    for (unsigned round = 0; round < kRounds && heap->use.try_lock(); ++round) {
+      heap->give_arrivals(send);
+      heap->use.unlock();
+      platform::full_fence();  // tending.A
+      if (!heap->has_arrivals()) return;
+    }
   }
 
-  // Of an idle heap, under the lock.
-  static void give_all_of(Heap* heap) noexcept {
-    tended_ = heap;
-    platform::compiler_barrier();  // H2
-    heap->give_all(send);
-    platform::compiler_barrier();
-    tended_ = nullptr;
-  }
-
-  static inline constinit sync::OwnedLock lock_{};
-  static inline constinit Heap *all_ = nullptr, *idle_ = nullptr, *tended_ = nullptr;
+  static inline constinit sync::ApartOwnedLock lock_{};
+  static inline constinit std::atomic<Heap*> all_{nullptr};  // written under the lock
+  static inline constinit Heap* idle_ = nullptr;
   static inline constinit Heap* looked_at_ = nullptr;  // the heap at which find_abandoned() begins; nullptr: all_
 };
 

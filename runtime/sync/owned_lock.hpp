@@ -6,6 +6,7 @@
 //   Cost one compare-and-swap.   When not: as SpinLock; and nothing that runs in a child but its first thread.
 #pragma once
 
+#include "runtime/platform/cache_line.hpp"
 #include "runtime/sync/backoff.hpp"
 
 #include <atomic>
@@ -34,6 +35,11 @@ class OwnedLock {
 
   void unlock() noexcept { holder_.store(kNobody, std::memory_order_release); }  // owned_lock.A: the publishing side
 
+  // The calling thread holds the lock from now on, whoever held it. Only where nobody can be holding it who goes on: the
+  // holder's thread has ended, or no other thread knows the lock.
+  // relaxed: nothing is read that a holder wrote, but what the caller knows to be complete.
+  void take_over() noexcept { holder_.store(this_thread(), std::memory_order_relaxed); }
+
   // In the child of a fork, by its only thread: whether a thread holds the lock that is not in this process. What the
   // lock guards may be half changed; the caller mends it and unlocks.
   bool is_orphaned() const noexcept {
@@ -51,5 +57,9 @@ class OwnedLock {
 
   std::atomic<std::uintptr_t> holder_{kNobody};
 };
+
+// The same on cache lines of its own: threads that wait look at it all the time, and would keep what lies beside it from
+// its holder.
+struct alignas(platform::kApartBytes) ApartOwnedLock : OwnedLock {};
 
 }  // namespace loam::sync

@@ -191,5 +191,54 @@ TEST(Handover, AnIdleHeapMayBeTakenBeforeItsSenderTendsIt) {
   expect_nothing_is_in_use();
 }
 
+// Who finds that another thread tends the heap goes on at once, and its batch is taken in all the same.
+TEST(Handover, ABatchThatComesWhileAnotherThreadTendsIsTakenInByThatOne) {
+  LOAM_NEEDS_POINTS();
+  const std::uint64_t before = TestHeap::statistics().slab_bytes;
+  Attached freeing;
+  Blocks blocks;
+  in_a_thread([&] { blocks = some(2 * kBatch); });
+  const Blocks half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+  std::thread([&] {
+    const Interpose amid("heap.taken", 0, [&] {
+      freeing.tell([&] {
+        free_all(rest);
+        TestHeap::thread_exit();  // which sends what is left of them
+      });
+    });
+    free_all(half);
+    TestHeap::thread_exit();
+    EXPECT_TRUE(amid.reached());
+  }).join();
+  EXPECT_EQ(TestHeap::statistics().slab_bytes, before) << "all is back, though nobody sends any more";
+  expect_nothing_is_in_use();
+}
+
+// A heap that somebody tends is nobody's to take: the next thread does not wait for it.
+TEST(Handover, AHeapThatIsBeingTendedIsPassedBy) {
+  LOAM_NEEDS_POINTS();
+  const auto heap_of = [](const std::byte* block) {
+    return TestHeap::ThreadHeap::owner_key_of(TestHeap::word_of(block));
+  };
+  Blocks blocks;
+  Attached freeing;
+  in_a_thread([&] { blocks = some(kBatch); });
+  const Key tended = heap_of(blocks.front());
+  Key taken = tended;
+  freeing.tell([&] {
+    const Interpose amid("heap.taken", 0, [&] {
+      std::byte* const own = tests::filled<TestHeap>(kBytes, 4);
+      taken = heap_of(own);
+      TestHeap::deallocate(own);
+      TestHeap::thread_exit();
+    });
+    free_all(blocks);
+    EXPECT_TRUE(amid.reached());
+  });
+  EXPECT_NE(taken, tended);
+  freeing.tell([] { TestHeap::thread_exit(); });
+  expect_nothing_is_in_use();
+}
+
 }  // namespace
 }  // namespace loam::heap
