@@ -31,8 +31,8 @@
 //   static constexpr bool kWritesInPlace = true;          memory holds uncommitted values
 //   static constexpr bool kPrivatizesSafely = true;       plain code may use what a commit has unlinked at once:
 //                                                         nothing is published, and no commit waits
-//   static constexpr bool kSwitches = true;               it changes between two algorithms (switching.hpp). Then
-//                                                         kPrivatizesSafely is that of the first
+//   static constexpr bool kSwitches = true;               it changes between two algorithms (switching.hpp). The other
+//                                                         properties are those of the scalable one
 //
 // Optional functions. The driver works without them:
 //   static bool has_read(Descriptor&);                    after rollback(): whether the attempt had read anything.

@@ -133,9 +133,7 @@ void agree_on(const Hooks& algorithm) noexcept {
   // runtime.D: the constant that the pointer names needs no publishing
   if (shared.algorithm.compare_exchange_strong(first, &algorithm, std::memory_order_relaxed)) {
     // relaxed: the lock orders this before the first attempt
-    if (algorithm.switches) switching::prepare(shared.config);
-    if (algorithm.privatizes_safely && !switching::scales())
-      shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
+    if (algorithm.privatizes_safely) shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
     make_exit_key();
     process::watch();
     memory::watch_attempts();

@@ -1,38 +1,35 @@
-// auto: norec as long as few threads meet, a deferred clock (dctl) beyond. It changes while the program runs.
+// auto: norec as long as few threads meet, two-phase locking (two_phase.hpp) beyond. It changes while the program runs.
 //   Which one runs is a word that changes behind the gate of serial transactions, while no attempt runs (switching.hpp,
 //   which also says what decides). An attempt reads it within its announcement, so all attempts that run at one time are
 //   of one algorithm. A body is compiled for both; through the C interface an access has a branch.
 //   Source      the choice by measuring: Wang, Kulkarni, Cavazos and Spear, "A transactional memory with automatic
 //               performance tuning", TACO 2012; stopping all to change: Lev, Moir and Nussbaum, "PhTM", TRANSACT 2007.
-//               The parts: norec.hpp, dctl.hpp, grace.hpp.
-//   Guarantees  opacity. Publication safe. Privatization safe unless Config::privatization is none: norec is by itself, and
-//               dctl's commits share their wait, whether the configuration says commit or shared.
-//   Conflicts   as those of the algorithm that runs, of which a conflict within a part is one of the whole attempt under norec.
-//   Cost        a few instructions at begin and commit; under dctl a count at commit. Bodies are compiled twice. Nothing is
-//               counted under norec but validations, which only happen where threads meet.
+//               The parts: norec.hpp, two_phase.hpp.
+//   Guarantees  opacity. Publication and privatization safe: both algorithms are by themselves, and nobody waits for that.
+//   Conflicts   as those of the algorithm that runs. A conflict within a part is one of the whole attempt.
+//   Cost        a few instructions at begin and commit; under two-phase a count at commit. Bodies are compiled twice.
+//               Nothing is counted under norec but validations, which only happen where threads meet. A thread maps its
+//               read indicators at its first attempt of two-phase.
 //   When not    programs whose threads always meet or never do, and for which a few percent matter: name the algorithm.
 // Why a change is right
 //   A1 (attempts) No attempt is of two algorithms, or runs beside one of the other: the gate. A thread that finds the gate
 //      open sees the word as it was set behind it (serial.C).
-//   A2 (norec to dctl) All records are free. Memory has changed without their versions, so a version of at most the
-//      snapshot says: unchanged by dctl's commits. An attempt needs that of those alone that run beside it, and these all
-//      are dctl's. A body that runs in place leaves records in the same state.
-//   A3 (snapshots) The descriptor has one snapshot: norec's is a sequence number, dctl's a value of the clock. norec
-//      takes a new one at each begin. dctl keeps that of the thread's last attempt, so after an attempt of norec it takes
-//      one from the clock. (A sequence number may be ahead of the clock: such an attempt would take versions of later
-//      commits for old ones.)
-//   A4 (dctl to norec) The sequence number is even and has not moved. An attempt compares values that it has read itself
-//      since its begin, when norec ran already.
-//   A5 (privatization) A commit of dctl that waits for others has left its announcement: the algorithm may change
-//      meanwhile. It waits for attempts of dctl, which have all ended then. Attempts of norec have begun after it, and see
-//      what it has unlinked. A commit of norec need not wait, for the attempts of dctl have ended before it began. *Settled*
-//      (grace.hpp) speaks of dctl's attempts alone, and stays true.
-//   A6 (sleepers) A transaction that sleeps in retry() looks at what it has read under the algorithm that it ran under. Commits
-//      of the other do not change that, so a change of algorithms wakes all sleepers, as a change of the table does.
+//   A2 (norec to two-phase) No record is locked and no bit of a reader is set: an attempt of two-phase lets go of all that
+//      it holds before it leaves its announcement, whether it has committed or is undone. A body that runs in place has
+//      none. Memory has changed without the records' versions, which no attempt compares (A5).
+//   A3 (two-phase to norec) Memory holds no uncommitted value, for the same reason. The sequence number is even and has
+//      not moved. An attempt compares values that it has read itself since its begin, when norec ran already.
+//   A4 (tickets) One that a transaction drew under two-phase is dropped when its thread next runs norec: nobody waits for
+//      it. Under two-phase again the transaction draws a new one. So its place in the queue is kept between two changes
+//      alone, and so is the bound on its restarts.
+//   A5 (sleepers) A transaction that sleeps in retry() looks at what it has read under the algorithm that it ran under: at
+//      versions, or at the sequence number. Commits of the other do not change that, so a change of algorithms wakes all
+//      sleepers, as a change of the table does.
 #pragma once
 
-#include "runtime/tm/algorithms/dctl.hpp"
+#include "runtime/platform/machine.hpp"
 #include "runtime/tm/algorithms/norec.hpp"
+#include "runtime/tm/algorithms/two_phase.hpp"
 #include "runtime/tm/attempts/switching.hpp"
 
 #include <new>
@@ -53,20 +50,21 @@ template <bool kBlame>
 struct Auto {
  private:
   using Few = NorecWith<kBlame, Watched>;
-  using Many = EtlWbWith<kBlame, DeferredClock>;
+  using Many = TwoPhase<kBlame>;
+  static_assert(Few::template has_room_beside<two_phase::State>());
 
  public:
   static constexpr AlgorithmDescription kDescription{
       .name = "auto",
-      .summary = "norec while few threads meet, dctl with shared waits beyond, changed as the program runs",
-      .paper = "NOrec, PPoPP 2010; DCTL, PPoPP 2024",
+      .summary = "norec while few threads meet, two-phase beyond, changed as the program runs",
+      .paper = "NOrec, PPoPP 2010; 2PLSF, PPoPP 2023",
       .guarantees = "opacity; publication safe; privatization safe"};
-  static constexpr bool kPrivatizesSafely = true, kSwitches = true;
+  static constexpr bool kWritesInPlace = true, kReadersBlockWriters = true, kPrivatizesSafely = true, kSwitches = true;
 
   class ReadOnlyTx : public ReadAccess<ReadOnlyTx, kBlame> {
    public:
-    explicit ReadOnlyTx(Descriptor& d) noexcept : many_(d), scales_(d.scales) {}
-    Descriptor& descriptor() const noexcept { return many_.descriptor(); }
+    explicit ReadOnlyTx(Descriptor& d) noexcept : d_(&d), scales_(d.scales) {}
+    Descriptor& descriptor() const noexcept { return *d_; }
 
     template <class F>
     [[gnu::always_inline]] static auto with(Descriptor& d, F& body) {
@@ -75,38 +73,41 @@ struct Auto {
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      if (scales_) return many_.load(address);
-      return typename Few::ReadOnlyTx(descriptor()).load(address);
+      if (scales_) return typename Many::ReadOnlyTx(*d_).load(address);
+      return typename Few::ReadOnlyTx(*d_).load(address);
     }
 
    private:
-    typename Many::ReadOnlyTx many_;
+    Descriptor* d_;
     bool scales_;
   };
 
   template <bool kNested>
   class Writing : public UpdateAccess<Writing<kNested>, kBlame> {
+    using FewTx = typename Few::template Writing<kNested>;
+    using ManyTx = typename Many::template Writing<kNested>;
+
    public:
-    explicit Writing(Descriptor& d) noexcept : many_(d), scales_(d.scales) {}
-    Descriptor& descriptor() const noexcept { return many_.descriptor(); }
+    explicit Writing(Descriptor& d) noexcept : d_(&d), scales_(d.scales) {}
+    Descriptor& descriptor() const noexcept { return *d_; }
 
     template <class F>
     [[gnu::always_inline]] static auto with(Descriptor& d, F& body) {
-      return with_one<typename Few::template Writing<kNested>, typename Many::template Writing<kNested>>(d, body);
+      return with_one<FewTx, ManyTx>(d, body);
     }
 
     template <class U>
     [[gnu::always_inline]] U load(const U* address) {
-      if (scales_) return many_.load(address);
-      return typename Few::template Writing<kNested>(descriptor()).load(address);
+      if (scales_) return ManyTx(*d_).load(address);
+      return FewTx(*d_).load(address);
     }
     [[gnu::always_inline]] void store(Word* address, Word value, Word mask) {
-      if (scales_) return many_.store(address, value, mask);
-      typename Few::template Writing<kNested>(descriptor()).store(address, value, mask);
+      if (scales_) return ManyTx(*d_).store(address, value, mask);
+      FewTx(*d_).store(address, value, mask);
     }
 
    private:
-    typename Many::template Writing<kNested> many_;
+    Descriptor* d_;
     bool scales_;
   };
   using UpdateTx = Writing<false>;
@@ -120,23 +121,21 @@ struct Auto {
 
   static void attach(Descriptor& d) noexcept {
     Few::attach(d);
-    Many::attach(d);
+    Many::attach_logs(d);
   }
 
   static void begin_read_only(Descriptor& d) noexcept {
-    const bool has_snapshot = lifecycle::enter_reading_at_snapshot(d);
+    lifecycle::enter<false>(d);
     if (choose(d)) [[likely]]
       return Few::entered(d, Mode::read_only);
-    if (!has_snapshot) switching::renew_snapshot(d);
-    LOAM_POINT("tm.began");
-    d.mode = Mode::read_only;
+    Many::entered(d, Mode::read_only);
   }
 
   static void begin_update(Descriptor& d) noexcept {
     lifecycle::enter<true>(d);
     if (choose(d)) [[likely]]
       return Few::entered(d, Mode::update);
-    Many::entered_update(d);
+    Many::entered(d, Mode::update);
   }
 
   static void commit_read_only(Descriptor& d) noexcept {
@@ -176,12 +175,8 @@ struct Auto {
     else
       Few::restore(d, savepoint.few);
   }
-  // Conflicts of norec end the whole attempt.
-  static void resume(Descriptor& d, const Savepoint& savepoint) noexcept {
-    if (d.scales) Many::resume(d, savepoint.many);
-  }
 
-  // A6. After rollback(): by what the attempt was.
+  // A5. After rollback(): by what the attempt was.
   static const waiting::Awaited& awaits(const Descriptor& d) noexcept {
     return d.scales ? waiting::kAwaited<Many> : waiting::kAwaited<Few>;
   }
@@ -204,8 +199,18 @@ struct Auto {
   [[gnu::always_inline]] static bool choose(Descriptor& d) noexcept {
     const bool scales = switching::scales();
     if (scales != d.scales) [[unlikely]]
-      switching::change_attempts(d, scales);
+      platform::call_preserving(change_attempts, &d);
     return !scales;
+  }
+
+  // The attempt is of the other algorithm than the thread's last.
+  static void change_attempts(void* descriptor) noexcept {
+    Descriptor& d = *static_cast<Descriptor*>(descriptor);
+    d.scales = switching::scales();
+    if (d.scales)
+      Many::attach_indicators(d);
+    else
+      two_phase::drop_ticket(d);  // A4
   }
 
   [[gnu::always_inline]] static void committed_many(Descriptor& d) noexcept {

@@ -122,8 +122,13 @@ struct NorecWith {
     std::uint64_t allocated;
   };
 
+  // Whether a descriptor has room for its state and one of another algorithm.
+  template <class Other>
+  static consteval bool has_room_beside() {
+    return Descriptor::kHasRoomForBoth<State, Other>;
+  }
+
   static void attach(Descriptor& d) noexcept {
-    static_assert(Descriptor::kHasRoomForBoth<State, WriteHistory>);  // auto.hpp has both
     State& state = d.make_state<State>();
     state.redo.attach(d);
     // They take the place of the log of records, which stays empty: so the distance to the other logs is the same.

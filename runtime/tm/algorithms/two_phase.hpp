@@ -56,7 +56,9 @@ struct Noted {
 };
 
 struct State {
-  stripes::Indicators* reading = nullptr;
+  static constexpr bool kAtEnd = true;  // under auto a descriptor has it beside norec's state
+
+  stripes::Indicators* reading = nullptr;  // made before the thread's first attempt
   WriteEntry* newest_savepoint = nullptr;  // no savepoint that may still be restored lies above it
   std::uint64_t drawn_after = 0;           // commits of the thread when it drew its ticket
   Log<Noted> noted;                        // what an attempt that asked to wait had read and written
@@ -177,13 +179,34 @@ struct TwoPhase {
   };
 
   static void attach(Descriptor& d) noexcept {
-    State& state = d.make_state<State>();
-    state.reading = stripes::make_indicators(d.slot);
-    state.noted.reserve(kNotedMax, 0, "log of versions to wait for");
+    attach_logs(d);
+    attach_indicators(d);
+  }
+  // Its two halves, for a thread that may never run an attempt of this algorithm (auto.hpp). The second maps pages.
+  static void attach_logs(Descriptor& d) noexcept {
+    d.make_state<State>().noted.reserve(kNotedMax, 0, "log of versions to wait for");
+  }
+  static void attach_indicators(Descriptor& d) noexcept {
+    if (State& state = d.state<State>(); state.reading == nullptr) state.reading = stripes::make_indicators(d.slot);
   }
 
-  static void begin_read_only(Descriptor& d) noexcept { begin<false>(d); }
-  static void begin_update(Descriptor& d) noexcept { begin<true>(d); }
+  static void begin_read_only(Descriptor& d) noexcept {
+    lifecycle::enter<false>(d);
+    entered(d, Mode::read_only);
+  }
+  static void begin_update(Descriptor& d) noexcept {
+    lifecycle::enter<true>(d);
+    entered(d, Mode::update);
+  }
+
+  // What begins an attempt within its announcement.
+  [[gnu::always_inline]] static void entered(Descriptor& d, Mode mode) noexcept {
+    LOAM_POINT("tm.began");
+    // No attempt fails by a version: to cause_of() none is new.
+    if constexpr (kBlame) d.snapshot = ~0ULL;
+    d.read_cursor = d.reads.begin();
+    d.mode = mode;
+  }
 
   static void commit_read_only(Descriptor& d) noexcept {
     release_reads(d);
@@ -240,16 +263,6 @@ struct TwoPhase {
 
  private:
   static constexpr std::size_t kNotedMax = std::size_t{1} << 27;  // as many as the read set holds
-
-  template <bool kUpdate>
-  [[gnu::always_inline]] static void begin(Descriptor& d) noexcept {
-    lifecycle::enter<kUpdate>(d);
-    LOAM_POINT("tm.began");
-    // No attempt fails by a version: to cause_of() none is new.
-    if constexpr (kBlame) d.snapshot = ~0ULL;
-    d.read_cursor = d.reads.begin();
-    d.mode = kUpdate ? Mode::update : Mode::read_only;
-  }
 
   // Committed; nothing is held any more.
   [[gnu::always_inline]] static void ended(Descriptor& d) noexcept {

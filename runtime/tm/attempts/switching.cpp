@@ -130,28 +130,10 @@ void fix(Runs runs) noexcept {
   shared.scales.store(runs == Runs::many, std::memory_order_relaxed);  // relaxed: as above
 }
 
-void prepare(Config& config) noexcept {
-  if (config.privatization == Privatization::commit) config.privatization = Privatization::shared;
-}
-
-void change_attempts(Descriptor& d, bool scales) noexcept {
-  d.scales = scales;
-  if (scales) renew_snapshot(d);
-}
-
-void renew_snapshot(Descriptor& d) noexcept {
-  d.snapshot = version_clock.now.load(std::memory_order_acquire);  // P4 of dctl.hpp
-}
-
 bool change_to(bool scales, std::uint64_t limit_ns) noexcept {
   if (!serial::acquire_for_change_within(limit_ns)) return false;
   if (switching::scales() != scales) {
-    // relaxed, all three: serial.C publishes them
-    shared.scales.store(scales, std::memory_order_relaxed);
-    if (scales && shared.config.privatization != Privatization::none)
-      shared.slow_begin.fetch_or(serial::kPublishes, std::memory_order_relaxed);
-    else
-      shared.slow_begin.fetch_and(~serial::kPublishes, std::memory_order_relaxed);
+    shared.scales.store(scales, std::memory_order_relaxed);  // relaxed: serial.C publishes it
     if (Descriptor& d = Descriptor::current_or_detached(); d.mode != Mode::detached) ++d.statistics.switches;
   }
   serial::release_after_change();

@@ -73,13 +73,6 @@ inline bool scales() noexcept { return shared.scales.load(std::memory_order_rela
 enum class Runs { judged, few, many };
 void fix(Runs runs) noexcept;
 
-// For the first transaction of a process under auto: how the scalable algorithm is to privatize.
-void prepare(Config& config) noexcept;
-
-// The thread's next attempts are of the other algorithm than its last.
-void change_attempts(Descriptor& d, bool scales) noexcept;
-void renew_snapshot(Descriptor& d) noexcept;
-
 // After a commit, outside of attempts: ends the window if it is over, and may change the algorithm.
 void look(Descriptor& d) noexcept;
 

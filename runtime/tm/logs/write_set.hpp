@@ -78,8 +78,6 @@ struct Overwritten {
 // The write set's history within closed parts.
 class WriteHistory {
  public:
-  static constexpr bool kAtEnd = true;  // under auto a descriptor has it beside norec's state
-
   void reserve() noexcept { log_.reserve(kMax, 0, "history of overwritten values"); }
   std::size_t size() const noexcept { return size_; }
   void clear() noexcept { size_ = 0; }

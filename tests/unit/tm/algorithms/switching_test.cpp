@@ -1,8 +1,8 @@
 // Changes between the two algorithms of auto.
 #include "runtime/tm/attempts/switching.hpp"
 #include "runtime/tm/algorithms/auto.hpp"
+#include "runtime/tm/algorithms/two_phase.hpp"
 #include "runtime/tm/attempts/driver.hpp"
-#include "runtime/tm/attempts/grace.hpp"
 #include "runtime/tm/attempts/serial.hpp"
 #include "tests/harness/interpose.hpp"
 
@@ -81,19 +81,14 @@ TEST_F(SwitchingTest, CommitsAreCountedUnderWhatTheyRan) {
   EXPECT_EQ(statistics().commits - before.commits, 9u);
 }
 
-// Under norec nothing waits. Under the other one attempts are awaited, unless nobody asks for that.
-TEST_F(SwitchingTest, AttemptsAreAwaitedUnderTheScalableOneAlone) {
+// Both algorithms privatize safely by themselves, whatever the configuration says: nothing is published, no commit waits.
+TEST_F(SwitchingTest, NobodyIsAwaited) {
   for (const bool scales : {true, false, true}) {
     ASSERT_TRUE(switching::change_to(scales, kLongNs));
-    bool inside = false, awaited = false;
-    Transactions::update([&](auto&) {
-      const Descriptor& d = Descriptor::current_or_detached();
-      inside = grace::is_inside(d);
-      awaited = d.awaited;
-    });
-    EXPECT_EQ(inside, scales);
-    EXPECT_EQ(awaited, scales);
-    EXPECT_FALSE(grace::is_inside(Descriptor::current()));
+    bool awaited = true;
+    Transactions::update([&](auto&) { awaited = Descriptor::current_or_detached().awaited; });
+    EXPECT_FALSE(awaited);
+    EXPECT_EQ(shared.slow_begin.load(), 0u);
   }
 }
 
@@ -133,38 +128,98 @@ TEST_F(SwitchingTest, ExceptionsPartsAndRestartsUndoUnderBoth) {
   }
 }
 
-// Of two words that change together an attempt sees the same, after a change too: its snapshot is no sequence number, which
-// may be ahead of the clock (A3).
-TEST_F(SwitchingTest, AfterAChangeTheSnapshotIsOfTheClock) {
-  for (const bool reads_only : {true, false}) {
-    Counter one, two;
-    ASSERT_TRUE(switching::change_to(false, kLongNs));
-    for (unsigned i = 0; i < 100; ++i) add(one), add(two);
+// Who holds a record and who reads it, as the tables say it. The calling thread is in an attempt.
+bool is_held(const Counter& counter) {
+  return is_locked(shared.map.record(&counter.value).load(std::memory_order_seq_cst));
+}
+bool is_read(const Counter& counter) {
+  const auto stripe = static_cast<std::uint64_t>(&shared.map.record(&counter.value) - shared.map.base);
+  return two_phase::reader_of(stripe, two_phase::kNobody) != two_phase::kNobody;
+}
+
+// A2. However an attempt of two-phase ends, it holds nothing when the algorithm changes.
+TEST_F(SwitchingTest, ACommitOrRollbackOfTwoPhaseHoldsNothing) {
+  enum class End { commit, exception, again, cancelled_part };
+  for (const End end : {End::commit, End::exception, End::again, End::cancelled_part}) {
     ASSERT_TRUE(switching::change_to(true, kLongNs));
-    ASSERT_LT(version_clock.now.load() + 2, norec_sequence.now.load());
-    Descriptor::current().reads_now = true;  // as after an attempt that failed: no settled snapshot bounds this one
-    bool is_torn = false;
-    std::thread other;  // its commit waits for this attempt
-    const auto body = [&](auto& tx) {
-      const std::uint64_t seen = tx.read(one.value);
-      if (!other.joinable()) {
-        other = std::thread([&] {
-          Transactions::update([&](auto& own) {
-            for (Counter* each : {&one, &two}) own.write(each->value, own.read(each->value) + 1);
-          });
-        });
-        wait_until(
-            [&] { return std::atomic_ref(two.value).load() == 101 && std::atomic_ref(one.value).load() == 101; });
-      }
-      is_torn |= tx.read(two.value) != seen;
-    };
-    if (reads_only)
-      Transactions::read_only(body);
-    else
-      Transactions::update(body);
-    other.join();
-    EXPECT_FALSE(is_torn) << (reads_only ? "read-only" : "update");
+    Counter read, written;
+    unsigned runs = 0;
+    try {
+      Transactions::update([&](auto& tx) {
+        EXPECT_EQ(tx.read(read.value), 0u);
+        tx.write(written.value, std::uint64_t{1});
+        EXPECT_TRUE(is_read(read));
+        EXPECT_TRUE(is_held(written));
+        if (end == End::again && ++runs == 1) Transactions::begin_again();
+        if (end == End::exception) throw Failure{};
+        if (end != End::cancelled_part) return;
+        EXPECT_FALSE(Transactions::closed([&](auto& part) {
+          part.write(read.value, std::uint64_t{2});
+          Transactions::cancel();
+        }));
+      });
+    } catch (const Failure&) {
+    }
+    ASSERT_TRUE(switching::change_to(false, kLongNs));
+    EXPECT_FALSE(is_read(read));
+    EXPECT_FALSE(is_held(read));
+    EXPECT_FALSE(is_held(written));
+    EXPECT_EQ(read.value, 0u);
+    EXPECT_EQ(written.value, end == End::exception ? 0u : 1u);
   }
+}
+
+// A read under norec sets no bit, and the thread has bits as soon as two-phase runs.
+TEST_F(SwitchingTest, ReadsAreVisibleUnderTwoPhaseAlone) {
+  Counter counter;
+  std::thread([&] {  // its first attempt is one of norec
+    const auto is_seen = [&] {
+      return Transactions::read_only([&](auto& tx) {
+        EXPECT_EQ(tx.read(counter.value), 0u);
+        return is_read(counter);
+      });
+    };
+    EXPECT_FALSE(is_seen());
+    EXPECT_TRUE(switching::change_to(true, kLongNs));
+    EXPECT_TRUE(is_seen());
+    EXPECT_TRUE(switching::change_to(false, kLongNs));
+    EXPECT_FALSE(is_seen());
+  })
+      .join();
+}
+
+// A4.
+TEST_F(SwitchingTest, ATicketIsDroppedByAnAttemptOfNorec) {
+  ASSERT_TRUE(switching::change_to(true, kLongNs));
+  add(first_);
+  Descriptor& d = Descriptor::current();
+  EXPECT_NE(two_phase::own_ticket(d), two_phase::kNoTicket);  // as after a conflict
+  ASSERT_TRUE(switching::change_to(false, kLongNs));
+  add(first_);
+  EXPECT_EQ(two_phase::ticket_of(d.slot), two_phase::kNoTicket);
+}
+
+// A3. An attempt of two-phase that is not over keeps its uncommitted value from norec: the change waits for it.
+TEST_F(SwitchingTest, NorecSeesNoUncommittedValue) {
+  Counter counter;
+  ASSERT_TRUE(switching::change_to(true, kLongNs));
+  std::atomic<bool> written{false}, leave{false};
+  std::thread other([&] {
+    EXPECT_THROW(Transactions::update([&](auto& tx) {
+                   tx.write(counter.value, std::uint64_t{7});
+                   written = true;
+                   wait_until([&] { return leave.load(); });
+                   throw Failure{};
+                 }),
+                 Failure);
+  });
+  wait_until([&] { return written.load(); });
+  EXPECT_EQ(std::atomic_ref(counter.value).load(), 7u);  // in place
+  EXPECT_FALSE(switching::change_to(false, 1'000'000));
+  leave = true;
+  EXPECT_TRUE(switching::change_to(false, kLongNs));
+  EXPECT_EQ(value_of(counter), 0u);
+  other.join();
 }
 
 TEST_F(SwitchingTest, AChangeGivesUpWhereAnAttemptGoesOn) {
@@ -187,20 +242,37 @@ TEST_F(SwitchingTest, AChangeGivesUpWhereAnAttemptGoesOn) {
   EXPECT_TRUE(switching::change_to(true, kLongNs));
 }
 
-// A commit that waits for others has left its attempt: a change need not wait for it, nor does it for the change (A5).
-TEST_F(SwitchingTest, TheAlgorithmChangesWhileACommitWaits) {
+// An attempt that has lost to another one waits for it outside: a change need not wait for that, and the transaction goes
+// on under the other algorithm.
+TEST_F(SwitchingTest, TheAlgorithmChangesWhileATransactionWaitsForAnother) {
   LOAM_NEEDS_POINTS();
-  Counter counter;
+  Counter counter, other_counter;
   ASSERT_TRUE(switching::change_to(true, kLongNs));
-  bool changed = false;
-  const Interpose waits("tm.privatizing", 0, [&] {
-    changed = switching::change_to(false, kLongNs);
-    add(counter);
+  std::atomic<bool> holds{false}, leave{false};
+  std::thread other([&] {
+    Transactions::update([&](auto& tx) {
+      two_phase::own_ticket(Descriptor::current_or_detached());  // the older one
+      tx.write(counter.value, std::uint64_t{1});
+      holds = true;
+      wait_until([&] { return leave.load(); });
+    });
   });
-  add(counter);
+  wait_until([&] { return holds.load(); });
+  bool changed = false;
+  const Interpose waits("tm.waiting", 0, [&] {
+    leave = true;
+    other.join();
+    changed = switching::change_to(false, kLongNs);
+  });
+  Transactions::update([&](auto& tx) {
+    tx.write(other_counter.value, std::uint64_t{1});
+    tx.write(counter.value, tx.read(counter.value) + 1);
+  });
   ASSERT_TRUE(waits.reached());
   EXPECT_TRUE(changed);
   EXPECT_EQ(value_of(counter), 2u);
+  EXPECT_EQ(value_of(other_counter), 1u);
+  EXPECT_EQ(two_phase::ticket_of(Descriptor::current().slot), two_phase::kNoTicket);
 }
 
 TEST_F(SwitchingTest, ASleeperIsWokenByAChangeAndSeesTheOthersCommit) {
