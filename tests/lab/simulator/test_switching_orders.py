@@ -47,7 +47,9 @@ def test_what_is_unlinked_is_private_across_a_change_in_many_orders(mode: str) -
     holds(mode, 40)
 
 
+# With a third thread a search takes minutes.
 @pytest.mark.exhaustive
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("word", PIECES)
 def test_what_is_unlinked_is_private_across_a_change_in_every_order_with_a_departure(word: str) -> None:
     assert {"linked, owned", "-, owned"} <= explored(PROGRAM, word, 1) | explored(PROGRAM, word, 0)
