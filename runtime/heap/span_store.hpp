@@ -90,7 +90,7 @@ class BitmapSpans {
       release(area, index_of(area, span), span->units, span->clean);
       if (!span->clean)
         given += span->units;
-      else if (span->kind == SpanKind::slab)
+      else if (span->kind != SpanKind::reserved)
         purged_units_ += span->units;
       span->kind = SpanKind::none;
       span->units = 0;  // S5
