@@ -264,9 +264,9 @@ def bench(
     options.positive("--search-for", search_for)
     if export and as_json:
         raise LoamError("--export", export, "has no effect with --json", "choose one of them")
-    from loam_lab.commands.bench import asked
+    from loam_lab.commands.bench import job_options
 
-    what = asked.what(
+    what = job_options.what(
         command or (), server=server, ready=ready, load=load, metric=metric, better=better, commands=commands or (),
         command_file=command_file, prepare=prepare, cleanup=cleanup, checks=check or (), warmup=warmup,
         limits=limit or (), timeout_s=timeout, ignore_failure=ignore_failure, fill=fill,

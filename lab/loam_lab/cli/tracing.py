@@ -33,11 +33,11 @@ def record(
 ) -> int:
     """Run a command, or a server under a load, and write down what it allocates and frees, thread by thread."""
     options.positive("--timeout", timeout)
-    from loam_lab.commands.bench import asked
+    from loam_lab.commands.bench import job_options
     from loam_lab.commands.bench import trace as traces
 
     limit_s = timeout or traces.TIMEOUT_S
-    what = asked.to_record(command or (), server=server, ready=ready, load=load, fill=fill, timeout_s=limit_s)
+    what = job_options.to_record(command or (), server=server, ready=ready, load=load, fill=fill, timeout_s=limit_s)
     return traces.record(what, out=out, timeout_s=limit_s, as_json=as_json)
 
 

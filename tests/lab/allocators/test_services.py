@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from interposing import BURN, compile_c, probe_path, prove, told, tool
 
-from loam_lab.commands.bench import asked
+from loam_lab.commands.bench import job_options
 from loam_lab.commands.bench.job import Job
 from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.subjects.allocators import preloading, probe, registry
@@ -220,7 +220,7 @@ def port() -> int:
 
 def driven(server: str, load: str, port: int, allocator: str = UNDER_TEST) -> probe.Proof:
     """The proof of one run of a server by the driver of bench."""
-    job = asked.what(
+    job = job_options.what(
         (), server=server, ready=str(port), load=load, metric=r"([\d.]+) requests per second", better=None, commands=(),
         command_file=None, prepare="", cleanup="", checks=(), warmup=0, limits=(), timeout_s=60.0,
     )  # fmt: skip

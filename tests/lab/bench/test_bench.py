@@ -15,7 +15,7 @@ from typed import typed
 
 from loam_lab.base.errors import LoamError
 from loam_lab.commands import campaign
-from loam_lab.commands.bench import alike, asked, bench, recommend, shown
+from loam_lab.commands.bench import bench, equivalence, job_options, recommend, tables
 from loam_lab.commands.bench.job import Job
 from loam_lab.judging.statistics.intervals import Interval
 from loam_lab.model.result import Choice, Recommendation
@@ -50,7 +50,7 @@ def test_a_faster_allocator_is_found_and_every_figure_is_there(
         assert len(fast["metrics"][metric]["values"]) == 6
     assert result["primary_metrics"] == {"sh": "wall_s"}
     assert result["commands"][0].startswith("./loam bench --allocator plain,fast -- sh -c")
-    assert alike.find(tmp_path / "o", "wall_s") == {"sh -c " + shlex.quote(TOLD): set()}, "told apart"
+    assert equivalence.find(tmp_path / "o", "wall_s") == {"sh -c " + shlex.quote(TOLD): set()}, "told apart"
 
 
 def test_allocators_that_are_alike_are_not_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_allocators_that_are_alike_are_not_told_apart(tmp_path: Path, monkeypatc
     for number, names in enumerate((["plain", "one", "other"], ["plain", "other", "one"])):
         folder = tmp_path / str(number)
         _, result = run(folder, command, allocators=names, blocks=8)
-        assert alike.find(folder, "wall_s") == {shlex.join(command): {frozenset({"one", "other"})}}
+        assert equivalence.find(folder, "wall_s") == {shlex.join(command): {frozenset({"one", "other"})}}
         assert result["recommendation"]["allocator"] == names[1]
         assert f"{names[2]} may do as well" in result["recommendation"]["text"]
 
@@ -157,16 +157,16 @@ def test_a_command_that_fails_can_be_measured_all_the_same(tmp_path: Path) -> No
         "limits": (),
         "timeout_s": 20.0,
     }
-    what = asked.what(["sh", "-c", "exit 3"], **options, ignore_failure=True)
+    what = job_options.what(["sh", "-c", "exit 3"], **options, ignore_failure=True)
     assert isinstance(what, Job) and "--ignore-failure" in what.options()
     request = asking(allocators=["plain", "fast"], blocks=6, out=tmp_path / "o", report=False)
     status = bench.bench(what, request, FakeInstruments())
     assert status == 0 and json.loads((tmp_path / "o" / "result.json").read_text())["failures"] == []
-    killed = asked.what(["sh", "-c", "kill -SEGV $$"], **options, ignore_failure=True)
+    killed = job_options.what(["sh", "-c", "kill -SEGV $$"], **options, ignore_failure=True)
     with pytest.raises(LoamError, match="ended by SIGSEGV"):
         bench.bench(killed, asking(allocators=["plain"], out=tmp_path / "p", report=False), FakeInstruments())
     with pytest.raises(LoamError, match="belongs to a command"):
-        asked.what((), **{**options, "server": "cat"}, ignore_failure=True)
+        job_options.what((), **{**options, "server": "cat"}, ignore_failure=True)
 
 
 def test_time_budget_and_narrow_intervals_bound_the_blocks(tmp_path: Path) -> None:
@@ -296,5 +296,5 @@ def test_a_choice_that_is_not_the_recommendation_has_a_line_of_its_own(capsys: p
     assert [choice.command for choice in found] == [None, line, line]
     assert bench._with_lines(replace(advised, allocator="glibc:tcache=0"), "server", typed(bare)) == choices
     assert bench._with_lines(replace(advised, choices=None), "server", typed(bare)) is None
-    shown._advice(replace(advised, choices=found), "glibc")
+    tables._advice(replace(advised, choices=found), "glibc")
     assert capsys.readouterr().out.count(f"  {line}\n") == 1, "once for both"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, cgroups, job
+from loam_lab.commands.bench import cgroups, job, job_options
 
 # Of each controller a limit that a small command keeps.
 HARMLESS = {"memory.max": "256M", "pids.max": "64", "hugetlb.2MB.max": "0"}
@@ -159,7 +159,7 @@ def possible() -> str:
 
 def driven(command: list[str], limits: list[str], tmp_path: Path) -> list[dict[str, Any]]:
     """The records of one run of a command by the driver."""
-    what = asked.what(
+    what = job_options.what(
         command, server=None, ready=None, load=None, metric=None, better=None, commands=(), command_file=None, prepare="",
         cleanup="", checks=["same-output"], warmup=0, limits=limits, timeout_s=20,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from loam_lab.campaign.measure import plan as plans
 from loam_lab.campaign.memory import fitness
 from loam_lab.campaign.memory.observer import MemoryObserver
 from loam_lab.campaign.memory.sampler import Sampler
-from loam_lab.commands.bench import asked, bench, choices, footprint, recommend
+from loam_lab.commands.bench import bench, choices, footprint, job_options, recommend
 from loam_lab.judging.statistics import data, multiplicity
 from loam_lab.judging.statistics.intervals import Interval, paired_ratio
 from loam_lab.model.result import read
@@ -49,7 +49,7 @@ def served(folder: Path, mode: str, *, blocks: int = 2, **options: Any) -> footp
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
     name = FAKES / "fake-server"
-    what = asked.what(
+    what = job_options.what(
         (), server=f"{sys.executable} {name} {port} {mode}", ready=str(port), better=None, commands=(), command_file=None,
         load=f"{sys.executable} {name} load {port} 10", metric=r"([\d.]+) requests per second", prepare="", cleanup="",
         checks=(), warmup=0, limits=(), timeout_s=20.0,

@@ -10,7 +10,7 @@ import pytest
 from campaigns import FakeInstruments, asking
 
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, bench, scan
+from loam_lab.commands.bench import bench, job_options, scan
 from loam_lab.commands.bench.job import Job
 
 
@@ -19,7 +19,7 @@ def what(command: list[str], scans: list[str], **changed: Any) -> object:
         "server": None, "ready": None, "load": None, "metric": None, "better": None, "commands": (), "command_file": None,
         "prepare": "", "cleanup": "", "checks": (), "warmup": 0, "limits": (), "timeout_s": None, "scans": scans, **changed,
     }  # fmt: skip
-    return asked.what(command, **options)
+    return job_options.what(command, **options)
 
 
 @pytest.mark.parametrize(

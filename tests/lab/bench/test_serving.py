@@ -20,7 +20,7 @@ from campaigns import FAKES, FakeInstruments, asking, forked
 
 from loam_lab.base.errors import LoamError
 from loam_lab.base.interrupts import ends_like_ctrl_c
-from loam_lab.commands.bench import asked, bench, children, percentiles, serving, trial
+from loam_lab.commands.bench import bench, children, job_options, percentiles, serving, trial
 from loam_lab.commands.bench.job import Job
 
 RATE = r"([\d.]+) requests per second"
@@ -61,7 +61,7 @@ def job(port: int, *, mode: str = "", load: str = "", count: int = 10, **changed
         "load": f"{sys.executable} {NAME} load {port} {count} {load}", "commands": (), "command_file": None,
         "prepare": "", "cleanup": "", "checks": (), "warmup": 0, "limits": (), "timeout_s": 20.0, **changed,
     }  # fmt: skip
-    found = asked.what((), **options)
+    found = job_options.what((), **options)
     assert isinstance(found, Job)
     return found
 
@@ -151,7 +151,7 @@ def test_a_server_is_filled_once_before_its_loads(tmp_path: Path, port: int) -> 
     assert said.read_text().split() == ["prepare", "fill", "load", "load"] * 3
     assert "--fill" in result["commands"][0]
     with pytest.raises(LoamError, match="--fill: belongs to a server"):
-        asked.what(
+        job_options.what(
             ["true"], server=None, ready=None, load=None, metric=None, better=None, commands=(), command_file=None,
             prepare="", cleanup="", checks=(), warmup=0, limits=(), timeout_s=None, fill="true",
         )  # fmt: skip

@@ -381,12 +381,12 @@ def test_a_silent_program_is_called_static_only_if_it_is() -> None:
 
 
 def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from loam_lab.commands.bench import asked
+    from loam_lab.commands.bench import job_options
 
     file = tmp_path / "commands"
     sleeper = "sh -c 'case $FAKE_ALLOCATOR in fast) sleep {} ;; *) sleep {} ;; esac; echo same'"
     file.write_text(f"# two\n{sleeper.format(0.02, 0.08)}\n\n{sleeper.format(0.05, 0.12)}\n")
-    what = asked.what(
+    what = job_options.what(
         (), server=None, ready=None, load=None, metric=None, better=None, commands=(), command_file=file, prepare="",
         cleanup=f"echo . >> {tmp_path}/cleaned", checks=["same-output", "grep -q same $LOAM_OUTPUT"], warmup=1,
         limits=["nofile=64"], timeout_s=20,
@@ -404,9 +404,9 @@ def test_several_commands_are_compared_side_by_side(tmp_path: Path, capsys: pyte
 
 
 def test_output_that_differs_is_a_failure(tmp_path: Path) -> None:
-    from loam_lab.commands.bench import asked
+    from loam_lab.commands.bench import job_options
 
-    what = asked.what(
+    what = job_options.what(
         ["sh", "-c", "echo $FAKE_ALLOCATOR"], server=None, ready=None, load=None, metric=None, better=None, commands=(),
         command_file=None, prepare="", cleanup="", checks=["same-output"], warmup=0, limits=(), timeout_s=20,
     )  # fmt: skip

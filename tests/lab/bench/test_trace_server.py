@@ -16,7 +16,7 @@ from campaigns import FAKES
 
 from loam_lab.base import paths
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.bench import asked, trace
+from loam_lab.commands.bench import job_options, trace
 from loam_lab.commands.bench.job import Job
 from loam_lab.setup import build
 
@@ -40,7 +40,7 @@ def events_of(file: Path) -> int:
 
 def served(port: int, mode: str = "", load: str = "") -> Job:
     server = f"{sys.executable} {FAKES / 'fake-server'}"
-    found = asked.to_record(
+    found = job_options.to_record(
         (), server=f"{server} {port} {mode}", ready=str(port), load=f"{server} load {port} 5 {load}", fill="true",
         timeout_s=60.0,
     )  # fmt: skip
@@ -92,4 +92,4 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     given: dict[str, Any] = {"server": "true", "ready": None, "load": None, "fill": "", "timeout_s": 1.0, **options}
     with pytest.raises(LoamError, match=said):
-        asked.to_record(command, **given)
+        job_options.to_record(command, **given)

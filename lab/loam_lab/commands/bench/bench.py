@@ -22,16 +22,16 @@ from loam_lab.campaign.measure.instruments import Instruments, RealInstruments
 from loam_lab.campaign.measure.launch import OVERHEAD_GUESS_S
 from loam_lab.campaign.measure.progress import duration
 from loam_lab.commands.bench import (
-    alike,
     choices,
+    equivalence,
     flames,
     footprint,
-    linked,
+    linkage,
     paste,
     profiling,
     recommend,
     several,
-    shown,
+    tables,
     target,
 )
 from loam_lab.commands.bench.job import Job
@@ -72,7 +72,7 @@ def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments 
     if further.search and isinstance(what, Job) and (what.serves or len(what.commands) > 1):
         raise LoamError("--search", None, "settings are searched by the time of one command", "leave it out")
     goal: target.Target = target.Driven(what) if isinstance(what, Job) else target.Command(what)
-    own = linked.Linked()
+    own = linkage.Linked()
     if instruments is None:
         own = _prepared(goal, request)
         instruments = RealInstruments(before_own=own.before_own)
@@ -91,7 +91,7 @@ def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments 
         result = _looked_into(result, goal, campaign.runner, request)
     recommend.save(result, folder)
     if not (output.as_json or output.export):
-        shown.show(result)
+        tables.show(result)
         profiling.show(result.profiles or ())
         special_tables.show(result)
     if further.search and not campaign.ended.interrupted and campaign.ended.done:
@@ -104,7 +104,7 @@ def bench(what: Sequence[str] | Job, request: Request, instruments: Instruments 
     return campaign.close(result, functools.partial(_show, export=output.export))
 
 
-def _prepared(goal: target.Target, request: Request) -> linked.Linked:
+def _prepared(goal: target.Target, request: Request) -> linkage.Linked:
     """Build what a bench needs; returns: the allocators that its programs are linked with"""
     from loam_lab.setup import build
     from loam_lab.subjects.allocators import building
@@ -116,11 +116,11 @@ def _prepared(goal: target.Target, request: Request) -> linked.Linked:
     helpers = {"counted-loop": tlb or "counters" in further.purposes, "tlb": tlb, "stacks": further.flame}
     counter = [profiling.LIBRARIES[further.profile == "sample"]] if further.profile else []
     build.ensure_built([*counter, *(name for name, needed in helpers.items() if needed)])
-    return linked.find(goal.programs)
+    return linkage.find(goal.programs)
 
 
 def _planned(
-    goal: target.Target, request: Request, instruments: Instruments, own: linked.Linked, command: str, began_s: float
+    goal: target.Target, request: Request, instruments: Instruments, own: linkage.Linked, command: str, began_s: float
 ) -> Campaign:  # fmt: skip
     """The campaign, after the goal has been run once; its folder is there. began_s: by time.monotonic()"""
     from loam_lab.campaign.measure.campaign import Runner
@@ -201,7 +201,7 @@ def advise(result: Result, text: str, folder: Path, own: str = "") -> Result:
     """
     memory = footprint.find(folder)
     commands = list(dict.fromkeys(str(cell.parameters.get("command", "")) for cell in result.cells))
-    same = alike.find(folder, recommend.decides(result))
+    same = equivalence.find(folder, recommend.decides(result))
     if len(commands) > 1:
         result = several.add(result, commands, memory, same)
     else:

@@ -20,7 +20,7 @@ from loam_lab.campaign.measure.instruments import Instruments, scratch_folder
 from loam_lab.campaign.measure.launch import CommandLauncher, Judged, used_by
 from loam_lab.campaign.memory.sampler import Sampler
 from loam_lab.campaign.process.execute import Outcome, execute
-from loam_lab.commands.bench import described
+from loam_lab.commands.bench import job_description
 from loam_lab.commands.bench.footprint import GROUP
 from loam_lab.commands.bench.job import COMMAND, SYNC, Job
 from loam_lab.commands.bench.trial import Trial
@@ -142,11 +142,11 @@ class Driven(Target):
 
     def attempt(self, study: Study, instruments: Instruments, timeout_s: float) -> None:
         """See Target: every command once, and so often as --warmup says; of a server one run."""
-        self._subject = described.subject(self._job)
+        self._subject = job_description.subject(self._job)
         plan = self.plan(study)
         before = {file: digest_of([file]) for file in self._subject.files}
         executable = next(iter(plan.executables.values()))
-        launcher = described.JobLauncher(executable, self._job, os.environ, 0.0)
+        launcher = job_description.JobLauncher(executable, self._job, os.environ, 0.0)
         took: dict[str, float] = {}
         sampler = Sampler() if self.serves else None
         with _variables(study.baseline, instruments) as variables:
@@ -168,12 +168,12 @@ class Driven(Target):
         self._subject = replace(self._subject, files=tuple(kept))
         self.run_s = sum(took.values())
         self.apart = sampler is not None and sampler.processes > 1 and GROUP not in totals(judged.records)
-        self.launcher = described.JobLauncher(executable, self._job, os.environ, max(took.values()))
+        self.launcher = job_description.JobLauncher(executable, self._job, os.environ, max(took.values()))
         self.dropped = launcher.dropped
 
     def plan(self, study: Study) -> Plan:
         """See Target."""
-        found = Description.model_validate(described.description(self._job, self.workload))
+        found = Description.model_validate(job_description.description(self._job, self.workload))
         return _planned(study, self.sync, self._subject, found)
 
 

@@ -14,7 +14,7 @@ from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, signal_name, without_allocator_settings
 from loam_lab.campaign.process.execute import RECORDS_FD, execute
-from loam_lab.commands.bench import described, profiling, target
+from loam_lab.commands.bench import job_description, profiling, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.bench.trial import Trial
 from loam_lab.commands.request import Request
@@ -103,11 +103,11 @@ def _run(argv: Sequence[str], user: Mapping[str, str], variables: Mapping[str, s
 
 def _serve(job: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> str:
     """Record a server while it is started, filled, loaded and stopped by the driver of bench; returns: as _run()"""
-    subject = described.subject(job)
+    subject = job_description.subject(job)
     environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
     with Trial(job.timeout_s, what=RECORDING) as trial:
         outcome = execute(
-            [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=described.timeout_s(job),
+            [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=job_description.timeout_s(job),
             records=True, keep_stdout=True, watch=trial.look,
         )  # fmt: skip
     ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.commands.explain import evidence as evidences
-from loam_lab.commands.explain import grouping, moved, pairs, placement, run, shared, story
+from loam_lab.commands.explain import grouping, pairs, placement, run, shared, story, transfers
 from loam_lab.model.records import records_mapping, values
 from loam_lab.subjects import machines, symbols
 
@@ -70,11 +70,11 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statisti
     statistics: the simulator's, "" where nothing was simulated
     """
     begin = next(line for line in records if line["kind"] == "begin")
-    lines_moved: list[moved.Moved] = []
+    lines_moved: list[transfers.Moved] = []
     try:
         found = evidences.read(records)
         if statistics:
-            lines_moved, more = moved.read(statistics, max(found.sites, default=0) + 1)
+            lines_moved, more = transfers.read(statistics, max(found.sites, default=0) + 1)
             found.sites.update(more)
     except (KeyError, TypeError, ValueError) as problem:
         raise LoamError(asked.workload, None, f"a record of its conflicts does not fit the schema: {problem!r}",
@@ -105,7 +105,7 @@ def explanation(asked: run.Asked, records: Sequence[Mapping[str, Any]], statisti
         "sampled": {"every": asked.every, "conflicts": len(found.conflicts), "transactions": len(found.footprints)},
         "blocks": [pairs.blocks_json(group) for group in blocks],
         "lines": [pairs.lines_json(group) for group in lines],
-        "moved": moved.as_json(lines_moved, found.conflicts, places),
+        "moved": transfers.as_json(lines_moved, found.conflicts, places),
         "predictions": [
             {"mapping": p.mapping, "shift": p.shift, "conflicting": p.conflicting, "causes": p.causes} for p in predictions
         ],
@@ -151,7 +151,7 @@ def show(explained: Mapping[str, Any], *, chains: bool = False) -> None:
     out.print()
     for sentence in explained["words"]:
         out.print(sentence, markup=False, style="head" if sentence == explained["words"][0] else None, soft_wrap=True)
-    moved.show(explained["moved"])
+    transfers.show(explained["moved"])
     if not explained["aborts"]:
         return
     out.print()

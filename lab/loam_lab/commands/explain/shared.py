@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
-from loam_lab.commands.explain import moved, run
+from loam_lab.commands.explain import run, transfers
 from loam_lab.subjects import machines, symbols
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def explanation(asked: run.Asked, performed: run.Performed) -> dict[str, Any]:
     """What the simulator counted, as one document (`loam explain WORKLOAD --machine sim:... --json`)."""
     begin = next(line for line in performed.records if line["kind"] == "begin")
     try:
-        lines, sites = moved.read(performed.statistics, 1)
+        lines, sites = transfers.read(performed.statistics, 1)
     except (KeyError, TypeError, ValueError) as problem:
         raise LoamError(asked.workload, None, f"the simulator's statistics do not fit this lab: {problem!r}",
                         "build the simulator and this lab from one revision", exit_code=1) from None  # fmt: skip
     places = symbols.places(sites.values(), asked.executable.subject.program, paths.root())
-    shown = moved.as_json(lines, (), places)
+    shown = transfers.as_json(lines, (), places)
     return {
         "schema": SCHEMA,
         "run": {
@@ -60,7 +60,7 @@ def explanation(asked: run.Asked, performed: run.Performed) -> dict[str, Any]:
 
 
 def sentences(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a reader should know first. lines: as moved.as_json makes them, the most moved first"""
+    """What a reader should know first. lines: as transfers.as_json makes them, the most moved first"""
     if not lines or not lines[0]["transfers"]:
         return ["No cache line moved between cores: the threads share nothing."]
     most, total = lines[0], sum(line["transfers"] for line in lines)
@@ -88,4 +88,4 @@ def _show(explained: Mapping[str, Any]) -> None:
     out.print()
     for sentence in explained["words"]:
         out.print(sentence, markup=False, style="head", soft_wrap=True)
-    moved.show(explained["moved"])
+    transfers.show(explained["moved"])

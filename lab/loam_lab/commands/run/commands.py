@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.fleet.selection import reach
-from loam_lab.campaign.measure import foretold, stopping_rule
+from loam_lab.campaign.measure import open_claims, stopping_rule
 from loam_lab.campaign.measure.available import fitting, installed, present
 from loam_lab.campaign.measure.builds import prepare
 from loam_lab.commands.run.selecting import SIMULATED_BLOCKS, SIMULATED_WARMUP_MS, of_groups, on_machines
@@ -91,8 +91,8 @@ def study_run(name: str, request: Request, *, command: str | None = None) -> int
         study, too_many = fitting(study)
         notes += too_many
     if engine.local:
-        open_claims = foretold.left_open(whole, asked, study, options, by_group=bool(selection.groups))
-        for line in foretold.told(whole, open_claims):
+        left = open_claims.left_open(whole, asked, study, options, by_group=bool(selection.groups))
+        for line in open_claims.told(whole, left):
             console.note(line)
     return perform(
         study, request, command=command or shlex.join([*options, *_study_words(request)]), where="parameters", notes=notes,

@@ -11,7 +11,7 @@ from interposing import BUMP, MAIN, compile_c, library
 from synthetic_results import tour
 from typed import typed
 
-from loam_lab.commands.bench import alike, bench, footprint, linked, target
+from loam_lab.commands.bench import bench, equivalence, footprint, linkage, target
 from loam_lab.model.result import Result
 from loam_lab.subjects.allocators import registry
 
@@ -26,7 +26,7 @@ def jemalloc(tmp_path: Path) -> str:
 
 
 def test_the_library_is_known_by_its_name(tmp_path: Path, jemalloc: str) -> None:
-    found = linked.find([[jemalloc]])
+    found = linkage.find([[jemalloc]])
     assert found.baseline == "jemalloc"
     assert found.before_own[0] == registry.libc_path()
     assert "the baseline is jemalloc, the program as it is" in found.notes[0]
@@ -36,10 +36,10 @@ def test_the_library_is_known_by_its_name(tmp_path: Path, jemalloc: str) -> None
 def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str) -> None:
     plain = str(compile_c(tmp_path, "plain", MAIN))
     unknown = linked_with(tmp_path, "with-bump", library(tmp_path, "libbump.so", BUMP))
-    assert linked.find([[plain]]) == linked.Linked([], [], "")
-    assert linked.find([[jemalloc], [plain]]).baseline == "", "two programs that differ"
-    assert linked.find([[jemalloc], [jemalloc]]).baseline == "jemalloc"
-    assert linked.find([[unknown]]).baseline == "" and linked.find([[unknown]]).before_own
+    assert linkage.find([[plain]]) == linkage.Linked([], [], "")
+    assert linkage.find([[jemalloc], [plain]]).baseline == "", "two programs that differ"
+    assert linkage.find([[jemalloc], [jemalloc]]).baseline == "jemalloc"
+    assert linkage.find([[unknown]]).baseline == "" and linkage.find([[unknown]]).before_own
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_the_lab_does_not_know_is_no_baseline(tmp_path: Path, jemalloc: str
 )
 def test_a_program_behind_a_wrapper_is_looked_at(jemalloc: str, wrapper: str) -> None:
     line = [*wrapper.split(), jemalloc]
-    assert linked.find([line]) == linked.find([[jemalloc]])
+    assert linkage.find([line]) == linkage.find([[jemalloc]])
     assert target.Command([shutil.which("env") or "", *line]).workload == Path(jemalloc).name
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_to_be_pasted_where_nothing_is_to_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(footprint, "find", lambda folder: footprint.Footprint())
-    monkeypatch.setattr(alike, "find", lambda folder, by: {"": set()})
+    monkeypatch.setattr(equivalence, "find", lambda folder, by: {"": set()})
     raw = tour()
     raw["cells"] = raw["cells"][:1]
     raw["baseline"] = raw["cells"][0]["factors"]["allocator"] = "jemalloc"

@@ -7,7 +7,7 @@ from typing import Any
 
 from conflicts import BASE, PLACES, conflict
 
-from loam_lab.commands.explain import evidence, moved
+from loam_lab.commands.explain import evidence, transfers
 from loam_lab.subjects.symbols import Frame, Place
 
 
@@ -21,7 +21,7 @@ def statistics(**changed: Any) -> str:
 
 
 def test_sites_are_numbered_once_and_after_those_of_the_run() -> None:
-    lines, sites = moved.read(statistics(), 7)
+    lines, sites = transfers.read(statistics(), 7)
     assert [line.sites for line in lines] == [((7, 30), (8, 10)), ((7, 30),)]
     assert {number: (site.object, site.address) for number, site in sites.items()} == {
         7: ("", 16),
@@ -31,27 +31,27 @@ def test_sites_are_numbered_once_and_after_those_of_the_run() -> None:
 
 def test_sharing_is_what_most_of_its_misses_were() -> None:
     def sharing(true: int, false: int) -> str:
-        return moved.read(statistics(true_sharing=true, false_sharing=false), 1)[0][0].sharing
+        return transfers.read(statistics(true_sharing=true, false_sharing=false), 1)[0][0].sharing
 
     assert [sharing(1, 9), sharing(9, 1), sharing(5, 5), sharing(0, 0)] == ["false", "true", "both", "none"]
 
 
 def test_blocks_of_the_sample_that_overlap_the_line_are_named() -> None:
-    line = moved.read(statistics(), 1)[0][0]
+    line = transfers.read(statistics(), 1)[0][0]
     conflicts = evidence.read([conflict("other_block", 0, 24), conflict("other_block", 64, 80)]).conflicts
-    starts = {block.start for block in moved.blocks_in(line, conflicts)}
+    starts = {block.start for block in transfers.blocks_in(line, conflicts)}
     assert starts == {party.block.start for party in (conflicts[0].mine, conflicts[0].theirs) if party and party.block}
-    before = moved.read(statistics(address=BASE + 128), 1)[0][0]
-    assert moved.blocks_in(before, conflicts) == []
+    before = transfers.read(statistics(address=BASE + 128), 1)[0][0]
+    assert transfers.blocks_in(before, conflicts) == []
 
 
 def test_what_asked_is_a_line_of_the_program_not_of_the_library() -> None:
-    lines, _ = moved.read(statistics(), 7)
+    lines, _ = transfers.read(statistics(), 7)
     library, own = Frame("load", "/usr/include/c++/12/bits/atomic_base.h", 488), Frame("read", "runtime/tm/x.hpp", 5)
     places = {**PLACES, 7: Place(library, (library, own))}
     conflicts = evidence.read([conflict("other_block", 0, 24)]).conflicts
-    found = moved.as_json(lines, conflicts, places)[0]
+    found = transfers.as_json(lines, conflicts, places)[0]
     assert found["asked_by"][0] == {"place": "runtime/tm/x.hpp:5 (read)", "count": 30}
     assert found["asked_by"][1]["place"] == "an unknown line"
-    row = moved.rows([found])[0]
+    row = transfers.rows([found])[0]
     assert row[:4] == ["40", "false", "2", "runtime/tm/x.hpp:5 (read)"] and "2 blocks" in row[4]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loam_lab.base.errors import LoamError
-from loam_lab.campaign.measure import available, foretold
+from loam_lab.campaign.measure import available, open_claims
 from loam_lab.cli import main as cli
 from loam_lab.commands.request import Request
 from loam_lab.commands.run import commands, selecting
@@ -55,13 +55,13 @@ def told(whole: Study, asked: Study | None = None, **changed: Any) -> list[str]:
     asked = asked or whole
     left = available.fitting(without_hoard(asked) if changed.pop("bare", False) else asked)[0]
     return [
-        one.words() for one in foretold.left_open(whole, asked, left, WHOLE, by_group=changed.pop("by_group", False))
+        one.words() for one in open_claims.left_open(whole, asked, left, WHOLE, by_group=changed.pop("by_group", False))
     ]
 
 
 def test_nothing_is_said_where_all_can_be_decided() -> None:
     whole = study(reads(1), reads(2, "there", of={"threads": 8}, needs={"cores": 8}))
-    assert told(whole) == [] and foretold.told(whole, []) == []
+    assert told(whole) == [] and open_claims.told(whole, []) == []
 
 
 def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> None:
@@ -71,7 +71,7 @@ def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> Non
     assert line == (
         "000-02 and 000-03: their groups are not in this run; ./loam study run tiny --machine sim:xeon-e5405"
     )
-    assert foretold.told(whole, foretold.left_open(whole, host, host, WHOLE, by_group=False)) == [
+    assert open_claims.told(whole, open_claims.left_open(whole, host, host, WHOLE, by_group=False)) == [
         "of 3 claims 2 will stay open:", f"  {line}"
     ]  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_an_allocator_that_is_not_there_comes_with_the_command_that_builds_it() 
 def test_a_look_alike_decides_in_its_place() -> None:
     whole = study(reads(1, of={"allocator": "hoard"}), lookalikes={"hoard": "design:hoard"})
     left = whole.model_copy(update={"allocators": ("glibc", "design:hoard")})
-    assert foretold.left_open(whole, whole, left, WHOLE, by_group=False) == []
+    assert open_claims.left_open(whole, whole, left, WHOLE, by_group=False) == []
 
 
 def test_what_no_simulated_machine_has_is_said_and_what_the_paper_contradicts_is_not() -> None:
