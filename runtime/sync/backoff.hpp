@@ -25,10 +25,10 @@ class Backoff {
   // pauses, too. Waiters that look in step can keep one of them away for ever; so each pauses for another time.
   // Measured on 64 simulated cores (sim:many-128, larson for 4 ms): 42 s of simulation in place of more than ten minutes.
   void wait_among_many(std::uintptr_t who) noexcept {
-    if (round_ == kRoundsAmongMany) platform::yield();
+    if (round_ == kSpinRounds) platform::yield();
     const unsigned pauses = 1u << round_;
     for (unsigned i = pauses + static_cast<unsigned>(who >> kWhoShift) % pauses; i != 0; --i) platform::pause();
-    if (round_ < kRoundsAmongMany) ++round_;
+    if (round_ < kSpinRounds) ++round_;
   }
 
   void reset() noexcept { round_ = 0; }
@@ -36,8 +36,6 @@ class Backoff {
  private:
   // 2^7 - 1 pauses in all, a few microseconds: about what giving up the core and getting it back costs.
   static constexpr unsigned kSpinRounds = 7;
-  // Longer: then few see a free lock at the same time. With 2^7, on 64 simulated cores, ten tried for each that got it.
-  static constexpr unsigned kRoundsAmongMany = 9;
   static constexpr unsigned kWhoShift = 12;  // variables of threads lie whole pages apart
 
   unsigned round_ = 0;
