@@ -1,7 +1,8 @@
 // ThreadHeap: the heap of one thread, without locks and without atomic instructions.
 //   It has a list of free blocks per class: malloc pops, free pushes. When a list is empty, blocks come from those
 //   borrowed from other heaps, from the arrivals (own blocks that other threads freed), from the shelf of full lists,
-//   from the slabs, and, before slabs are made, from what other heaps do not take in (claimed.hpp). Freed blocks of other heaps are borrowed, or leave by the outbox.
+//   from the slabs, and, before slabs are made, from what other heaps do not take in (claimed.hpp). Freed blocks of other
+//   heaps are borrowed, or leave by the outbox.
 //   Cost: malloc 16 and free 21 instructions. malloc prefetches the next block, so a block is in the cache when it is
 //   handed out.
 //

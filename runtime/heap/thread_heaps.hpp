@@ -4,8 +4,8 @@
 //   Until then, a thread that sends a batch to an idle heap tends it: it takes the batch in, so that memory of ended
 //   threads returns to the system. If another thread tends the heap already, that thread takes this batch in as well.
 //   In the child of a fork the heaps of other threads are lost: they may have been changing, so no block is taken out of
-//   their lists. Blocks that are freed to them stay in their inboxes until a thread claims them (claimed.hpp). An idle heap that another thread was tending is lost,
-//   too.
+//   their lists. Blocks that are freed to them stay in their inboxes until a thread claims them (claimed.hpp). An idle
+//   heap that another thread was tending is lost, too.
 //   A thread may end without handing its heap over, because the system calls no destructor for it. Before a new heap is
 //   made, some heaps that are attached are looked at, in turn: one whose thread is gone serves the new thread.
 //   Source adoption of whole heaps as in Hoard and snmalloc.
