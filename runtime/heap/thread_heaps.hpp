@@ -112,9 +112,13 @@ class ThreadHeaps {
   // For a thread that would need new memory: a heap whose thread does not look into its inbox of the class, among the
   // next few; nullptr: none of these. The next look begins with the heap that was found.
   [[gnu::noinline]] static Heap* neglectful(unsigned c, Heap& asking) noexcept {
+    bool began_again = false;
     for (unsigned left = kNeglectfulSearched; left != 0; --left) {
-      // acquire: pairs with all.A: who finds a heap finds it complete. Heaps stay for ever.
-      if (asking.looked_at == nullptr) asking.looked_at = all_.load(std::memory_order_acquire);
+      if (asking.looked_at == nullptr) {
+        if (std::exchange(began_again, true)) break;  // all were seen
+        // acquire: pairs with all.A: who finds a heap finds it complete. Heaps stay for ever.
+        asking.looked_at = all_.load(std::memory_order_acquire);
+      }
       Heap* const heap = asking.looked_at;
       if (heap != &asking && heap->neglects(c)) return heap;
       asking.looked_at = heap->next_of_all;
