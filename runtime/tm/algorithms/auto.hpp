@@ -8,8 +8,8 @@
 //   Guarantees  opacity. Publication and privatization safe: both algorithms are by themselves, and nobody waits for that.
 //   Conflicts   as those of the algorithm that runs. A conflict within a part is one of the whole attempt.
 //   Cost        a few instructions at begin and commit; under two-phase a count at commit. Bodies are compiled twice.
-//               Nothing is counted under norec but validations, which only happen where threads meet. A thread maps its
-//               read indicators at its first attempt of two-phase.
+//               Nothing is counted under norec but validations, which only happen where threads meet. A thread maps what
+//               two-phase needs at its first attempt of it.
 //   When not    programs whose threads always meet or never do, and for which a few percent matter: name the algorithm.
 // Why a change is right
 //   A1 (attempts) No attempt is of two algorithms, or runs beside one of the other: the gate. A thread that finds the gate
@@ -121,7 +121,7 @@ struct Auto {
 
   static void attach(Descriptor& d) noexcept {
     Few::attach(d);
-    Many::attach_logs(d);
+    Many::make_state(d);
   }
 
   static void begin_read_only(Descriptor& d) noexcept {
@@ -208,7 +208,7 @@ struct Auto {
     Descriptor& d = *static_cast<Descriptor*>(descriptor);
     d.scales = switching::scales();
     if (d.scales)
-      Many::attach_indicators(d);
+      Many::map_logs(d);
     else
       two_phase::drop_ticket(d);  // A4
   }

@@ -179,15 +179,16 @@ struct TwoPhase {
   };
 
   static void attach(Descriptor& d) noexcept {
-    attach_logs(d);
-    attach_indicators(d);
+    make_state(d);
+    map_logs(d);
   }
-  // Its two halves, for a thread that may never run an attempt of this algorithm (auto.hpp). The second maps pages.
-  static void attach_logs(Descriptor& d) noexcept {
-    d.make_state<State>().noted.reserve(kNotedMax, 0, "log of versions to wait for");
-  }
-  static void attach_indicators(Descriptor& d) noexcept {
-    if (State& state = d.state<State>(); state.reading == nullptr) state.reading = stripes::make_indicators(d.slot);
+  // Its two halves, for a thread that may never run an attempt of this algorithm (auto.hpp). The second maps pages, once.
+  static void make_state(Descriptor& d) noexcept { d.make_state<State>(); }
+  static void map_logs(Descriptor& d) noexcept {
+    State& state = d.state<State>();
+    if (state.reading != nullptr) return;
+    state.noted.reserve(kNotedMax, 0, "log of versions to wait for");
+    state.reading = stripes::make_indicators(d.slot);
   }
 
   static void begin_read_only(Descriptor& d) noexcept {
