@@ -104,8 +104,9 @@ class ProgramsTest {
   @ParameterizedTest
   @MethodSource("libraries")
   void stmbench7StaysWholeUnderTwoThreads(Library library) throws Exception {
-    int threads = library.synchronises() ? 2 : 1;
-    String said = bench7(library, threads, "-p", "mix=write", "-p", "operations=200");
+    // Clojure's snapshots allow write skew: two operations may take one part out of an index.
+    boolean staysWhole = library.synchronises() && !library.name().equals("jvm-clojure");
+    String said = bench7(library, staysWhole ? 2 : 1, "-p", "mix=write", "-p", "operations=200");
     assertTrue(said.startsWith("{\"succeeded\":"), said);
   }
 
