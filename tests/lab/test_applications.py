@@ -48,7 +48,8 @@ def offered() -> list[tuple[str, str]]:
 def test_injected_aborts_and_poisoned_memory_change_no_result() -> None:
     pairs = offered()
     assert {application for _, application in pairs} == set(TINY)
-    assert len({sync for sync, _ in pairs}) >= (8 if os.environ.get("LOAM_TEST_ALL") else 3)
+    # Two always; which others are built changes with the runtime (lots.py).
+    assert len({sync for sync, _ in pairs}) >= (8 if os.environ.get("LOAM_TEST_ALL") else 2)
     subjects = workloads.subjects_of()
     runs = RUNS_ALL if os.environ.get("LOAM_TEST_ALL") else RUNS
     for sync, application in pairs:
