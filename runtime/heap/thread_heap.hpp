@@ -253,7 +253,7 @@ class alignas(kHeapAlignment) ThreadHeap {
         if (const char* const broken = verify_list({list.first, list.count}, c)) return broken;
       const auto verify_batch = [this, c](const Batch& batch) { return verify_list(batch, c); };
       if (const char* const broken = arrivals_.for_each_waiting(c, verify_batch)) return broken;
-      const auto verify_claimed = [this, c](const Batch& batch, Key owner) { return verify_list(batch, c, owner); };
+      const auto verify_claimed = [c](const Batch& batch, Key owner) { return verify_list(batch, c, owner); };
       if (const char* const broken = claimed_.for_each(c, verify_claimed)) return broken;
     }
     return stocks_ == nullptr ? nullptr : stocks_->verify(is_carved);
