@@ -169,6 +169,25 @@ TEST(Handover, ABatchThatComesAsTheOwnerLeavesGoesToWhoeverComesNext) {
   }
 }
 
+TEST(Handover, ABatchThatComesAsTheOwnerLeavesIsTakenInByTheOwner) {
+  LOAM_NEEDS_POINTS();
+  const std::uint64_t before = TestHeap::statistics().slab_bytes;
+  Attached freeing;
+  std::thread([&] {
+    const Blocks blocks = some(kBatch);
+    const Interpose amid("heap.leaving", 0, [&] {
+      freeing.tell([&] {
+        free_all(blocks);
+        TestHeap::thread_exit();  // which sends what is left of them
+      });
+    });
+    TestHeap::thread_exit();
+    EXPECT_TRUE(amid.reached());
+  }).join();
+  EXPECT_EQ(TestHeap::statistics().slab_bytes, before) << "all is back, though nobody sends any more";
+  expect_nothing_is_in_use();
+}
+
 // A heap that was idle when its sender looked belongs to a new thread when the sender has the lock.
 TEST(Handover, AnIdleHeapMayBeTakenBeforeItsSenderTendsIt) {
   LOAM_NEEDS_POINTS();
@@ -195,21 +214,21 @@ TEST(Handover, AnIdleHeapMayBeTakenBeforeItsSenderTendsIt) {
 TEST(Handover, ABatchThatComesWhileAnotherThreadTendsIsTakenInByThatOne) {
   LOAM_NEEDS_POINTS();
   const std::uint64_t before = TestHeap::statistics().slab_bytes;
-  Attached freeing;
+  Attached tending, sending;  // both have heaps: neither takes the idle one
   Blocks blocks;
   in_a_thread([&] { blocks = some(2 * kBatch); });
-  const Blocks half(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
-  std::thread([&] {
+  const Blocks first(blocks.begin(), blocks.begin() + kBatch), rest(blocks.begin() + kBatch, blocks.end());
+  tending.tell([&] {
+    free_all(first);
     const Interpose amid("heap.taken", 0, [&] {
-      freeing.tell([&] {
+      sending.tell([&] {
         free_all(rest);
         TestHeap::thread_exit();  // which sends what is left of them
       });
     });
-    free_all(half);
-    TestHeap::thread_exit();
+    TestHeap::thread_exit();  // the same: what it sends last is what it tends for
     EXPECT_TRUE(amid.reached());
-  }).join();
+  });
   EXPECT_EQ(TestHeap::statistics().slab_bytes, before) << "all is back, though nobody sends any more";
   expect_nothing_is_in_use();
 }
