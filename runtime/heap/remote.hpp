@@ -107,8 +107,8 @@ class Inbox {
       Chain::link(batch, below, place);
       LOAM_POINT("heap.pushing");
       // inbox.A: release pairs with the acquire in take_all(): the owner sees the links, and what the freeing thread
-      // did with the blocks before.
-    } while (!top_.compare_exchange_weak(below, batch.first, std::memory_order_release, std::memory_order_relaxed));
+      // did with the blocks before. seq_cst for tending.A, which reads the owner's state behind it.
+    } while (!top_.compare_exchange_weak(below, batch.first, std::memory_order_seq_cst, std::memory_order_relaxed));
     blocks_.fetch_add(batch.count, std::memory_order_relaxed);  // a count for people
   }
 

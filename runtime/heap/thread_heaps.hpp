@@ -13,8 +13,10 @@
 //   H2 at every moment both lists can be walked, and only heaps whose `use` is held change: for the child of a fork.
 //   H3 an idle heap has no batch that was sent to it as an idle heap, unless a thread tends it, or one gave up after
 //   kRounds rounds.
-//   Orders (tending.A): who sends pushes a batch, full_fence(), then tries the lock / who has held the lock unlocks,
-//   full_fence(), then looks into the inboxes. So the one gets the lock, or the other sees the batch.
+//   Orders (tending.A): who sends pushes a batch and then looks at the owner's state, both seq_cst; who leaves stores the
+//   state, seq_cst, full_fence(), then looks into the inboxes. Who tends has full_fence() before it tries the lock, and
+//   between its unlock and its look into the inboxes. So the one sees the state, or gets the lock, or the other sees the
+//   batch.
 #pragma once
 
 #include "runtime/base/points.hpp"
@@ -70,7 +72,7 @@ class ThreadHeaps {
       heap->next_idle = idle_;
       platform::compiler_barrier();  // H2
       idle_ = heap;
-      heap->state.store(HeapState::idle, std::memory_order_relaxed);
+      heap->state.store(HeapState::idle, std::memory_order_seq_cst);  // tending.A
       heap->thread.store(0, std::memory_order_relaxed);
       heap->use.unlock();
     }
@@ -84,7 +86,7 @@ class ThreadHeaps {
     Heap* const owner = Heap::owner_of(word);
     owner->arrive(word, batch);
     LOAM_POINT("heap.sent");
-    if (owner->state.load(std::memory_order_relaxed) == HeapState::idle) [[unlikely]]
+    if (owner->state.load(std::memory_order_seq_cst) == HeapState::idle) [[unlikely]]  // tending.A
       tend(owner);
   }
 
