@@ -12,12 +12,8 @@ namespace loam::heap {
 
 struct FreeBlock;
 
-enum class SpanKind : std::uint8_t {
-  none,
-  slab,
-  large,
-  reserved
-};  // reserved: of a heap that makes a slab of it later
+// reserved: of a heap that makes a slab of it later
+enum class SpanKind : std::uint8_t { none, slab, large, reserved };
 enum class Listed : std::uint8_t { no, giving, stripped, whole };
 
 // The metadata of a span: the entry of its first unit in the area's array. Only the owner of a slab accesses the

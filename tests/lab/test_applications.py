@@ -48,8 +48,9 @@ def offered() -> list[tuple[str, str]]:
 def test_injected_aborts_and_poisoned_memory_change_no_result() -> None:
     pairs = offered()
     assert {application for _, application in pairs} == set(TINY)
-    # Two always; which others are built changes with the runtime (lots.py).
-    assert len({sync for sync, _ in pairs}) >= (8 if os.environ.get("LOAM_TEST_ALL") else 2)
+    syncs = {sync for sync, _ in pairs}
+    assert syncs >= {"etl-wb", "norec"}, "which others are built changes with the runtime (lots.py)"
+    assert len(syncs) >= 8 or not os.environ.get("LOAM_TEST_ALL")
     subjects = workloads.subjects_of()
     runs = RUNS_ALL if os.environ.get("LOAM_TEST_ALL") else RUNS
     for sync, application in pairs:

@@ -19,8 +19,6 @@ PIECES = [
     for place in ("before", "behind", "beside")
     for change in ("to-many", "to-few")
 ]
-# Two threads, and no third one that changes the algorithm.
-SHORT = [word for word in PIECES if "proxy" not in word and "beside" not in word]
 
 
 def holds(mode: str, seeds: int) -> None:
