@@ -15,6 +15,7 @@ from loam_lab.campaign.measure.progress import Progress
 from loam_lab.campaign.measure.stopping_rule import BATCH, Narrow
 from loam_lab.judging.statistics.intervals import half_width
 from loam_lab.model.store import journal
+from loam_lab.model.study import Study
 
 
 def test_half_width_is_relative() -> None:
@@ -64,6 +65,32 @@ def test_the_studys_blocks_are_the_least_number(tmp_path: Path) -> None:
     made = study(parameters={"structure": "list", "spread": 0}, blocks=15, target_width=0.5, max_blocks=10)
     measure(made, tmp_path)
     assert blocks_run(tmp_path) == {"list": 15}
+
+
+def claimed(spread: int, **predicate: Any) -> Study:
+    """One allocator, two mappings in the same blocks, and a claim about them; no ratio to a baseline."""
+    of = {"group": "one", "allocator": "plain", "parameters": {"mapping": "shadow"}}
+    predicates = [{"kind": "ratio_above", "of": of, "to": {"parameters": {"mapping": "table"}}, **predicate}]
+    claim = {"id": "000-01", "section": "1", "sentence": "made up", "printed": "none: made up", "predicates": predicates}
+    parameters = {"structure": "list", "mapping": ["table", "shadow"], "spread": spread}
+    return study(allocators=["plain"], parameters=parameters, claims=[claim], blocks=5, target_width=0.02, max_blocks=40)
+
+
+def test_what_a_claim_compares_has_to_be_narrow_too(tmp_path: Path) -> None:
+    """Shadow is 10 % faster, which five blocks would show, and no allocator is compared with another."""
+    measure(claimed(spread=20), tmp_path)
+    assert 10 <= blocks_run(tmp_path)["list"] < 40, "five blocks have no interval, forty are not needed for a noise of 2 %"
+
+
+def test_the_cap_holds_for_claims(tmp_path: Path) -> None:
+    measure(claimed(spread=400).model_copy(update={"max_blocks": 12}), tmp_path)
+    assert blocks_run(tmp_path) == {"list": 12}
+
+
+def test_a_count_that_never_varies_needs_no_more_blocks(tmp_path: Path) -> None:
+    of = {"metric": "records_rss_bytes", "group": "one", "allocator": "plain", "parameters": {"mapping": "shadow"}}
+    measure(claimed(spread=400, kind="band", of=of, low=1.0, high=1.0), tmp_path)
+    assert blocks_run(tmp_path) == {"list": 10}, "five blocks have no interval"
 
 
 def test_columns_end_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

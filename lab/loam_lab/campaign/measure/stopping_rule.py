@@ -1,15 +1,19 @@
 """When a campaign has measured enough: every interval of a column is narrow enough.  Never because of what it shows.
 
 Stopping as soon as a difference looks significant would find differences where there are none.  The width of an
-interval says nothing of where it lies, so it may decide.
+interval says nothing of where it lies, so it may decide.  Two kinds of intervals count: each allocator's ratio to the
+baseline, and what the study's claims compare, which may be two synchronisations under one allocator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loam_lab.judging.claims import predicates
+from loam_lab.judging.claims.values import Evidence, names
 from loam_lab.judging.statistics import contrasts, data
 from loam_lab.judging.statistics.intervals import half_width
 from loam_lab.model.store import journal
@@ -17,6 +21,8 @@ from loam_lab.model.store import journal
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.plan import Plan
     from loam_lab.judging.statistics.data import Campaign
+    from loam_lab.judging.statistics.intervals import Interval
+    from loam_lab.model.cell import Cell
     from loam_lab.model.study import Study
 
 BATCH = 5
@@ -25,7 +31,7 @@ TARGET_WIDTH = 0.02
 
 
 class Narrow:
-    """Asked before each turn: which columns have only ratios whose half-width is at most the study's target_width?
+    """Asked before each turn: which columns have only intervals whose half-width is at most the study's target_width?
 
     plan, study: of the campaign; folder: with its journal
     """
@@ -54,15 +60,36 @@ class Narrow:
         everything = closed >= set(self._columns.values())
         if target is None or turn < least or (turn - least) % BATCH or everything:
             return frozenset()
-        campaign = self._campaign()
-        later = frozenset(range(turn, len(self._plan.turns)))
+        campaign = self._campaign().before(turn)
         widths: dict[int, float] = {}
-        for cell in campaign.cells:
-            column = self._columns[cell.key]
-            if column in closed or turn < self._least[cell.group]:
-                continue
-            ratio = contrasts.to_baseline(campaign, cell, without=later)
+        for columns, width in (*self._to_baselines(campaign), *self._of_claims(campaign)):
+            for column in columns:
+                widths[column] = max(widths.get(column, 0.0), width)
+        ready = {column for cell, column in self._columns_of(campaign) if turn >= self._least[cell.group]}
+        return frozenset(column for column in ready - closed if widths.get(column, 0.0) <= target)
+
+    def _columns_of(self, campaign: Campaign) -> Iterator[tuple[Cell, int]]:
+        return ((cell, self._columns[cell.key]) for cell in campaign.cells)
+
+    def _to_baselines(self, campaign: Campaign) -> Iterator[tuple[set[int], float]]:
+        for cell, column in self._columns_of(campaign):
+            ratio = contrasts.to_baseline(campaign, cell)
             # Where nothing is compared, or every run failed, more blocks would make nothing narrower.
-            width = 0.0 if ratio is None else half_width(ratio.low, ratio.high)
-            widths[column] = max(widths.get(column, 0.0), width)
-        return frozenset(column for column, width in widths.items() if width <= target)
+            if ratio is not None:
+                yield {column}, half_width(ratio.low, ratio.high)
+
+    def _of_claims(self, campaign: Campaign) -> Iterator[tuple[set[int], float]]:
+        """Of each predicate that something was measured for: the columns that it reads, and its widest interval."""
+        for claim in self._study.claims:
+            decisions = predicates.decide(Evidence(campaign), claim.predicates, claim.all_but)
+            for predicate, decision in zip(claim.predicates, decisions, strict=True):
+                read = predicate.selections()
+                columns = {
+                    column for cell, column in self._columns_of(campaign) if any(names(one, cell) for one in read)
+                }
+                yield columns, max((_width(one.interval) for one in decision.comparisons), default=0.0)
+
+
+def _width(of: Interval) -> float:
+    """The half-width; 0 for what was counted and never varies, be it 0 itself."""
+    return 0.0 if of.low is not None and of.low == of.high else half_width(of.low, of.high)

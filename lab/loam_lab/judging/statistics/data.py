@@ -98,6 +98,11 @@ class Campaign:
                 else:
                     self.superseded.append(run)
 
+    def before(self, block: int) -> Campaign:
+        """The campaign as it was when its first `block` blocks had been measured."""
+        timed = {place: [run for run in runs if run.block < block] for place, runs in self.timed.items()}
+        return Campaign(self.folder, self.manifest, self.study, self.cells, self.descriptions, timed, self.special)
+
     def block_of(self, run: Run) -> tuple[int, int]:
         """Number of the stratum, and of the block in it, that a run belongs to."""
         return self._strata[run.cell], run.block
