@@ -28,6 +28,12 @@ set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} corruption=loam-corruption CACHE IN
 add_executable(loam-idle "${CMAKE_SOURCE_DIR}/lab/probe/idle.c")
 target_compile_options(loam-idle PRIVATE -Wall -Wextra -Werror -O1 -fno-builtin)
 set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} idle=loam-idle CACHE INTERNAL "")
+# A service in small: sizes that drift, idle time, threads that end, a day.
+file(GLOB LOAM_SERVICE_SOURCES CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/lab/probe/service/*.cpp")
+add_executable(loam-service ${LOAM_SERVICE_SOURCES})
+target_compile_options(loam-service PRIVATE -Wall -Wextra -Werror -O2 -fno-builtin)
+target_link_libraries(loam-service PRIVATE Threads::Threads)
+set(LOAM_LAB_LIBRARIES ${LOAM_LAB_LIBRARIES} service=loam-service CACHE INTERNAL "")
 # The allocator `bump`: what paper 001 measured its schemes with.
 add_library(loam-bump SHARED "${CMAKE_SOURCE_DIR}/lab/bump/bump.c")
 target_compile_options(loam-bump PRIVATE -Wall -Wextra -Werror -O2 -fvisibility=hidden -fno-plt -fno-builtin-malloc -fno-builtin-calloc

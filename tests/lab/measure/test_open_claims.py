@@ -106,6 +106,15 @@ def test_an_allocator_that_is_not_there_comes_with_the_command_that_builds_it() 
         assert told(study(claim)) == []
 
 
+def test_a_program_that_is_not_installed_comes_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks = "Debian's ghostscript: ./loam setup --programs"
+    monkeypatch.setattr(available, "lacks_of", lambda group: lacks if group.name == "there" else "")
+    whole = study(reads(1), reads(2, "there"), reads(3, "there"))
+    left = available.without(whole, {"there"})
+    (one,) = open_claims.left_open(whole, whole, left, WHOLE, by_group=True)
+    assert one.words() == "000-02 and 000-03: threadtest lacks Debian's ghostscript; ./loam setup --programs"
+
+
 def test_a_look_alike_decides_in_its_place() -> None:
     whole = study(reads(1, of={"allocator": "hoard"}), lookalikes={"hoard": "design:hoard"})
     left = whole.model_copy(update={"allocators": ("glibc", "design:hoard")})

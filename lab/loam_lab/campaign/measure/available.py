@@ -115,21 +115,27 @@ def installed(study: Study, preset: str = "release") -> tuple[Study, list[str]]:
 
     raises: LoamError if no group is left, or a synchronisation or workload is unknown
     """
-    gone: dict[str, str] = {}
-    lacks = ""
-    for group in study.groups:
-        own = machines.find(group.machines[0]).preset or preset
-        named = [sync for sync in plan.syncs_of(group, own) if sync != workloads.ALL]
-        offered = [one.description.workload(group.workload) for one in workloads.resolve_syncs(named, own)]
-        lacking = [workload.lacks for workload in offered if workload is not None and workload.lacks]
-        if lacking:
-            lacks = lacking[0]
-            gone[group.name] = (
-                f"group {group.name} is left out: {group.workload} lacks {lacks}; its figures are missing; none"
-            )
-    if len(gone) == len(study.groups):
-        raise LoamError("study", study.name, "none of its programs is installed", f"lacking: {lacks}")
-    return without(study, set(gone)), list(gone.values())
+    lacking = {group.name: lacks for group in study.groups if (lacks := lacks_of(group, preset))}
+    if len(lacking) == len(study.groups):
+        raise LoamError(
+            "study", study.name, "none of its programs is installed", f"lacking: {lacking[study.groups[-1].name]}"
+        )
+    notes = [
+        f"group {group.name} is left out: {group.workload} lacks {lacking[group.name]}; its figures are missing; none"
+        for group in study.groups if group.name in lacking
+    ]  # fmt: skip
+    return without(study, set(lacking)), notes
+
+
+def lacks_of(group: Group, preset: str = "release") -> str:
+    """What the program of a group needs and this machine lacks, with the command that installs it; "" where nothing is missing.
+
+    raises: LoamError if a synchronisation or workload is unknown
+    """
+    own = machines.find(group.machines[0]).preset or preset
+    named = [sync for sync in plan.syncs_of(group, own) if sync != workloads.ALL]
+    offered = [one.description.workload(group.workload) for one in workloads.resolve_syncs(named, own)]
+    return next((workload.lacks for workload in offered if workload is not None and workload.lacks), "")
 
 
 def without(study: Study, gone: set[str]) -> Study:

@@ -1,7 +1,7 @@
 """What claims of a study a run leaves open, told before it begins: why, and the command that decides them.
 
-Only what is known before anything runs: groups that are not in it, allocators that are not there, processors that a machine
-lacks.  Whether an interval decides is known afterwards.
+Only what is known before anything runs: groups that are not in it, programs and allocators that are not there, processors
+that a machine lacks.  Whether an interval decides is known afterwards.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from loam_lab.campaign.measure import available
 from loam_lab.model.claim import Claim, Selection
 from loam_lab.model.study import Study
 from loam_lab.model.words import listing
@@ -83,6 +84,7 @@ def _run(command: Sequence[str], option: str, values: Iterable[str]) -> str:
 def _problems(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[str, str]]:
     """What is in the way of a claim whose groups were chosen: (why, what would decide it)."""
     yield from _too_small(asked, left, claim)
+    yield from _not_installed(asked, left, claim)
     yield from _lacking(asked, left, claim)
     named = {machine for group in left.groups for machine in group.machines}
     if claim.needs.machine and claim.needs.machine not in named:
@@ -111,6 +113,15 @@ def _too_small(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[str, s
         needs = max(claim.needs.cores, 1 if wanted in fit.get(one.group, ()) else wanted)
         if needs > largest.threads:
             yield f"needs {needs} hardware threads, and {largest.words} has {largest.threads}", LARGER
+
+
+def _not_installed(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[str, str]]:
+    """Programs that groups of a claim run and this machine lacks. The sentence of what is missing names the command."""
+    wanted, there = {one.group for one in _selections(claim)}, {group.name for group in left.groups}
+    for group in asked.groups:
+        if group.name in wanted - there and (lacks := available.lacks_of(group)):
+            what, _, how = lacks.rpartition(": ")
+            yield f"{group.workload} lacks {what}", how
 
 
 def _lacking(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[str, str]]:
