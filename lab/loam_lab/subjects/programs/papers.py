@@ -99,7 +99,10 @@ def pdf(pages: int) -> bytes:
 
 
 def _gs_pages(session: Session) -> bytes:
-    """What each page's ink bounds are, in dots of a screen: at the 4000 an inch of this device a page takes a hundred times as long."""
+    """What each page's ink bounds are, in dots of a screen.
+
+    At the 4000 dots an inch of this device a page takes a hundred times as long, for the same blocks
+    """
     document = session.folder / "manual.pdf"
     document.write_bytes(pdf(session.amount))
     return session.output(
