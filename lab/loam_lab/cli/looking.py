@@ -76,9 +76,16 @@ def setup(
     as_json: AsJson = False,
 ) -> int:
     """List and install what is missing, and build everything that is measured."""
+    from loam_lab.base import console
     from loam_lab.setup import commands
 
-    return commands.setup(tests=tests, programs=programs, as_json=as_json)
+    status = commands.setup(tests=tests, programs=programs, as_json=as_json)
+    if programs and status == 0:
+        from loam_lab.subjects.programs import originals
+
+        for line in originals.bring():
+            console.note(line)
+    return status
 
 
 def test(

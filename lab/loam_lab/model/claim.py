@@ -277,18 +277,23 @@ class PaperValue(BaseModel):
 
 
 class Instead(BaseModel):
-    """Another value of what is assumed, and the cells that have it. value: in words; machine, parameters: of these cells"""
+    """Another value of what is assumed, and the cells that have it.
+
+    value: in words; machine, parameters: of these cells; groups: by a group's name the one that is read in its place, with
+    none of the levels that the claim names for the first
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: str = Field(min_length=1)
     machine: str = ""
     parameters: dict[str, Level] = {}
+    groups: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _elsewhere(self) -> Self:
-        if not self.machine and not self.parameters:
-            raise ValueError("instead names no other cells: give a machine or parameters")
+        if not self.machine and not self.parameters and not self.groups:
+            raise ValueError("instead names no other cells: give a machine, parameters or groups")
         return self
 
 
@@ -352,6 +357,10 @@ class Claim(BaseModel):
 
         def moved(of: Selection) -> Selection:
             machine = {"machine": instead.machine} if instead.machine else {}
+            if of.group in instead.groups:
+                return of.model_copy(
+                    update={**machine, "group": instead.groups[of.group], "parameters": instead.parameters}
+                )
             return of.model_copy(update={**machine, "parameters": {**of.parameters, **instead.parameters}})
 
         changed = tuple(one.model_copy(update={"of": moved(one.of)}) for one in self.predicates)

@@ -33,7 +33,7 @@ def campaign(**changed: Any) -> Campaign:
     def other(cell: Cell, block: int) -> dict[str, float]:
         return {"operations": (100 if cell.allocator == "b" else 50) * wobble(cell, block)}
 
-    study = claimed.study([claim(ABOVE, assumes=[READS, SIZE], **changed)])
+    study = claimed.study([claim(ABOVE, **{"assumes": [READS, SIZE], **changed})])
     made = claimed.campaign(study, values)
     for machine, how in (("sim:x", values), ("sim:y", other)):
         there = claimed.campaign(study, how)
@@ -90,3 +90,22 @@ def test_other_values_have_cells_of_the_study() -> None:
         assert bool(found) == bool(mistakes), found
     with pytest.raises(ValueError, match="instead names no other cells"):
         Claim.model_validate(claim(ABOVE, assumes=[{**READS, "instead": [{"value": "none"}]}]))
+
+
+def test_another_group_may_be_read_without_the_levels_that_are_named_for_the_first() -> None:
+    instead = {"value": "the original", "groups": {"list": "original"}}
+    of = {**ABOVE["of"], "parameters": {"shift": 5}}  # type: ignore[dict-item]
+    made = Claim.model_validate(
+        claim({**ABOVE, "of": of}, assumes=[{"parameter": "program", "value": "ours", "instead": [instead]}])
+    )
+    (moved,) = made.at(made.assumes[0].instead[0]).predicates
+    assert [(one.group, one.parameters) for one in moved.selections()] == [("original", {}), ("original", {})]
+    assert [one.allocator for one in moved.selections()] == [("a",), ("b",)]
+
+
+def test_a_group_that_did_not_run_tells_nothing() -> None:
+    odd = {"value": "the original", "groups": {"list": "original"}}
+    there = {"value": "itself", "groups": {"list": "list"}, "machine": "sim:y"}
+    found = verdict(campaign(assumes=[{"parameter": "program", "value": "ours", "instead": [odd, there]}]))
+    ((tried,),) = [one["tried"] for one in found["assumed"]]
+    assert (tried["value"], tried["verdict"]) == ("itself", "contradicted")

@@ -106,7 +106,9 @@ def test_an_allocator_that_is_not_there_comes_with_the_command_that_builds_it() 
         assert told(study(claim)) == []
 
 
-def test_a_program_that_is_not_installed_comes_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_not_installed_comes_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lacks = "Debian's ghostscript: ./loam setup --programs"
     monkeypatch.setattr(available, "lacks_of", lambda group: lacks if group.name == "there" else "")
     whole = study(reads(1), reads(2, "there"), reads(3, "there"))

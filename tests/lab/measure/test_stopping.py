@@ -71,15 +71,25 @@ def claimed(spread: int, **predicate: Any) -> Study:
     """One allocator, two mappings in the same blocks, and a claim about them; no ratio to a baseline."""
     of = {"group": "one", "allocator": "plain", "parameters": {"mapping": "shadow"}}
     predicates = [{"kind": "ratio_above", "of": of, "to": {"parameters": {"mapping": "table"}}, **predicate}]
-    claim = {"id": "000-01", "section": "1", "sentence": "made up", "printed": "none: made up", "predicates": predicates}
+    claim = {
+        "id": "000-01",
+        "section": "1",
+        "sentence": "made up",
+        "printed": "none: made up",
+        "predicates": predicates,
+    }
     parameters = {"structure": "list", "mapping": ["table", "shadow"], "spread": spread}
-    return study(allocators=["plain"], parameters=parameters, claims=[claim], blocks=5, target_width=0.02, max_blocks=40)
+    return study(
+        allocators=["plain"], parameters=parameters, claims=[claim], blocks=5, target_width=0.02, max_blocks=40
+    )
 
 
 def test_what_a_claim_compares_has_to_be_narrow_too(tmp_path: Path) -> None:
     """Shadow is 10 % faster, which five blocks would show, and no allocator is compared with another."""
     measure(claimed(spread=20), tmp_path)
-    assert 10 <= blocks_run(tmp_path)["list"] < 40, "five blocks have no interval, forty are not needed for a noise of 2 %"
+    assert 10 <= blocks_run(tmp_path)["list"] < 40, (
+        "five blocks have no interval, forty are not needed for a noise of 2 %"
+    )
 
 
 def test_the_cap_holds_for_claims(tmp_path: Path) -> None:

@@ -40,9 +40,8 @@ def expected(name: str, amount: int) -> bytes:
 
 
 def skip_if_lacking(name: str) -> None:
-    absent = running.lacking(PROGRAMS[name])
-    if absent:
-        pytest.skip(f"{name} is not installed: Debian's {' '.join(absent)} (./loam setup --programs)")
+    if lacks := running.lacks(PROGRAMS[name]):
+        pytest.skip(f"{name} lacks {lacks}")
 
 
 def compare(name: str, allocator: str, amount: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
@@ -157,12 +158,18 @@ def test_what_is_not_installed_names_its_package(
 ) -> None:
     monkeypatch.setattr(debian, "PACKAGES", (debian.Package("nine", "command:no-such-tool", ("programs",), ""),))
     program = says("nine", packages=("nine",))
-    assert running.lacking(program) == ["nine"]
+    assert running.lacks(program) == "Debian's nine: ./loam setup --programs"
     monkeypatch.setattr(driver, "PROGRAMS", {"echo": program})
     assert driver.describe()["workloads"][0]["lacks"] == "Debian's nine: ./loam setup --programs"
     with pytest.raises(SystemExit):
         driver.main(["echo"])
-    assert "echo is not installed (nine: ./loam setup --programs)" in capsys.readouterr().err
+    assert "echo lacks Debian's nine: ./loam setup --programs" in capsys.readouterr().err
+
+
+def test_what_is_missing_besides_packages_is_told_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian, "PACKAGES", (debian.Package("nine", "command:sh", ("programs",), ""),))
+    program = dataclasses.replace(says("nine", packages=("nine",)), missing=lambda: "its sources: fetch them")
+    assert running.lacks(program) == "its sources: fetch them"
 
 
 def test_setup_knows_each_package() -> None:

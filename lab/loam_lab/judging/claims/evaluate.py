@@ -72,9 +72,12 @@ def _claim(evidence: Evidence, claim: Claim) -> result.Claim:
 
 
 def _assumed(evidence: Evidence, claim: Claim, of: Assumption) -> result.Assumed:
-    """What a claim assumes, with its verdict at each other value."""
+    """What a claim assumes, with its verdict at each other value that this campaign measured."""
+    ran = {cell.group for cell in evidence.campaign.cells}
     tried = []
     for instead in of.instead:
+        if not ran.issuperset(instead.groups.values()):
+            continue
         verdict, reason, _ = _decide(evidence, claim.at(instead))
         tried.append(result.Tried(instead.value, verdict, reason))
     return result.Assumed(of.parameter, of.value, tried)

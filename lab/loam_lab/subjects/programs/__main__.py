@@ -55,7 +55,6 @@ def describe() -> dict[str, Any]:
 
 
 def _workload(program: Program) -> dict[str, Any]:
-    absent = running.lacking(program)
     found = shutil.which(program.starts[0], path=running.ENVIRONMENT["PATH"])
     amount = {
         "name": "amount", "type": "integer", "min": 1, "max": 1_000_000_000, "default": program.short, "unit": "",
@@ -66,7 +65,7 @@ def _workload(program: Program) -> dict[str, Any]:
         "metrics": [{"name": "cpu_s", "unit": "s", "better": "lower", "kind": "time"},
                     {"name": "migrations", "unit": "1", "better": "lower", "kind": "count"}],
         "files": [str(Path(found).resolve())] if found else [],
-        "lacks": f"Debian's {' '.join(absent)}: ./loam setup --programs" if absent else "",
+        "lacks": running.lacks(program),
     }  # fmt: skip
 
 
@@ -122,8 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.program is None:
         parser.error("name a program")
     program = PROGRAMS[options.program]
-    if absent := running.lacking(program):
-        parser.error(f"{program.name} is not installed ({' '.join(absent)}: ./loam setup --programs)")
+    if lacks := running.lacks(program):
+        parser.error(f"{program.name} lacks {lacks}")
     parameters = {"amount": str(program.short), "python": "malloc", **dict(p.split("=", 1) for p in options.parameters)}
     if unknown := parameters.keys() - {"amount", "python"}:
         parser.error(f"unknown parameter {', '.join(unknown)}")

@@ -47,6 +47,7 @@ class Program:
     packages: Debian's, as in setup.debian; compares: what two runs are compared by
     work: does the work and returns its result; short, long: how much of it, in a unit of the program's own
     starts: a command that starts the program and ends at once; its first word is the program itself
+    missing: what it needs besides packages and is not here, with the command that brings it, as "what: how"; "" for nothing
     """
 
     name: str
@@ -56,6 +57,7 @@ class Program:
     short: int
     long: int
     starts: tuple[str, ...]
+    missing: Callable[[], str] = lambda: ""
 
 
 @dataclass
@@ -314,7 +316,8 @@ def compiled(name: str) -> str:
     return str(path)
 
 
-def lacking(program: Program) -> list[str]:
-    """The program's Debian packages that are not on this machine."""
+def lacks(program: Program) -> str:
+    """What a program needs and this machine lacks, with the command that brings it, as "what: how"; "" for nothing."""
     known = {package.name: package for package in debian.PACKAGES}
-    return [name for name in program.packages if not debian.present(known[name])]
+    absent = [name for name in program.packages if not debian.present(known[name])]
+    return f"Debian's {' '.join(absent)}: ./loam setup --programs" if absent else program.missing()
