@@ -79,3 +79,15 @@ def test_copies_take_no_part_and_another_result_is_refused() -> None:
     assert "copied" not in gc.page(typed(made([*EQUAL, cell("equal", "copied", 1, 0.9) | {"copy": 1}])))
     with pytest.raises(ValueError, match="no GCBench with and without logs"):
         gc.page(typed(made([EQUAL[0]])))
+
+
+def test_room_without_transactions_is_in_the_order_of_the_room() -> None:
+    cells = [
+        cell("headroom", sync, rate * percent, share, heap_percent=percent)
+        for percent in (1000, 200)
+        for sync, rate, share in (("gc-raw", 2, 0.7), ("gc-boehm", 1, 0.3))
+    ]
+    text = gc.page(typed(made([*EQUAL, *cells])))
+    rows = [line for line in text.splitlines() if " | 70 % | 30 % | 2.0" in line]
+    assert [row.split(" | ")[0] for row in rows] == ["| 2", "| 10"]
+    assert "Room" not in gc.page(typed(made(EQUAL)))

@@ -23,6 +23,8 @@ RATE, SHARE = "transactions_per_s", "gc_cpu_share"
 CONTROL, JUDGED = "gc-unlogged", "gc-dedicated"
 SHARE_LIMIT, RATE_LIMIT = 0.03, 0.95
 IN_HEAP = "gc-heap"
+# Without transactions, in the group of this name: ours, and the peer.
+ROOM, OURS, PEER = "headroom", "gc-raw", "gc-boehm"
 
 _BOUNDS = (
     "## What bounds dedicated logs", "",
@@ -133,6 +135,28 @@ def _gain(result: Result, group: str, title: str) -> list[str]:
     return [f"## {title}", "", head, "| --- | ---: | ---: | ---: | ---: |", *rows, ""]
 
 
+def _headroom(result: Result) -> list[str]:
+    """What room costs without transactions, ours beside Boehm's; nothing if the result has no such group."""
+    shares = {case.name: case for case in cases(result, ROOM, SHARE)}
+    rows = []
+    for case in cases(result, ROOM, RATE):
+        if OURS not in case.values or PEER not in case.values:
+            continue
+        share = shares.get(case.name, Case("", 0))
+        texts = [_percent(_median(share, name)) for name in (OURS, PEER)]
+        room = int(case.name.rpartition(" ")[2]) / 100
+        rows.append((room, f"| {room:g} | {' | '.join(texts)} | {paired.text_of(case.ratio(OURS, PEER))} |"))
+    if not rows:
+        return []
+    return [
+        "## Room, without transactions", "",
+        f"GCBench, size 400. {OURS} may take so many times what is live, and uses all of it; {PEER} sizes its heap itself,",
+        "within the same limit.", "",
+        f"| memory over live data | share, {OURS} | share, {PEER} | rate of {OURS} over {PEER} |",
+        "| ---: | ---: | ---: | ---: |", *(row for _, row in sorted(rows)), "",
+    ]  # fmt: skip
+
+
 def page(result: Result) -> str:
     """The page.
 
@@ -142,7 +166,10 @@ def page(result: Result) -> str:
     tables = [
         line for group in result.groups if group.name != "equal" for line in _gain(result, group.name, group.title)
     ]
-    return "\n".join([*_head(result), *placements, *_work(result), *tables, *_BOUNDS]).rstrip("\n") + "\n"
+    return (
+        "\n".join([*_head(result), *placements, *_work(result), *tables, *_headroom(result), *_BOUNDS]).rstrip("\n")
+        + "\n"
+    )
 
 
 def _head(result: Result) -> list[str]:
