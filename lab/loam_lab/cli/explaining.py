@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from loam_lab.base.errors import LoamError
 from loam_lab.cli import completing
+from loam_lab.cli.benching import Fill, Load, Ready, Server
 from loam_lab.cli.options import AsJson, Blocks, Out, Resume, Seed, allocator_names, at_least, check, names
+
+if TYPE_CHECKING:
+    from loam_lab.commands.bench.job import Job
 
 EACH = "each"  # in place of an allocator: all that are installed
 Workload = Annotated[
@@ -122,26 +126,36 @@ def explain(
     as_json: AsJson = False,
     apart: Apart = None,
     page: Page = None,
+    server: Server = None,
+    ready: Ready = None,
+    load: Load = None,
+    fill: Fill = "",
     program: Program = False,
 ) -> int:
     """Why: which cache lines the threads of any program share, who aborts whom in a workload, which setting decides.
 
-    After -- a program of yours: the blocks and source lines that meet in one cache line. With a workload: who aborts whom
-    in one run. With --factors: which setting of an allocator decides.
+    After -- a program of yours, or with --server, --ready and --load a server: the blocks and source lines that meet in one
+    cache line. With a workload: who aborts whom in one run. With --factors: which setting of an allocator decides.
     """
     at_least("--every", every, 1)
     at_least("--threads", threads, 1)
     check(blocks, None, seed)
     for option, value in (("--allocator", allocator), ("--sync", sync)):
-        several = program and option == "--allocator" and len(names([value or ""])) > 0
+        several = (program or server is not None) and option == "--allocator" and len(names([value or ""])) > 0
         if value is not None and len(names([value])) != 1 and not several:
             raise LoamError(option, value, "explain takes one value", "explain each value in a separate run")
-    if program:
+    if program or any((server, ready, load, fill)):
         of_workloads: dict[str, Any] = {
             "--sync": sync, "--threads": threads, "--machine": machine != "host", "-p": parameter, "--every": every,
             "--factors": factors, "--base": base, "--factor": factor, "--blocks": blocks, "--resume": resume, "--out": out,
         }  # fmt: skip
-        return _program(words or [], allocator, of_workloads, apart=apart, page=page, chains=chains, as_json=as_json)
+        _for_programs(of_workloads)
+        from loam_lab.commands.bench import job_options
+
+        what = job_options.to_watch(
+            "explain", words or [], server=server, ready=ready, load=load, fill=fill, timeout_s=job_options.TIMEOUT_S
+        )
+        return _program(what, allocator, apart=apart, page=page, chains=chains, as_json=as_json)
     for option, file in (("--apart", apart), ("--page", page)):
         if file is not None:
             raise LoamError(
@@ -197,25 +211,32 @@ def explain(
     return commands.explain(workload, request, every=every or 1, chains=chains)
 
 
+def _for_programs(of_workloads: Mapping[str, Any]) -> None:
+    """Raises: LoamError for an option that is for workloads alone"""
+    for option, given in of_workloads.items():
+        if given:
+            raise LoamError(option, None, "is for workloads and has no effect on a program", "leave it out")
+
+
 def _program(
-    command: Sequence[str],
+    what: Sequence[str] | Job,
     allocator: str | None,
-    of_workloads: Mapping[str, Any],
     *,
     apart: Path | None,
     page: Path | None,
     chains: bool,
     as_json: bool,
 ) -> int:
-    """Explain a program of the user's; raises: LoamError for an option that is for workloads alone"""
-    for option, given in of_workloads.items():
-        if given:
-            raise LoamError(option, None, "is for workloads and has no effect on a program", "leave it out")
-    if not command:
-        raise LoamError("explain", None, "no program after --", "for example: explain -- ./program argument")
+    """Explain a program of the user's, or a server of theirs under its load."""
+    from loam_lab.commands.bench.job import Job
     from loam_lab.setup import debian
     from loam_lab.subjects import typed_names
 
+    if apart is not None and isinstance(what, Job):
+        raise LoamError(
+            "--apart", str(apart), "proves what it does by the time of a command",
+            "write the file from a command; then measure the server by bench --server, with LOAM_MALLOC_APART set",
+        )  # fmt: skip
     chosen = allocator_names([allocator or ""])
     several = len(chosen) > 1 or EACH in chosen
     for option, given in {"--apart": apart is not None, "--page": page is not None, "--chains": chains}.items():
@@ -230,8 +251,8 @@ def _program(
 
     if several:
         every = [one for name in chosen for one in (compared.installed() if name == EACH else [name])]
-        return commands.compare(command, list(dict.fromkeys(every)), as_json=as_json)
-    return commands.explain(command, allocator=allocator, chains=chains, as_json=as_json, apart=apart, page=page)
+        return commands.compare(what, list(dict.fromkeys(every)), as_json=as_json)
+    return commands.explain(what, allocator=allocator, chains=chains, as_json=as_json, apart=apart, page=page)
 
 
 def _key_value(text: str) -> tuple[str, list[str]]:

@@ -37,7 +37,9 @@ def record(
     from loam_lab.commands.bench import trace as traces
 
     limit_s = timeout or traces.TIMEOUT_S
-    what = job_options.to_record(command or (), server=server, ready=ready, load=load, fill=fill, timeout_s=limit_s)
+    what = job_options.to_watch(
+        "trace record", command or (), server=server, ready=ready, load=load, fill=fill, timeout_s=limit_s
+    )
     return traces.record(what, out=out, timeout_s=limit_s, as_json=as_json)
 
 

@@ -40,8 +40,8 @@ def events_of(file: Path) -> int:
 
 def served(port: int, mode: str = "", load: str = "") -> Job:
     server = f"{sys.executable} {FAKES / 'fake-server'}"
-    found = job_options.to_record(
-        (), server=f"{server} {port} {mode}", ready=str(port), load=f"{server} load {port} 5 {load}", fill="true",
+    found = job_options.to_watch(
+        "trace record", (), server=f"{server} {port} {mode}", ready=str(port), load=f"{server} load {port} 5 {load}", fill="true",
         timeout_s=60.0,
     )  # fmt: skip
     assert isinstance(found, Job)
@@ -80,7 +80,7 @@ def test_what_a_bad_server_allocated_is_kept(
     ("options", "command", "said"),
     [
         ({"ready": "1"}, (), "--server=true: needs --load too"),
-        ({"ready": "1", "load": "true"}, ("true",), "only one of them can be recorded"),
+        ({"ready": "1", "load": "true"}, ("true",), "only one of them can run"),
         ({"ready": "0", "load": "true"}, (), "--ready=0: is no port"),
         ({"ready": "1", "load": "/no/such"}, (), "no such program"),
         ({"server": None, "fill": "true"}, ("true",), "--fill: belongs to a server"),
@@ -92,4 +92,4 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     given: dict[str, Any] = {"server": "true", "ready": None, "load": None, "fill": "", "timeout_s": 1.0, **options}
     with pytest.raises(LoamError, match=said):
-        job_options.to_record(command, **given)
+        job_options.to_watch("trace record", command, **given)

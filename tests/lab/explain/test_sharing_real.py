@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ import pytest
 import sampler
 
 from loam_lab.base import paths
+from loam_lab.base.errors import LoamError
+from loam_lab.commands.bench import job_options
+from loam_lab.commands.explain.sharing import run
 from loam_lab.subjects import symbols
 
 # Two threads must meet.
@@ -113,3 +118,34 @@ def test_two_words_of_one_block_are_told_from_two_blocks(victims: str) -> None:
 def _split(place: str) -> tuple[str, int]:
     file, _, line = place.rpartition(":")
     return file, int(line)
+
+
+def test_a_server_is_watched_while_it_is_loaded() -> None:
+    """Python's server makes a thread for each request; nothing is asked of what they share."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    asks = f"[urllib.request.urlopen('http://127.0.0.1:{port}/').read() for _ in range(20)]"
+    found = job_options.to_watch(
+        "explain", (), server=f"{sys.executable} -m http.server --bind 127.0.0.1 {port}", ready=str(port),
+        load=f"{sys.executable} -c \"import urllib.request; {asks}\"", fill="", timeout_s=60.0,
+    )  # fmt: skip
+    sampler.built()
+    try:
+        performed = run.perform(found, "glibc")
+    except LoamError as problem:
+        if "the kernel refused" not in str(problem):
+            raise
+        pytest.skip(f"not run: {problem}")
+    assert performed.ending == ""
+    (process,) = performed.processes
+    assert process.threads > 20, "one for each request; the load is a process of its own"
+
+
+def test_a_server_that_fails_is_told() -> None:
+    found = job_options.to_watch(
+        "explain", (), server=f"{sys.executable} -c 'import threading; t = threading.Thread(target=print); t.start(); t.join()'",
+        ready="never", load="true", fill="", timeout_s=60.0,
+    )  # fmt: skip
+    sampler.built()
+    performed = run.perform(found, "glibc")
+    assert performed.ending.startswith("failed: the server ended with status 0 before it was ready")

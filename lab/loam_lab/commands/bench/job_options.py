@@ -12,8 +12,7 @@ from loam_lab.commands.bench.job import SAME_OUTPUT, Job
 
 TIMEOUT_S = 600.0
 _COMMAND = "as in ./loam bench -- /usr/bin/python3 -c 'print(1)'"
-_RECORD = "as in ./loam trace record -- lua5.4 FILE"
-_RECORD_SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q'"
+_WATCHED_SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q'"
 _SERVER = "as in --server 'redis-server --bind 127.0.0.1' --ready 6379 --load 'redis-benchmark -q' --metric '...'"
 
 
@@ -86,24 +85,26 @@ def what(
     )  # fmt: skip
 
 
-def to_record(
-    command: Sequence[str], *, server: str | None, ready: str | None, load: str | None, fill: str, timeout_s: float
+def to_watch(
+    by: str, command: Sequence[str], *, server: str | None, ready: str | None, load: str | None, fill: str,
+    timeout_s: float,
 ) -> Sequence[str] | Job:  # fmt: skip
-    """What `trace record` is asked for: a command, or a server under a load of which nothing is measured.
+    """What `trace record` and `explain` are asked for: a command, or a server under a load of which nothing is measured.
 
+    by: the name of the command of ours
     raises: LoamError as what()
     """
     of_server = {"--ready": ready, "--load": load}
     if server is None:
         if surplus := [name for name, one in {**of_server, "--fill": fill}.items() if one]:
-            raise LoamError(surplus[0], None, "belongs to a server", _RECORD_SERVER)
+            raise LoamError(surplus[0], None, "belongs to a server", _WATCHED_SERVER)
         if not command:
-            raise LoamError("trace record", None, "no command was given", _RECORD)
-        return [target.program(command[0], "trace record"), *command[1:]]
+            raise LoamError(by, None, "no command was given", f"as in ./loam {by} -- lua5.4 FILE")
+        return [target.program(command[0], by), *command[1:]]
     if command:
-        raise LoamError("trace record", "-- and --server", "only one of them can be recorded at a time", _RECORD)
+        raise LoamError(by, "-- and --server", "only one of them can run at a time", _WATCHED_SERVER)
     if missing := [name for name, one in of_server.items() if not one]:
-        raise LoamError("--server", server, f"needs {' and '.join(missing)} too", _RECORD_SERVER)
+        raise LoamError("--server", server, f"needs {' and '.join(missing)} too", _WATCHED_SERVER)
     _check_ready(ready or "")
     return Job(
         commands={}, server=_program("--server", server), ready=ready or "", load=_program("--load", load), metric="",

@@ -14,6 +14,7 @@ from loam_lab.commands.explain.sharing.findings import Seen
 
 if TYPE_CHECKING:
     from loam_lab.campaign.measure.instruments import Instruments
+    from loam_lab.commands.bench.job import Job
 
 DEFAULT_ALLOCATOR = "glibc"
 PAIRS_SHOWN = 8
@@ -24,7 +25,7 @@ SHARED = pairs.Words(
 
 
 def explain(
-    command: Sequence[str],
+    what: Sequence[str] | Job,
     *,
     allocator: str | None = None,
     chains: bool = False,
@@ -33,7 +34,7 @@ def explain(
     page: Path | None = None,
     instruments: Instruments | None = None,
 ) -> int:
-    """Explain one run of a command.
+    """Explain one run of a command, or of a server under its load.
 
     chains: show each line's chain of inlined callers; instruments: None for those of this checkout
     page: a file for the page with pictures of the lines
@@ -50,11 +51,11 @@ def explain(
     if page is not None:
         check_file("--page", page)
     _prepare([allocator], instruments)
-    performed = run.perform(command, allocator, instruments)
+    performed = run.perform(what, allocator, instruments)
     seen = findings.see(performed.processes, Path.cwd())
-    explained = document.of(command, allocator, seen, performed)
+    explained = document.of(run.words(what), allocator, seen, performed)
     if apart is not None and not performed.ending:
-        explained["apart"] = _put_apart(command, apart, seen, instruments)
+        explained["apart"] = _put_apart(run.words(what), apart, seen, instruments)
     if page is not None:
         from loam_lab.model import explanation
         from loam_lab.presenting.report import explained as pages
@@ -71,13 +72,13 @@ def explain(
 
 
 def compare(
-    command: Sequence[str],
+    what: Sequence[str] | Job,
     allocators: Sequence[str],
     *,
     as_json: bool = False,
     instruments: Instruments | None = None,
 ) -> int:
-    """Explain a run of a command under each allocator, side by side.
+    """Explain a run of a command, or of a server under its load, under each allocator, side by side.
 
     instruments: None for those of this checkout
     returns: 0, 1 if the command failed under one; raises: LoamError
@@ -85,11 +86,11 @@ def compare(
     _prepare(allocators, instruments)
 
     def explained(allocator: str) -> dict[str, Any]:
-        performed = run.perform(command, allocator, instruments)
-        return document.of(command, allocator, findings.see(performed.processes, Path.cwd()), performed)
+        performed = run.perform(what, allocator, instruments)
+        return document.of(run.words(what), allocator, findings.see(performed.processes, Path.cwd()), performed)
 
     found = compared.run(allocators, explained)
-    told = compared.as_json(command, found)
+    told = compared.as_json(run.words(what), found)
     if as_json:
         console.print_json(told)
     else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,13 @@ from loam_lab.campaign.measure.instruments import (
     signal_name,
     without_allocator_settings,
 )
-from loam_lab.campaign.process.execute import execute
-from loam_lab.commands.bench import target
+from loam_lab.campaign.process.execute import RECORDS_FD, execute
+from loam_lab.commands.bench import job, job_description, target
+from loam_lab.commands.bench.job import Job
 from loam_lab.commands.explain.sharing import watches
 from loam_lab.commands.explain.sharing.watches import Process
+from loam_lab.model import records
+from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.subjects.allocators import preflight, preloading
 
 if TYPE_CHECKING:
@@ -67,20 +70,26 @@ def check_machine() -> None:
         )  # fmt: skip
 
 
+def words(what: Sequence[str] | Job) -> list[str]:
+    """The command line that is watched: of a server under a load the server's."""
+    return list(what.server if isinstance(what, Job) else what)
+
+
 def perform(
-    command: Sequence[str],
+    what: Sequence[str] | Job,
     allocator: str,
     instruments: Instruments | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> Performed:
-    """Run the command once and return what the sampler saw.
+    """Run the command once, or the server under its load, and return what the sampler saw.
 
     extra: variables of its environment beyond the user's
     raises: LoamError if it does not start, or if nothing could be watched, with the reason
     """
     using = instruments or RealInstruments()
-    argv = [target.program(command[0], "explain"), *command[1:]]
-    text = shlex.join(command)
+    first, *rest = words(what)
+    argv = [target.program(first, "explain"), *rest]
+    text = job.joined(words(what))
     # In front of the allocator: the probe knows it, and judges what is behind.
     chosen = replace(using.allocator(allocator), front=paths.load_paths()["libraries"][LIBRARY])
     user, dropped = without_allocator_settings(os.environ)
@@ -90,10 +99,13 @@ def perform(
         tempfile.TemporaryDirectory(prefix="loam-sharing-", dir=scratch_folder()) as folder,
         preloading.place(scratch_folder()) as proof_file,
     ):
-        environment = {**user, **using.environment(chosen, proof_file), VARIABLE: str(Path(folder) / "watches")}
-        environment.update(extra or {})
+        variables = {**using.environment(chosen, proof_file), VARIABLE: str(Path(folder) / "watches"), **(extra or {})}
         try:
-            outcome = execute(argv, environment, timeout_s=TIMEOUT_S)
+            if isinstance(what, Job):
+                outcome, ending = _serve(what, user, variables)
+            else:
+                outcome = execute(argv, {**user, **variables}, timeout_s=TIMEOUT_S)
+                ending = ended(outcome)
         except OSError as problem:
             raise LoamError(
                 "explain", text, f"does not start: {problem.strerror}", "try it without loam first"
@@ -110,11 +122,25 @@ def perform(
         )  # fmt: skip
     if not processes:
         raise LoamError(
-            "explain", text, ended(outcome, "never started a second thread, so nothing can be shared"),
+            "explain", text, ending or "never started a second thread, so nothing can be shared",
             "explain a run with several threads", exit_code=1,
         )  # fmt: skip
     _check_refused(text, processes)
-    return Performed(processes, ended(outcome), outcome.wall_s, outcome.stderr_tail)
+    return Performed(processes, ending, outcome.wall_s, outcome.stderr_tail)
+
+
+def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> tuple[Outcome, str]:
+    """Let the driver of bench start, fill, load and stop a server; how it ended, and what went wrong ("" for nothing)."""
+    subject = job_description.subject(what)
+    environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
+    outcome = execute(
+        [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=job_description.timeout_s(what),
+        records=True, keep_stdout=True,
+    )  # fmt: skip
+    ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]
+    if not ends:
+        return outcome, ended(outcome)
+    return outcome, "" if ends[0]["verified"] else f"failed: {ends[0]['message']}"
 
 
 def _read(files: Sequence[Path]) -> list[Process]:
@@ -130,15 +156,15 @@ def _read(files: Sequence[Path]) -> list[Process]:
     return found
 
 
-def ended(outcome: Outcome, otherwise: str = "") -> str:
-    """How a run ended; `otherwise` if well."""
+def ended(outcome: Outcome) -> str:
+    """How a run ended; "" if well."""
     said = outcome.stderr_tail.strip().splitlines()
     tail = f": {said[-1]}" if said else ""
     if outcome.timed_out:
         return f"was ended after {outcome.wall_s:.0f} s"
     if outcome.signal is not None:
         return f"was ended by {signal_name(outcome.signal)}{tail}"
-    return f"ended with status {outcome.exit_code}{tail}" if outcome.exit_code else otherwise
+    return f"ended with status {outcome.exit_code}{tail}" if outcome.exit_code else ""
 
 
 def _check_refused(text: str, processes: Sequence[Process]) -> None:
