@@ -9,7 +9,7 @@ SECONDS = {
     "python3": 0.18, "python3-tests": 8, "perl": 0.31, "lua": 0.44, "node": 0.42, "java": 2.4, "redis-server": 2,
     "postgres": 1.5, "awk": 0.03, "sort": 0.05, "tar": 0.05, "gcc": 1.3, "gxx": 0.26, "git": 0.26, "sqlite3": 0.15,
     "gs": 0.23, "stress-ng": 2, "cfrac": 0.03, "espresso": 0.03, "lua-build": 0.14, "gs-pages": 0.3, "redis-lists": 1,
-    "larson": 0.3, "cfrac-original": 0.2, "espresso-original": 6,
+    "larson": 0.3, "cfrac-original": 4, "espresso-original": 5,
 }  # fmt: skip
 # The process that starts a program, its proof and its journal line.
 START_S = 0.25
