@@ -20,7 +20,7 @@ struct Block {
 }  // namespace
 
 void idle(Course& course, Live& live, long mib, long least, long most, bool threads_end) {
-  std::barrier full(kThreads + 1), freed(kThreads + 1), over(kThreads + 1);
+  std::barrier full(kThreads + 1), seen(kThreads + 1), freed(kThreads + 1), over(kThreads + 1);
   std::vector<std::thread> team;
   for (int thread = 0; thread < kThreads; ++thread) {
     team.emplace_back([&, thread] {
@@ -35,6 +35,7 @@ void idle(Course& course, Live& live, long mib, long least, long most, bool thre
         left -= static_cast<std::int64_t>(bytes);
       }
       full.arrive_and_wait();
+      seen.arrive_and_wait();
       while (first != nullptr) {
         Block* const block = first;
         first = block->next;
@@ -47,6 +48,7 @@ void idle(Course& course, Live& live, long mib, long least, long most, bool thre
   }
   full.arrive_and_wait();
   course.sample("full");
+  seen.arrive_and_wait();
   freed.arrive_and_wait();
   if (threads_end) {
     for (std::thread& one : team) one.join();
