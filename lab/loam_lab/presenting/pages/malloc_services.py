@@ -203,7 +203,7 @@ def page(courses: Courses, asked: Mapping[str, Sequence[str]], where: str) -> st
         "```", "./loam page malloc-services     measures and writes this page", "```", "",
         "`lab/probe/service` is a service in small. It counts the bytes that it holds, and reads its resident memory",
         "from the system. Each row is one process; **bold** is the least of a column.",
-        f"*{HELPED}* has `LOAM_MALLOC_BACKGROUND=1` ([settings](../malloc.md)).", "",
+        f"*{HELPED}* has `LOAM_MALLOC_BACKGROUND=1` ([settings](../embedding.md)).", "",
         "## Sizes that drift", "",
         f"{workers} threads replace random blocks of a table; 200 MiB are held. The mean size goes from 40 to 5000",
         f"bytes and back to 60, in ten phases of {rounding.count(int(operations))} operations a thread. Then 98 % of the",
