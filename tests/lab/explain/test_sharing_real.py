@@ -138,7 +138,7 @@ def test_a_server_is_watched_while_it_is_loaded() -> None:
         pytest.skip(f"not run: {problem}")
     assert performed.ending == ""
     (process,) = performed.processes
-    assert process.threads > 20, "one for each request; the load is a process of its own"
+    assert process.threads >= 2, "one for each request beside the main one; the load is a process of its own"
 
 
 def test_a_server_that_fails_is_told() -> None:
