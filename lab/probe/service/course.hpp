@@ -80,13 +80,17 @@ class Course {
   // kind: of a moment that the scenario names, or "tick" for one that only time gives
   void sample(const char* kind) {
     const std::size_t place = count_.fetch_add(1, std::memory_order_relaxed);
-    if (place < kSamplesMax) samples_[place] = {kind, seconds(), live_.bytes(), resident_bytes()};
+    if (place >= kSamplesMax) {
+      std::fputs("service: too many samples\n", stderr);
+      std::_Exit(3);
+    }
+    samples_[place] = {kind, seconds(), live_.bytes(), resident_bytes()};
   }
 
   // One line for each sample: its kind, seconds since the start, live bytes, resident bytes.
   void print() const {
     const std::size_t count = count_.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < count && i < kSamplesMax; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       const Sample& one = samples_[i];
       std::printf("%s %.3f %lld %lld\n", one.kind, one.seconds, static_cast<long long>(one.live),
                   static_cast<long long>(one.resident));
@@ -99,7 +103,7 @@ class Course {
     double seconds;
     std::int64_t live, resident;
   };
-  static constexpr std::size_t kSamplesMax = 4096;
+  static constexpr std::size_t kSamplesMax = 16384;
 
   const Live& live_;
   std::chrono::steady_clock::time_point begin_;

@@ -10,6 +10,7 @@
 // ends: with 2 for wrong arguments, 3 where the system or the allocator refuses
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "scenarios.hpp"
@@ -49,7 +50,9 @@ int main(int argc, char** argv) {
     } else if (asked("ends", 2) && number(2) >= 10) {
       service::ends(course, live, number(2), std::strcmp(argv[3], "detached") == 0);
     } else if (asked("day", 3) && std::atof(argv[2]) > 0 && std::atof(argv[3]) > 0) {
-      const service::Sampler sampler(course, std::chrono::milliseconds(100));
+      // Some two thousand samples, however long the day is.
+      const double step_ms = std::max(20.0, std::atof(argv[2]) / 2);
+      const service::Sampler sampler(course, std::chrono::milliseconds(static_cast<long>(step_ms)));
       service::day(course, live, std::atof(argv[2]), std::atof(argv[3]), static_cast<std::uint64_t>(number(4)));
     } else {
       return wrong();

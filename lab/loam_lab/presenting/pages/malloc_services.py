@@ -214,20 +214,20 @@ def page(courses: Courses, asked: Mapping[str, Sequence[str]], where: str) -> st
         *_table(("64 B", "16 B to 32 KiB", "the same, threads ended"), idle), "",
         "## Threads that end", "",
         f"{rounding.count(threads)} threads come and go, one after the other. Each has a value under each of 33 keys,",
-        "which their destructors free. Bytes that stay for each thread.", "",
+        "which their destructors free. Bytes that stay for each thread; a few are pages that the process took once.", "",
         *_table(("joined", "detached"), ends), "",
         "## A day", "",
         f"Four workers serve requests for {seconds} s, which stand for 24 hours; in the busiest hour {rate} a second.",
         "A request parses strings, touches a session, sometimes stores an answer in a cache that all workers share,",
         "and builds an answer. Entries of the cache grow from morning to evening. At night a batch of two threads",
         "sorts long rows. All processes run at the same time. MiB; the mean is over the moments with",
-        f"{_LEAST_LIVE >> 20} live MiB or more, ten a second.", "",
+        f"{_LEAST_LIVE >> 20} live MiB or more. The picture has the peak of each hour.", "",
         *_table(("peak", "resident over live, mean", "at midnight", "processor, s"), day), "",
     ]  # fmt: skip
     return "\n".join(lines).rstrip() + "\n"
 
 
-_CAPTION = "Resident memory, in MiB: at the end of each phase while sizes drift, and its peak in each hour of a day"
+_CAPTION = "Resident memory, MiB: while sizes drift, and in the hours of a day"
 
 
 def _told(
