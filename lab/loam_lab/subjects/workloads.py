@@ -62,13 +62,19 @@ class Executable:
     def check_runs(self, workload: str) -> None:
         """Refuse a workload that this machine cannot run; raises: LoamError as workload(), or naming what it lacks."""
         if lacks := self.workload(workload).lacks:
-            what, _, remedy = lacks.rpartition(": ")
-            raise LoamError(workload, None, f"lacks {what or lacks}", remedy if what else "")
+            what, remedy = lack_and_remedy(lacks)
+            raise LoamError(workload, None, f"lacks {what}", remedy)
 
     def named_files(self, workload: str, parameters: Mapping[str, int | str]) -> list[str]:
         """The files that parameters name."""
         known = self.parameters(workload)
         return [str(value) for name, value in parameters.items() if value and known[name].type == "file"]
+
+
+def lack_and_remedy(lacks: str) -> tuple[str, str]:
+    """What a workload lacks, and the command that mends it ("" if none is known), of a description's one text."""
+    what, _, remedy = lacks.rpartition(": ")
+    return (what, remedy) if what else (lacks, "")
 
 
 def describe(subject: Subject) -> Description:

@@ -42,7 +42,7 @@ class Live {
   Count counts_[kThreadsMax];
 };
 
-// A block that knows its size. made: null where the allocator has no more.
+// A block that knows its size; ends the process where the allocator has no more.
 inline void* make(std::size_t bytes) {
   void* const made = std::malloc(bytes);
   if (made == nullptr) {

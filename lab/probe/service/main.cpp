@@ -6,7 +6,7 @@
 //   service day SECONDS RATE SEED                    requests, sessions, a cache and a batch at night
 //
 // Prints one line for each sample: its kind, seconds since the start, live bytes, resident bytes (course.hpp); the last line is
-// "cost", seconds of processor time, of these in the kernel, and 0.
+// "cost" and seconds of processor time, kernel included.
 // ends: with 2 for wrong arguments, 3 where the system or the allocator refuses
 #include <sys/resource.h>
 
@@ -61,6 +61,6 @@ int main(int argc, char** argv) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   course.print();
-  std::printf("cost %.3f %.3f 0\n", seconds(used.ru_utime) + seconds(used.ru_stime), seconds(used.ru_stime));
+  std::printf("cost %.3f\n", seconds(used.ru_utime) + seconds(used.ru_stime));
   return 0;
 }

@@ -14,7 +14,7 @@ from loam_lab.campaign.measure import available
 from loam_lab.model.claim import Claim, Selection
 from loam_lab.model.study import Study
 from loam_lab.model.words import listing
-from loam_lab.subjects import machines
+from loam_lab.subjects import machines, workloads
 from loam_lab.subjects.allocators import registry
 
 LARGER = "use a larger machine"
@@ -120,7 +120,7 @@ def _not_installed(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[st
     wanted, there = {one.group for one in _selections(claim)}, {group.name for group in left.groups}
     for group in asked.groups:
         if group.name in wanted - there and (lacks := available.lacks_of(group)):
-            what, _, how = lacks.rpartition(": ")
+            what, how = workloads.lack_and_remedy(lacks)
             yield f"{group.workload} lacks {what}", how
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import struct
@@ -13,13 +12,11 @@ from pathlib import Path
 from loam_lab.base import console, paths
 from loam_lab.base.errors import LoamError
 from loam_lab.campaign.measure.instruments import Instruments, signal_name, without_allocator_settings
-from loam_lab.campaign.process.execute import RECORDS_FD, execute
-from loam_lab.commands.bench import job_description, profiling, target
+from loam_lab.campaign.process.execute import execute
+from loam_lab.commands.bench import once, profiling, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.bench.trial import Trial
 from loam_lab.commands.request import Request
-from loam_lab.model import records
-from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 
 TIMEOUT_S = 3600.0
 RECORDING = "the recording"
@@ -103,17 +100,11 @@ def _run(argv: Sequence[str], user: Mapping[str, str], variables: Mapping[str, s
 
 def _serve(job: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> str:
     """Record a server while it is started, filled, loaded and stopped by the driver of bench; returns: as _run()"""
-    subject = job_description.subject(job)
-    environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
     with Trial(job.timeout_s, what=RECORDING) as trial:
-        outcome = execute(
-            [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=job_description.timeout_s(job),
-            records=True, keep_stdout=True, watch=trial.look,
-        )  # fmt: skip
-    ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]
-    if not ends:
+        outcome, end = once.serve(job, user, variables, trial.look)
+    if end is None:
         return f"the server was ended: {outcome.stderr_tail.strip()[-300:] or 'it took too long'}"
-    return "" if ends[0]["verified"] else str(ends[0]["message"])
+    return "" if end["verified"] else str(end["message"])
 
 
 def _check_space(file: Path) -> None:

@@ -29,6 +29,7 @@ JOBS = 8
 DEFAULT = (
     "loam", "glibc", "jemalloc", "tcmalloc", "tbb", "mimalloc", "mimalloc-2.5", "mimalloc-3.6", "snmalloc", "rpmalloc",
 )  # fmt: skip
+OURS = "loam"
 HELPED = "loam with a helper"
 HELP = {"LOAM_MALLOC_BACKGROUND": "1"}
 
@@ -50,20 +51,35 @@ def rest(
     libraries: what is preloaded; environment: variables on top of this process's
     raises: LoamError if the program fails
     """
+    printed = output(
+        executable, [str(size), str(mib), *map(str, moments_s)], libraries, environment, max(moments_s) + 120
+    )
+    return [int(line) / 1024 for line in printed.split()]
+
+
+def output(
+    executable: Path, arguments: Sequence[str], libraries: Sequence[str | Path], environment: Mapping[str, str],
+    timeout_s: float | None = None,
+) -> str:  # fmt: skip
+    """What a program prints under preloaded libraries.
+
+    environment: variables on top of this process's
+    raises: LoamError with the program's own words if it fails
+    """
     preload = {"LD_PRELOAD": ":".join(map(str, libraries))} if libraries else {}
     done = subprocess.run(
-        [executable, str(size), str(mib), *map(str, moments_s)], capture_output=True, text=True, check=False,
-        env={**os.environ, **environment, **preload}, timeout=max(moments_s) + 120,
+        [executable, *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, **environment, **preload}, timeout=timeout_s,
     )  # fmt: skip
     if done.returncode != 0:
         said = done.stderr.strip().partition("\n")[0] or f"ended with status {done.returncode}"
-        raise LoamError(executable.name, str(size), said)
-    return [int(line) / 1024 for line in done.stdout.split()]
+        raise LoamError(executable.name, " ".join(arguments), said)
+    return done.stdout
 
 
 def installed() -> list[str]:
     """The allocators of DEFAULT that can be loaded on this machine. Builds ours first."""
-    building.ensure_own(["loam"])
+    building.ensure_own([OURS])
     found = []
     for name in DEFAULT:
         try:
@@ -75,20 +91,29 @@ def installed() -> list[str]:
     return found
 
 
+def loaded_rows(allocators: Sequence[str]) -> dict[str, tuple[Sequence[str | Path], Mapping[str, str]]]:
+    """The rows of a page: what is preloaded for each, and its variables. Ours has a second row with its helper thread.
+
+    raises: LoamError if an allocator cannot be loaded
+    """
+    building.ensure(allocators)
+    building.ensure_own(allocators)
+    rows: dict[str, tuple[Sequence[str | Path], Mapping[str, str]]] = {}
+    for name in allocators:
+        loaded = registry.load(name)
+        rows[name] = (loaded.libraries, loaded.environment)
+        if name == OURS:
+            rows[HELPED] = (loaded.libraries, {**loaded.environment, **HELP})
+    return rows
+
+
 def measure(allocators: Sequence[str], sizes: Sequence[int], mib: int, jobs: int) -> Rests:
     """Measures every size under every allocator.
 
     raises: LoamError if one cannot be loaded, or the program fails under it
     """
-    building.ensure(allocators)
-    building.ensure_own(allocators)
+    rows = loaded_rows(allocators)
     executable = program()
-    rows = {}
-    for name in allocators:
-        loaded = registry.load(name)
-        rows[name] = (loaded.libraries, loaded.environment)
-        if name == "loam":
-            rows[HELPED] = (loaded.libraries, {**loaded.environment, **HELP})
     console.note(f"{len(rows) * len(sizes)} processes sleep for {max(MOMENTS_S)} s, {jobs} at a time ...")
     with ThreadPoolExecutor(jobs) as pool:
         waiting = {

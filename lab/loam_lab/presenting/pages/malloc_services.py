@@ -11,9 +11,7 @@ LOAM_MALLOC_BACKGROUND=1 starts.
 from __future__ import annotations
 
 import datetime
-import os
 import statistics
-import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,19 +20,18 @@ from pathlib import Path
 from loam_lab.base import console, subcommands
 from loam_lab.base.errors import LoamError
 from loam_lab.presenting.pages import malloc_idle
-from loam_lab.presenting.pages.malloc_idle import HELP, HELPED
+from loam_lab.presenting.pages.malloc_idle import HELPED, OURS
 from loam_lab.presenting.pages.parts import opening, writing
 from loam_lab.presenting.report import rounding, svg
 from loam_lab.presenting.report.frame import Axis, Frame, span
 from loam_lab.presenting.report.palette import MUTED, THREADS
 from loam_lab.setup import build
 from loam_lab.subjects import machines
-from loam_lab.subjects.allocators import building, registry
 
 OPERATIONS, MIB, ENDED, DAY_S, RATE = 500_000, 1024, 100_000, 600, 4000
 JOBS = 2
 SEED = 1
-OURS, LIVE = "loam", "live blocks"
+LIVE = "live blocks"
 # The rows that the picture has, as far as they were measured; the tables have all.
 DRAWN = (OURS, "glibc", "jemalloc", "tcmalloc", "mimalloc-3.6", "snmalloc", "rpmalloc", HELPED)
 _MIB = 1 << 20
@@ -69,8 +66,17 @@ class Course:
         return max(one.resident for one in self.samples) / _MIB
 
     def over_live(self, kind: str) -> float:
-        """Mean of resident over live bytes; moments with little that is live say nothing about blocks."""
-        return statistics.fmean(one.resident / one.live for one in self.of(kind) if one.live >= _LEAST_LIVE)
+        """Mean of resident over live bytes; moments with little that is live say nothing about blocks.
+
+        raises: LoamError if little was live at every moment
+        """
+        ratios = [one.resident / one.live for one in self.of(kind) if one.live >= _LEAST_LIVE]
+        if not ratios:
+            raise LoamError(
+                "malloc-services", None, f"the process never held {_LEAST_LIVE >> 20} MiB at a {kind}",
+                "give more --operations, or a longer --day",
+            )  # fmt: skip
+        return statistics.fmean(ratios)
 
     def last(self, kind: str) -> float:
         """Resident MiB at the last sample of a kind."""
@@ -103,39 +109,19 @@ def scenarios(operations: int, mib: int, ended: int, day_s: float) -> dict[str, 
     }
 
 
-def _run(
-    executable: Path, arguments: Sequence[str], libraries: Sequence[str | Path], environment: Mapping[str, str]
-) -> Course:
-    preload = {"LD_PRELOAD": ":".join(map(str, libraries))} if libraries else {}
-    done = subprocess.run(
-        [executable, *arguments], capture_output=True, text=True, check=False, env={**os.environ, **environment, **preload},
-    )  # fmt: skip
-    if done.returncode != 0:
-        told = done.stderr.strip().partition("\n")[0] or f"ended with status {done.returncode}"
-        raise LoamError(executable.name, " ".join(arguments), told)
-    return read(done.stdout)
-
-
 def measure(allocators: Sequence[str], asked: Mapping[str, Sequence[str]], jobs: int) -> Courses:
     """Every scenario under every allocator; the days of all of them run at the same time, because they mostly sleep.
 
     raises: LoamError if an allocator cannot be loaded, or the program fails under it
     """
-    building.ensure(allocators)
-    building.ensure_own(allocators)
+    rows = malloc_idle.loaded_rows(allocators)
     executable = Path(build.ensure_built(["service"])["libraries"]["service"])
-    rows: dict[str, tuple[Sequence[str | Path], Mapping[str, str]]] = {}
-    for name in allocators:
-        loaded = registry.load(name)
-        rows[name] = (loaded.libraries, loaded.environment)
-        if name == OURS:
-            rows[HELPED] = (loaded.libraries, {**loaded.environment, **HELP})
     found: Courses = {}
     for scenario, arguments in asked.items():
         console.note(f"{scenario}: {len(rows)} processes ...")
         with ThreadPoolExecutor(len(rows) if scenario == "day" else jobs) as pool:
-            waiting = {name: pool.submit(_run, executable, arguments, *how) for name, how in rows.items()}
-            found[scenario] = {name: one.result() for name, one in waiting.items()}
+            waiting = {name: pool.submit(malloc_idle.output, executable, arguments, *how) for name, how in rows.items()}
+            found[scenario] = {name: read(one.result()) for name, one in waiting.items()}
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import tempfile
@@ -19,13 +18,11 @@ from loam_lab.campaign.measure.instruments import (
     signal_name,
     without_allocator_settings,
 )
-from loam_lab.campaign.process.execute import RECORDS_FD, execute
-from loam_lab.commands.bench import job, job_description, target
+from loam_lab.campaign.process.execute import execute
+from loam_lab.commands.bench import job, once, target
 from loam_lab.commands.bench.job import Job
 from loam_lab.commands.explain.sharing import watches
 from loam_lab.commands.explain.sharing.watches import Process
-from loam_lab.model import records
-from loam_lab.model.protocol import ALLOCATOR_VARIABLES
 from loam_lab.subjects.allocators import preflight, preloading
 
 if TYPE_CHECKING:
@@ -130,17 +127,11 @@ def perform(
 
 
 def _serve(what: Job, user: Mapping[str, str], variables: Mapping[str, str]) -> tuple[Outcome, str]:
-    """Let the driver of bench start, fill, load and stop a server; how it ended, and what went wrong ("" for nothing)."""
-    subject = job_description.subject(what)
-    environment = {**user, **dict(subject.environment), ALLOCATOR_VARIABLES: json.dumps(variables)}
-    outcome = execute(
-        [*subject.argv, "server", "--records", str(RECORDS_FD)], environment, timeout_s=job_description.timeout_s(what),
-        records=True, keep_stdout=True,
-    )  # fmt: skip
-    ends = [line for line in records.parse(outcome.records).lines if line["kind"] == "end"]
-    if not ends:
+    """Run a server under its load: how that ended, and what went wrong ("" for nothing)."""
+    outcome, end = once.serve(what, user, variables)
+    if end is None:
         return outcome, ended(outcome)
-    return outcome, "" if ends[0]["verified"] else f"failed: {ends[0]['message']}"
+    return outcome, "" if end["verified"] else f"failed: {end['message']}"
 
 
 def _read(files: Sequence[Path]) -> list[Process]:
