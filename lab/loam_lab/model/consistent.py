@@ -34,8 +34,11 @@ def mistakes(study: Study) -> Iterator[Mistake]:
                 place: Where = ("figures", index, "groups")
                 yield place, f"a figure names group {name!r}, which the study does not have", _near(name, groups)
     allocators = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
-    for name, label in study.labels.items():
+    for name in study.versions:
         if name not in allocators:
+            yield ("versions", name), f"no group measures allocator {name!r}", _near(name, allocators)
+    for name, label in study.labels.items():
+        if name not in (*allocators, *study.versions.values()):
             yield ("labels", name), f"no group measures allocator {name!r}", _near(name, allocators)
         if label in allocators or list(study.labels.values()).count(label) > 1:
             yield ("labels", name), f"two allocators would be called {label!r}", "give each its own label"
@@ -110,7 +113,7 @@ def _selection(study: Study, groups: dict[str, Group], selection: Selection, whe
     if group is None:
         yield where, f"the study has no group {selection.group!r}", _near(selection.group, groups)
         return
-    known = [*study.allocators_of(group), *study.lookalikes]
+    known = [*study.allocators_of(group), *study.lookalikes, *study.versions]
     for name in selection.allocator:
         if name not in known:
             yield where, f"group {group.name} does not measure allocator {name!r}", _near(name, known)

@@ -134,6 +134,7 @@ class Study(BaseModel):
     claims: what a paper says and how it is decided; paper_figures: its figures and tables, shown beside ours
     labels: what readers see instead of the name of an allocator
     lookalikes: by the name of an absent allocator, the measured one that is built like it
+    versions: by the name of an allocator, the paper's own version of it: where that was built, real machines run it instead
     screening: the allocators are the baseline with one setting changed each, and the result ranks what the changes do
     identical: sets of machines that are declared to be of one kind: their A/A comparison is made, and their blocks are pooled
     beside each machine's own figures if it passes
@@ -172,6 +173,7 @@ class Study(BaseModel):
     paper_figures: tuple[PaperFigure, ...] = ()
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] = {}
     lookalikes: dict[str, str] = {}
+    versions: dict[str, str] = {}
     screening: bool = False
     identical: tuple[tuple[str, ...], ...] = ()
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def present(study: Study) -> tuple[Study, list[str]]:
-    """The study without allocators that this machine lacks, or with their look-alikes, and what to say about them.
+    """The study without allocators that this machine lacks, or with what stands for them, and what to say about them.
+
+    The paper's own versions take the places of allocators where they were built.
 
     Used where the user did not name them: five allocators measured are worth more than an error about the sixth. Those that
     come as sources and that a claim names are built before
@@ -22,6 +24,7 @@ def present(study: Study) -> tuple[Study, list[str]]:
     """
     from loam_lab.subjects.allocators import building, registry
 
+    study, versions = _as_in_the_paper(study)
     named = list(dict.fromkeys(name for group in study.groups for name in study.allocators_of(group)))
     building.ensure_own(named)
     missing: dict[str, tuple[str, str]] = {}
@@ -40,7 +43,7 @@ def present(study: Study) -> tuple[Study, list[str]]:
     if problem is not None and len(missing) == len(named):
         raise problem
     if not missing:
-        return study, []
+        return study, versions
     stand_ins = {name: other for name, other in study.lookalikes.items() if name in missing}
     building.ensure_own(list(stand_ins.values()))
     groups = tuple(
@@ -50,13 +53,51 @@ def present(study: Study) -> tuple[Study, list[str]]:
     kept = study.model_copy(
         update={"allocators": _standing(study.allocators, missing, stand_ins, None), "groups": groups}
     )
-    notes = []
+    notes = versions
     for name, (why, how) in missing.items():
         what = "it is not compared"
         if name in stand_ins:
             what = f"{stand_ins[name]}, which is built like it, stands for it; claims about it are decided by preset"
         notes.append(f"{name} is left out: {why}; {what}; {how}")
     return kept, notes
+
+
+def _as_in_the_paper(study: Study) -> tuple[Study, list[str]]:
+    """The study with the paper's versions in the place of today's, on real machines, where they were built; a note of each.
+
+    A simulated machine charges a call of a native allocator what a table says, and has tables of today's.
+    """
+    from loam_lab.subjects.allocators import recipe, registry
+
+    known, notes = registry.definitions(), []
+    built: dict[str, str] = {}
+    for name, version in study.versions.items():
+        if not any(name in study.allocators_of(group) for group in study.groups if not _simulated(group)):
+            continue
+        definition = known.get(version)
+        if (
+            definition is not None
+            and definition.recipe is not None
+            and (installed := recipe.installed(version, definition.recipe, definition.source))
+            and installed.current
+        ):
+            built[name] = version
+            notes.append(f"{version} takes the place of {name}: it is the version that the paper has")
+        else:
+            notes.append(f"{name} is not the paper's version; ./loam allocators build {version}")
+    if not built:
+        return study, notes
+    groups = tuple(
+        group if _simulated(group) else group.model_copy(
+            update={"allocators": tuple(built.get(name, name) for name in study.allocators_of(group))}
+        )
+        for group in study.groups
+    )  # fmt: skip
+    return study.model_copy(update={"groups": groups}), notes
+
+
+def _simulated(group: Group) -> bool:
+    return all(machines.find(name, "machines").simulated for name in group.machines)
 
 
 def _claimed(study: Study) -> set[str]:
@@ -74,7 +115,7 @@ def _standing(
     Not on simulated machines: what is built like another allocator is simulated there access by access, and calls of a
     real one cost what a table says.
     """
-    simulated = group is not None and all(machines.find(name, "machines").simulated for name in group.machines)
+    simulated = group is not None and _simulated(group)
     there = (name if name not in missing or simulated else stand_ins.get(name, name) for name in names)
     return tuple(dict.fromkeys(name for name in there if name not in missing))
 

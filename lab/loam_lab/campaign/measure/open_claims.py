@@ -132,7 +132,7 @@ def _lacking(asked: Study, left: Study, claim: Claim) -> Iterator[tuple[str, str
     read = [(name, meant[one.group], here[one.group]) for one, _ in _ran(left, claim) for name in one.allocator]
     read += [(name, {name}, everywhere) for name in claim.needs.allocators]
     for name, measured, there in read:
-        if name in measured and name not in there and left.lookalikes.get(name) not in there:
+        if name in measured and not {name, left.lookalikes.get(name), left.versions.get(name)} & there:
             yield f"needs allocator {name}", _how(name)
 
 

@@ -89,7 +89,8 @@ class _Measured:
         names = measured(self.evidence.campaign, group)
         self.absent.extend(name for name in wanted if name not in names and name not in self.absent)
         found = [names[name] for name in wanted if name in names]
-        self.stand_ins.extend(name for name in wanted if names.get(name, name) != name)
+        versions = self.evidence.campaign.study.versions
+        self.stand_ins.extend(name for name in wanted if names.get(name, name) not in (name, versions.get(name)))
         return found
 
     def read(self, selection: Selection, allocator: str) -> Observed:

@@ -73,14 +73,16 @@ def cells_of(campaign: Campaign, selection: Selection, allocator: str) -> list[C
 
 
 def measured(campaign: Campaign, group: str = "") -> dict[str, str]:
-    """By the name of each allocator of the study the one whose cells stand for it: itself, or its look-alike.
+    """By each allocator of the study the one whose cells stand for it: itself, the paper's version, or its look-alike.
 
-    group: the one whose cells are meant, in which a look-alike has to be; "" for any
+    group: the one whose cells are meant, in which that one has to be; "" for any
     """
     present = {cell.allocator for cell in campaign.cells}
     there = {cell.allocator for cell in campaign.cells if cell.group == group} if group else present
-    stand_ins = {name: other for name, other in campaign.study.lookalikes.items() if other in there}
-    return {**stand_ins, **{name: name for name in present}}
+    study = campaign.study
+    stand_ins = {name: other for name, other in study.lookalikes.items() if other in there}
+    versions = {name: other for name, other in study.versions.items() if other in there}
+    return {**stand_ins, **{name: name for name in present}, **versions}
 
 
 def read(evidence: Evidence, selection: Selection, allocator: str) -> Observed:

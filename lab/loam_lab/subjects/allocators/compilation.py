@@ -60,7 +60,7 @@ def _into(name: str, source: Source, file: Path, scratch: Path, folder: Path) ->
         began = time.monotonic()
         built |= {"debian": source.debian, "release": fetch.debian_object(source, target), "commands": []}
     else:
-        crate = fetch.crate(source, file) if source.crate else repository.files(source)
+        crate = fetch.crate(source, file) if source.crate else repository.whole(source, scratch)
         began = time.monotonic()
         log = _Log(name, scratch / "log", recipe.folder() / f"{name}.log")
         built |= {"release": source.release} | (
@@ -86,7 +86,8 @@ def _compile(source: Source, file: Path, crate: Path, scratch: Path, target: Pat
     flags = [*FLAGS, mapped, *(flag.replace("{here}", str(file.parent)) for flag in source.flags)]
     compiles = []
     for index, name in enumerate(_files(source, crate)):
-        compiles.append([source.compiler, *flags, "-c", name, "-o", str(scratch / f"{index}.o")])
+        own = name.replace("{here}", str(file.parent))
+        compiles.append([source.compiler, *flags, "-c", own, "-o", str(scratch / f"{index}.o")])
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         list(pool.map(lambda command: log.run(command, where), compiles))
     link = [source.compiler, "-shared", "-pthread", f"-Wl,-soname,{source.object}", "-Wl,--build-id=sha1"]

@@ -23,15 +23,39 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
+class Module:
+    """A further repository whose files belong into a folder of the first one, as a git submodule does.
+
+    path: of that folder; git, commit, sha256: as of Source
+    """
+
+    path: str
+    git: str
+    commit: str
+    sha256: str
+
+    @property
+    def repository(self) -> str:
+        """As of Source."""
+        return repository_name(self.git)
+
+
+def repository_name(git: str) -> str:
+    """The name of a git repository: the last part of its address."""
+    return git.rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+@dataclass(frozen=True)
 class Source:
     """One [source] table.
 
     crate, version: on crates.io; lock: folder beside the TOML file with Cargo.toml and Cargo.lock
     git, commit, sha256: instead of a crate a public repository, its commit, and the digest of that commit's files
-    (repository.digest)
+    (repository.digest); modules: further repositories inside of its folders
     debian, path: instead of a crate a Debian package and the object inside it; nothing is compiled
     release: the allocator's own version; license: as its authors state it
-    folder: inside the crate, where the compiler works; flags, files, libraries: for the compiler, relative to it
+    folder: inside the crate, where the compiler works; flags, files, libraries: for the compiler, relative to it; {here} is
+    the folder of the TOML file
     files_from, pattern, exclude: further files, group 1 of each match of pattern in that file, without exclude's globs
     copy: files to put elsewhere before (jemalloc's crate keeps its configure script apart); configure, make: instead of
           files, arguments of ./configure and targets of make; output: where make puts the object
@@ -48,6 +72,7 @@ class Source:
     git: str = ""
     commit: str = ""
     sha256: str = ""
+    modules: tuple[Module, ...] = ()
     debian: str = ""
     path: str = ""
     compiler: str = "gcc"
@@ -67,8 +92,8 @@ class Source:
 
     @property
     def repository(self) -> str:
-        """The name of the git repository: the last part of its address."""
-        return self.git.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        """The name of the git repository."""
+        return repository_name(self.git)
 
     @property
     def origin(self) -> str:
@@ -121,6 +146,8 @@ def parse(content: dict[str, Any]) -> Source:
             values[key] = tuple(value)
     if "copy" in content:
         values["copy"] = tuple(sorted(content["copy"].items()))
+    if "modules" in content:
+        values["modules"] = tuple(_module(one) for one in content["modules"])
     for key, field in known.items():
         if field.default is MISSING and key not in content:
             raise ValueError(f"source.{key} is missing")
@@ -131,9 +158,12 @@ def parse(content: dict[str, Any]) -> Source:
         raise ValueError("source.crate needs version, and files or make")
     if made.git and not (made.files or made.files_from or made.make):
         raise ValueError("source.git needs files or make")
-    for key, length in (("commit", 40), ("sha256", 64)):
-        if made.git and not re.fullmatch(f"[0-9a-f]{{{length}}}", getattr(made, key)):
-            raise ValueError(f"source.{key} must be {length} digits of 0-9 a-f")
+    if made.modules and not made.git:
+        raise ValueError("source.modules belong to source.git")
+    for place, one in (("source", made), *((f"source.modules of {one.path}", one) for one in made.modules)):
+        for key, length in (("commit", 40), ("sha256", 64)):
+            if one.git and not re.fullmatch(f"[0-9a-f]{{{length}}}", getattr(one, key)):
+                raise ValueError(f"{place}.{key} must be {length} digits of 0-9 a-f")
     if made.debian and not made.path:
         raise ValueError("source.debian needs path")
     expression(made.pattern, "source.pattern")
@@ -142,23 +172,33 @@ def parse(content: dict[str, Any]) -> Source:
     return made
 
 
+def _module(table: object) -> Module:
+    keys = tuple(Module.__dataclass_fields__)
+    if not isinstance(table, dict) or set(table) != set(keys) or not all(isinstance(table[key], str) for key in keys):
+        raise TypeError(f"each of source.modules must be a table of {', '.join(keys)}")
+    if Path(table["path"]).is_absolute() or ".." in Path(table["path"]).parts:
+        raise ValueError("source.modules.path must be a folder inside of the repository")
+    return Module(**table)
+
+
 def folder() -> Path:
     """Where built allocators lie."""
     return paths.dot_loam() / "allocators"
 
 
 def digest(source: Source, file: Path) -> str:
-    """SHA-256 of everything the object depends on: the table, the locked checksum, headers of ours that flags name.
+    """SHA-256 of everything the object depends on: the table, the locked checksum, files of ours that flags and files name.
 
     file: the TOML file
     raises: LoamError if the lock does not know the crate
     """
     beside = [
-        Path(flag.replace("{here}", str(file.parent))).read_text() for flag in source.flags if flag.startswith("{here}")
-    ]
+        Path(own.replace("{here}", str(file.parent))).read_text()
+        for own in (*source.flags, *source.files) if own.startswith("{here}")
+    ]  # fmt: skip
     table = {key: value for key, value in asdict(source).items() if key not in ("build_s", "on_request", "license")}
     # What an older lab built without these keys is built by the same recipe still.
-    table = {key: value for key, value in table.items() if value or key not in ("git", "commit", "sha256")}
+    table = {key: value for key, value in table.items() if value or key not in ("git", "commit", "sha256", "modules")}
     checksum = locked(source, file) if source.crate else ""
     return hashlib.sha256(json.dumps([table, checksum, beside], sort_keys=True).encode()).hexdigest()
 

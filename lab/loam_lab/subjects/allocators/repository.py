@@ -16,13 +16,28 @@ from pathlib import Path
 from loam_lab.base import console
 from loam_lab.base.errors import LoamError
 from loam_lab.subjects.allocators import recipe
-from loam_lab.subjects.allocators.recipe import Source
+from loam_lab.subjects.allocators.recipe import Module, Source
 
 GIVEN = "LOAM_SOURCES"
 TIMEOUT_S = 600.0
 
 
-def files(source: Source) -> Path:
+def whole(source: Source, scratch: Path) -> Path:
+    """The folder with the files of the commit and of its modules; a copy inside of `scratch` where there are modules.
+
+    raises: LoamError as files() does
+    """
+    home = files(source)
+    if not source.modules:
+        return home
+    tree = scratch / source.repository
+    shutil.copytree(home, tree, symlinks=True)
+    for module in source.modules:
+        shutil.copytree(files(module), tree / module.path, symlinks=True, dirs_exist_ok=True)
+    return tree
+
+
+def files(source: Source | Module) -> Path:
     """The folder with the files of the commit; fetched if it is not here yet.
 
     source: with git
@@ -60,7 +75,7 @@ def digest(tree: Path) -> str:
     return whole.hexdigest()
 
 
-def _check(tree: Path, source: Source, hint: str) -> None:
+def _check(tree: Path, source: Source | Module, hint: str) -> None:
     found = digest(tree)
     if found != source.sha256:
         raise LoamError(
@@ -68,7 +83,7 @@ def _check(tree: Path, source: Source, hint: str) -> None:
         )
 
 
-def _fetch(source: Source, tree: Path) -> None:
+def _fetch(source: Source | Module, tree: Path) -> None:
     """One commit without its history."""
     name = source.repository
     otherwise = f"put the files of its commit {source.commit} into FOLDER/{name}, and set {GIVEN}=FOLDER"
