@@ -9,7 +9,7 @@ import statistics
 import pytest
 
 from loam_lab.commands.bench import rule
-from loam_lab.commands.bench.rule import Told
+from loam_lab.commands.bench.rule import Ratios
 from loam_lab.judging.statistics.intervals import paired_ratio
 
 # By the verdict: better, not told apart, worse; each rival differs by another amount.
@@ -18,17 +18,17 @@ MEMORY = {"a": (0.6, 1.0, 1.8), "b": (0.5, 1.0, 1.2), "c": (0.8, 1.0, 1.05)}
 BASELINE = "base"
 
 
-def every() -> list[dict[str, Told]]:
+def every() -> list[dict[str, Ratios]]:
     pairs = {name: list(itertools.product(SPEED[name], (*MEMORY[name], None))) for name in SPEED}
     found = []
     for count in range(len(SPEED) + 1):
         for names in itertools.combinations(SPEED, count):
             chosen = itertools.product(*(pairs[name] for name in names))
-            found += [{name: Told(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
+            found += [{name: Ratios(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
     return found
 
 
-def problem(told: dict[str, Told]) -> str:
+def problem(told: dict[str, Ratios]) -> str:
     """What is wrong with the advice, or nothing."""
     advised = rule.advise(BASELINE, told)
     better = [name for name, one in told.items() if one.speed < 1 or (one.memory or 1) < 1]
@@ -65,16 +65,19 @@ def test_no_combination_contradicts_itself() -> None:
     ("told", "advised"),
     [
         ({}, {}),
-        ({"a": Told()}, {}),
-        ({"a": Told(1.0, 1.4), "b": Told(1.2, 1.0)}, {}),
-        ({"a": Told(0.9, None)}, {"speed": "a"}),
-        ({"a": Told(1.0, 0.5)}, {"speed": BASELINE, "memory": "a", "both": "a"}),
-        ({"a": Told(0.9, 1.5)}, {"speed": "a", "memory": BASELINE, "both": BASELINE}),
-        ({"a": Told(0.5, 1.1)}, {"speed": "a", "memory": BASELINE, "both": "a"}),
-        ({"a": Told(0.8, 1.0), "b": Told(1.0, 0.8), "c": Told(0.9, 0.7)}, {"speed": "a", "memory": "c", "both": "c"}),
+        ({"a": Ratios()}, {}),
+        ({"a": Ratios(1.0, 1.4), "b": Ratios(1.2, 1.0)}, {}),
+        ({"a": Ratios(0.9, None)}, {"speed": "a"}),
+        ({"a": Ratios(1.0, 0.5)}, {"speed": BASELINE, "memory": "a", "both": "a"}),
+        ({"a": Ratios(0.9, 1.5)}, {"speed": "a", "memory": BASELINE, "both": BASELINE}),
+        ({"a": Ratios(0.5, 1.1)}, {"speed": "a", "memory": BASELINE, "both": "a"}),
+        (
+            {"a": Ratios(0.8, 1.0), "b": Ratios(1.0, 0.8), "c": Ratios(0.9, 0.7)},
+            {"speed": "a", "memory": "c", "both": "c"},
+        ),
     ],
 )
-def test_what_is_advised(told: dict[str, Told], advised: dict[str, str]) -> None:
+def test_what_is_advised(told: dict[str, Ratios], advised: dict[str, str]) -> None:
     assert rule.advise(BASELINE, told) == advised
 
 
@@ -86,21 +89,22 @@ def equal(*pairs: str) -> rule.Alike:
     ("told", "alike", "advised"),
     [
         # b is the fastest by estimate; a was not told apart from it, and is named first.
-        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
-        ({"a": Told(0.82, 1.0), "b": Told(0.8, 1.0)}, equal(), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.82, 1.0), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
+        ({"a": Ratios(0.82, 1.0), "b": Ratios(0.8, 1.0)}, equal(), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It needs more memory.
-        ({"a": Told(0.82, 1.2), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
-        ({"a": Told(0.8, 1.0), "b": Told(0.82, 0.9)}, equal("ab"), {"speed": "b", "memory": "b", "both": "b"}),
+        ({"a": Ratios(0.82, 1.2), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.8, 1.0), "b": Ratios(0.82, 0.9)}, equal("ab"), {"speed": "b", "memory": "b", "both": "b"}),
         # It looks much slower, however few blocks there were.
-        ({"a": Told(0.9, 1.0), "b": Told(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.9, 1.0), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It was not shown to be faster than the baseline.
-        ({"a": Told(1.0, 1.0), "b": Told(0.98, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(1.0, 1.0), "b": Ratios(0.98, 1.0)}, equal("ab"), {"speed": "b", "memory": BASELINE, "both": "b"}),
         # It was told apart from the fastest, though not from the second.
-        ({"a": Told(0.82), "b": Told(0.81), "c": Told(0.8)}, equal("ab", "bc"), {"speed": "b", "memory": BASELINE, "both": "b"}),
+        ({"a": Ratios(0.82), "b": Ratios(0.81), "c": Ratios(0.8)}, equal("ab", "bc"),
+         {"speed": "b", "memory": BASELINE, "both": "b"}),
     ],
 )  # fmt: skip
 def test_equally_fast_is_what_was_not_told_apart_from_the_fastest(
-    told: dict[str, Told], alike: rule.Alike, advised: dict[str, str]
+    told: dict[str, Ratios], alike: rule.Alike, advised: dict[str, str]
 ) -> None:
     assert rule.advise(BASELINE, rule.level(told, alike)) == advised
 
@@ -121,7 +125,7 @@ def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
         }
         ratio = paired_ratio(times["a"], times["b"])
         assert ratio.low is not None and ratio.high is not None
-        told = {name: Told(statistics.median(values), 1.0) for name, values in times.items()}
+        told = {name: Ratios(statistics.median(values), 1.0) for name, values in times.items()}
         advised.append(rule.fastest(BASELINE, rule.level(told, equal("ab") if ratio.low <= 1 <= ratio.high else set())))
         by_estimate.append(rule.fastest(BASELINE, told))
     assert advised.count("a") >= 9

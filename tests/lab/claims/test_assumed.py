@@ -69,9 +69,9 @@ def test_the_machines_own_guesses_are_named() -> None:
 
 def test_reports_tell_over_which_values_a_verdict_holds() -> None:
     tried = [result.Tried("few", "contradicted"), result.Tried("odd", "reproduced")]
-    told = result.Assumed("reads", "any", tried).told()
+    told = result.Assumed("reads", "any", tried).words()
     assert told == "assumed: reads, any; with few it is contradicted and with odd it is reproduced"
-    assert result.Assumed("size", "2").told() == "assumed: size, 2; no other value was tried"
+    assert result.Assumed("size", "2").words() == "assumed: size, 2; no other value was tried"
     item = result.Claim("000-01", assumed=[result.Assumed("size", "2")], guessed={"sim:x": ["l1", "line"]}, note="n")
     assert ledger.claim(item, ()).notes == (
         "assumed: size, 2; no other value was tried", "rests on assumed numbers of sim:x (l1, line)", "n",

@@ -265,8 +265,8 @@ def test_all_of_many_comparisons_in_a_line() -> None:
     few = compared(OPEN, 1.0, None, "few")
     assert predicates._all((unsure, few)) == (OPEN, "few: 4 blocks are too few for an interval")
     fails = [compared(FAILS, n + 1.0, name=str(n)) for n in range(4)]
-    said = [predicates.said(one) for one in fails]
-    assert said[0] == "0 = 1 [0.5, 2]" and predicates.said(few) == "few = 1"
+    said = [predicates.in_words(one) for one in fails]
+    assert said[0] == "0 = 1 [0.5, 2]" and predicates.in_words(few) == "few = 1"
     assert predicates._all((holds, fails[0], unsure)) == (FAILS, said[0])
     assert predicates._all(tuple(fails[:2])) == (FAILS, f"{said[0]}; {said[1]}")
     assert predicates._all(tuple(fails[:3])) == (FAILS, f"{said[0]}; {said[1]} and 1 more")

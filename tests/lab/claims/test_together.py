@@ -82,9 +82,9 @@ def test_other_runs_are_told_once_and_not_what_they_did_not_ask(tmp_path: Path) 
     for day, verdict in enumerate(("undecided", "undecided", "not asked", "reproduced"), 1):
         run(tmp_path, day, verdict, "host")
     said = together.verdicts(together.runs(tmp_path), "tiny", "000-01", "p")
-    assert together.told(said) == ["reproduced on host, 2026-11-04", "undecided on host, 2026-11-02"]
-    assert ledger.told(said[1:]) == ["in other runs: undecided on host, 2026-11-02"]
-    assert ledger.told(said[3:]) == ledger.told([]) == []
+    assert together.summaries(said) == ["reproduced on host, 2026-11-04", "undecided on host, 2026-11-02"]
+    assert ledger.notes_of(said[1:]) == ["in other runs: undecided on host, 2026-11-02"]
+    assert ledger.notes_of(said[3:]) == ledger.notes_of([]) == []
 
 
 def test_beside_a_result_lie_the_other_runs_of_its_study(tmp_path: Path) -> None:

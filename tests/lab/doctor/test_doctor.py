@@ -234,7 +234,7 @@ def test_the_told_topology_is_held_against_the_measured(
 def test_lists_of_processors_are_read(tmp_path: Path) -> None:
     assert processor.numbers("0-2,5") == [0, 1, 2, 5] and processor.numbers("") == []
     files = {f"{CPU}/cpu{n}/topology/thread_siblings_list": f"{n % 2},{n % 2 + 2}" for n in range(4)}
-    assert processor.told_siblings(view(tmp_path, files))[3] == frozenset({1, 3})
+    assert processor.reported_siblings(view(tmp_path, files))[3] == frozenset({1, 3})
 
 
 @pytest.mark.alone

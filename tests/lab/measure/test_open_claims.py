@@ -61,7 +61,7 @@ def told(whole: Study, asked: Study | None = None, **changed: Any) -> list[str]:
 
 def test_nothing_is_said_where_all_can_be_decided() -> None:
     whole = study(reads(1), reads(2, "there", of={"threads": 8}, needs={"cores": 8}))
-    assert told(whole) == [] and open_claims.told(whole, []) == []
+    assert told(whole) == [] and open_claims.lines(whole, []) == []
 
 
 def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> None:
@@ -71,7 +71,7 @@ def test_groups_of_another_machine_come_with_the_command_that_runs_them() -> Non
     assert line == (
         "000-02 and 000-03: their groups are not in this run; ./loam study run tiny --machine sim:xeon-e5405"
     )
-    assert open_claims.told(whole, open_claims.left_open(whole, host, host, WHOLE, by_group=False)) == [
+    assert open_claims.lines(whole, open_claims.left_open(whole, host, host, WHOLE, by_group=False)) == [
         "of 3 claims 2 will stay open:", f"  {line}"
     ]  # fmt: skip
 

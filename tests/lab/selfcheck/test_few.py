@@ -34,7 +34,7 @@ def test_few_replicates_do_not_break_a_promise(
 def test_a_promise_is_judged_where_replicates_suffice(
     value: float, replicates: int, bounds: tuple[float, float], told: bool | None
 ) -> None:
-    assert Row("made up", 10, replicates, value, *bounds).told is told
+    assert Row("made up", 10, replicates, value, *bounds).verdict is told
 
 
 def test_few_studies_of_slices_tell_nothing(

@@ -88,7 +88,7 @@ def result(by: str, state: str = "ok") -> dict[str, Any]:
     ],
 )
 def test_what_bench_printed_is_read(printed: str, expected: tuple[Any, ...]) -> None:
-    one = services.told("s", "root", 1.0, printed.encode())
+    one = services.walk_of("s", "root", 1.0, printed.encode())
     assert (one.allocator, one.cells, one.proven, one.told, one.problem) == expected
 
 

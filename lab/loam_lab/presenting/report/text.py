@@ -43,8 +43,8 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts.append(f"*{escape(raw.question)}*")
     parts.append(escape(" · ".join(html.byline(study))))
     parts.append("## The answer")
-    told = [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]
-    parts += ["\n".join(told)] if told else []
+    sentences = [f"- **{escape(finding.lead)}.** {escape(finding.text)}" for finding in takeaways.take_home(study)]
+    parts += ["\n".join(sentences)] if sentences else []
     if problem := html.incomplete(study):
         parts.append(f"> {escape(problem)}")
     answers = listing.answers(study)
