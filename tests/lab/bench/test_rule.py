@@ -20,26 +20,28 @@ BASELINE = "base"
 
 def every() -> list[dict[str, Ratios]]:
     pairs = {name: list(itertools.product(SPEED[name], (*MEMORY[name], None))) for name in SPEED}
-    found = []
+    combinations = []
     for count in range(len(SPEED) + 1):
         for names in itertools.combinations(SPEED, count):
             chosen = itertools.product(*(pairs[name] for name in names))
-            found += [{name: Ratios(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
-    return found
+            combinations += [{name: Ratios(*pair) for name, pair in zip(names, one, strict=True)} for one in chosen]
+    return combinations
 
 
-def problem(told: dict[str, Ratios]) -> str:
+def problem(ratios: dict[str, Ratios]) -> str:
     """What is wrong with the advice, or nothing."""
-    advised = rule.advise(BASELINE, told)
-    better = [name for name, one in told.items() if one.speed < 1 or (one.memory or 1) < 1]
+    advised = rule.advise(BASELINE, ratios)
+    better = [name for name, one in ratios.items() if one.speed < 1 or (one.memory or 1) < 1]
     if not better:
         return "advice without a difference" if advised else ""
     if not advised:
         return "no advice in spite of a difference"
-    points = {BASELINE: (1.0, 1.0)} | {n: (one.speed, one.memory) for n, one in told.items() if one.memory is not None}
-    if any(told[advised["speed"]].speed > one.speed for one in told.values() if advised["speed"] != BASELINE):
+    points = {BASELINE: (1.0, 1.0)} | {
+        n: (one.speed, one.memory) for n, one in ratios.items() if one.memory is not None
+    }
+    if any(ratios[advised["speed"]].speed > one.speed for one in ratios.values() if advised["speed"] != BASELINE):
         return "not the fastest"
-    if advised["speed"] == BASELINE and any(one.speed < 1 for one in told.values()):
+    if advised["speed"] == BASELINE and any(one.speed < 1 for one in ratios.values()):
         return "the baseline for speed, though one is faster"
     if len(points) == 1:
         return "" if set(advised) == {"speed"} else "memory without a figure"
@@ -58,11 +60,11 @@ def problem(told: dict[str, Ratios]) -> str:
 def test_no_combination_contradicts_itself() -> None:
     combinations = every()
     assert len(combinations) == 1 + 3 * 12 + 3 * 12**2 + 12**3
-    assert {text: told for told in combinations if (text := problem(told))} == {}
+    assert {text: ratios for ratios in combinations if (text := problem(ratios))} == {}
 
 
 @pytest.mark.parametrize(
-    ("told", "advised"),
+    ("ratios", "advised"),
     [
         ({}, {}),
         ({"a": Ratios()}, {}),
@@ -77,8 +79,8 @@ def test_no_combination_contradicts_itself() -> None:
         ),
     ],
 )
-def test_what_is_advised(told: dict[str, Ratios], advised: dict[str, str]) -> None:
-    assert rule.advise(BASELINE, told) == advised
+def test_what_is_advised(ratios: dict[str, Ratios], advised: dict[str, str]) -> None:
+    assert rule.advise(BASELINE, ratios) == advised
 
 
 def equal(*pairs: str) -> rule.Alike:
@@ -86,7 +88,7 @@ def equal(*pairs: str) -> rule.Alike:
 
 
 @pytest.mark.parametrize(
-    ("told", "alike", "advised"),
+    ("ratios", "alike", "advised"),
     [
         # b is the fastest by estimate; a was not told apart from it, and is named first.
         ({"a": Ratios(0.82, 1.0), "b": Ratios(0.8, 1.0)}, equal("ab"), {"speed": "a", "memory": BASELINE, "both": "a"}),
@@ -104,15 +106,15 @@ def equal(*pairs: str) -> rule.Alike:
     ],
 )  # fmt: skip
 def test_equally_fast_is_what_was_not_told_apart_from_the_fastest(
-    told: dict[str, Ratios], alike: rule.Alike, advised: dict[str, str]
+    ratios: dict[str, Ratios], alike: rule.Alike, advised: dict[str, str]
 ) -> None:
-    assert rule.advise(BASELINE, rule.level(told, alike)) == advised
+    assert rule.advise(BASELINE, rule.level(ratios, alike)) == advised
 
 
 def test_levelled_speeds_contradict_nothing_either() -> None:
     every_pair = equal("ab", "ac", "bc")
-    levelled = [rule.level(told, every_pair) for told in every()]
-    assert {text: told for told in levelled if (text := problem(told))} == {}
+    levelled = [rule.level(ratios, every_pair) for ratios in every()]
+    assert {text: ratios for ratios in levelled if (text := problem(ratios))} == {}
 
 
 def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
@@ -125,8 +127,10 @@ def test_two_that_are_equally_good_are_not_advised_in_turn() -> None:
         }
         ratio = paired_ratio(times["a"], times["b"])
         assert ratio.low is not None and ratio.high is not None
-        told = {name: Ratios(statistics.median(values), 1.0) for name, values in times.items()}
-        advised.append(rule.fastest(BASELINE, rule.level(told, equal("ab") if ratio.low <= 1 <= ratio.high else set())))
-        by_estimate.append(rule.fastest(BASELINE, told))
+        medians = {name: Ratios(statistics.median(values), 1.0) for name, values in times.items()}
+        advised.append(
+            rule.fastest(BASELINE, rule.level(medians, equal("ab") if ratio.low <= 1 <= ratio.high else set()))
+        )
+        by_estimate.append(rule.fastest(BASELINE, medians))
     assert advised.count("a") >= 9
     assert 2 <= by_estimate.count("a") <= 8
