@@ -189,8 +189,8 @@ def rows(replicates: int = REPLICATES, blocks: Sequence[int] = BLOCKS, *, slack:
         count = max(1, replicates // DRAWS_SHARE) if draws else replicates
         for n in blocks:
             random = np.random.default_rng([number, n])
-            said_yes = sum(replicate(random, n) for _ in range(count))
-            yield Row(what, n, count, said_yes / count, max(0.0, low - slack), high + slack)
+            positive = sum(replicate(random, n) for _ in range(count))
+            yield Row(what, n, count, positive / count, max(0.0, low - slack), high + slack)
 
 
 def main(arguments: Sequence[str]) -> int:
