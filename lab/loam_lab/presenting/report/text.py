@@ -70,10 +70,10 @@ def render(study: Study, figures: Sequence[Figure], pictures: bool) -> str:
         parts += [table(failures)] if failures else []
         lines = []
         for warning in warnings:
-            shown_once = escape("; ".join(filter(None, (warning.fact, warning.consequence, warning.step))))
+            sentence = escape("; ".join(filter(None, (warning.fact, warning.consequence, warning.step))))
             cells = len(warning.places)
             where = words.listing(warning.places) if cells < 5 else f"{cells} cells"
-            lines.append(f"- {shown_once}" + (f" ({escape(where)})" if cells else ""))
+            lines.append(f"- {sentence}" + (f" ({escape(where)})" if cells else ""))
         parts += ["\n".join(lines)] if lines else []
     parts.append("## The machine and the allocators")
     parts.append("\n".join(f"- {escape(term)}: {escape(value)}" for term, value in listing.machine(study)))
