@@ -93,11 +93,11 @@ def _machine(queue: Sequence[Cell], baseline: str, where: str) -> list[str]:
     lines = []
     for threads in sorted({case.threads for case in by_allocator}):
         count = f"{threads} thread{'s' * (threads > 1)}{where}"
-        for title, known, names in (
+        for title, of_column, names in (
             ("Schemes under each allocator", by_allocator, syncs),
             ("Allocators under each scheme", by_sync, allocators),
         ):
-            own = [case for case in known if case.threads == threads]
+            own = [case for case in of_column if case.threads == threads]
             shown = [name for name in names if any(name in case.values for case in own)]
             if len(shown) > 1:
                 lines += [f"## {title}, {count}", "", *paired.table(own, shown, shown[0], shown), ""]

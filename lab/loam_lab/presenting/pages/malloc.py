@@ -107,8 +107,8 @@ def _opening(result: Result, timed: Sequence[Case], ours: str, peers: Sequence[s
 
 def _rates(result: Result, ours: str) -> list[Case]:
     """The cases in which rates are compared, in the order of their names."""
-    known = [case for metric in RATES for case in cases(result, metric)]
-    kept = [case for case in known if ours in case.values and _workload(case) not in NO_RATE]
+    all_cases = [case for metric in RATES for case in cases(result, metric)]
+    kept = [case for case in all_cases if ours in case.values and _workload(case) not in NO_RATE]
     return sorted(kept, key=lambda case: (case.threads, case.name))
 
 
@@ -116,15 +116,15 @@ def _workload(case: Case) -> str:
     return case.name.split()[0]
 
 
-def _sharing(known: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
-    if not known:
+def _sharing(all_cases: Sequence[Case], ours: str, names: Sequence[str]) -> list[str]:
+    if not all_cases:
         return []
     lines = [
         "## False sharing", "",
         f"The rate of {ours} over that of the fastest. A case passes if they differ by at most a factor of {SHARING_LIMIT}.", "",
         "| case | threads | fastest | ratio | |", "| --- | ---: | --- | ---: | --- |",
     ]  # fmt: skip
-    for case in known:
+    for case in all_cases:
         top = case.fastest(names)
         ratio = None if top is None else case.ratio(ours, top)
         verdict = "passed" if ratio is not None and (ratio.high or ratio.estimate) >= 1 / SHARING_LIMIT else "failed"
@@ -132,17 +132,17 @@ def _sharing(known: Sequence[Case], ours: str, names: Sequence[str]) -> list[str
     return [*lines, ""]
 
 
-def _fragmentation(known: Sequence[Case], names: Sequence[str]) -> list[str]:
-    if not known:
+def _fragmentation(all_cases: Sequence[Case], names: Sequence[str]) -> list[str]:
+    if not all_cases:
         return []
     lines = [
         "## Fragmentation", "",
         "Peak resident memory over live memory when the block sizes change and change back, medians. 1 is ideal.", "",
-        "| allocator | " + " | ".join(f"{case.threads} thread{'s' * (case.threads > 1)}" for case in known) + " |",
-        "| --- |" + " ---: |" * len(known),
+        "| allocator | " + " | ".join(f"{case.threads} thread{'s' * (case.threads > 1)}" for case in all_cases) + " |",
+        "| --- |" + " ---: |" * len(all_cases),
     ]  # fmt: skip
     for name in names:
-        medians = [[value for value in case.values.get(name, ()) if value] for case in known]
+        medians = [[value for value in case.values.get(name, ()) if value] for case in all_cases]
         cells = [rounding.significant(float(np.median(values))) if values else rounding.MISSING for values in medians]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return [*lines, ""]
